@@ -26,6 +26,30 @@ inline Packet<float> to_floats(Bits b) { return __builtin_convertvector(b, RawFl
 /// The conversion of whole numbers below 2^31 to integers.
 inline Bits to_bits(Packet<float> x) { return __builtin_convertvector(x.raw, Bits); }
 
+/// Added to a float below 2^22 in size, it leaves the nearest whole number in the last bits of the sum: 1.5 2^23.
+inline constexpr float kWholeInLastBits = 12582912.0F;
+/// The same for doubles below 2^51.
+inline constexpr double kWholeInLastBits64 = 0x1.8p52;
+
+/// 2^n for whole n, of normal numbers.
+inline Packet<float> power_of_two(Packet<float> n) { return from_bits((to_bits(n) + bits(127)) << 23); }
+inline Packet<double> power_of_two(Packet<double> n) {
+  return from_bits((bits_of(n + Packet<double>(kWholeInLastBits64)) + bits64(1023)) << 52);
+}
+
+/// What rounding took from p = a b. Without an instruction for it the product is one of halves (Dekker, "A
+/// floating-point technique for extending the available precision", 1971).
+[[gnu::always_inline]] inline Packet<double> rest_of_product(Packet<double> a, Packet<double> b, Packet<double> p) {
+  if constexpr (kRoundsOnce) {
+    return fma(a, b, -p);
+  } else {
+    const Bits64 half = bits64(~((std::uint64_t{1} << 27) - 1));
+    const Packet<double> a0 = from_bits(bits_of(a) & half), b0 = from_bits(bits_of(b) & half);
+    const Packet<double> a1 = a - a0, b1 = b - b0;
+    return (((a0 * b0 - p) + a0 * b1) + a1 * b0) + a1 * b1;
+  }
+}
+
 /// The floats of a packet in doubles.
 struct Doubles {
   Packet<double> at[2];

@@ -3,12 +3,13 @@
 ///
 /// Errors in ULP of f32 over the whole range unless said (tests/ranges, on every instruction set): asin, sinc 2.5,
 /// acos, atan, atan2, sinh, cosh 2, asinh, acosh, lgamma and trigamma of positive numbers 1, atanh 3, erfinv 3.1. f64:
-/// the C library's lane by lane, but digamma and trigamma. All as measured: docs/numerics.md. Polynomials were fitted
-/// by tests/data/make_kernel_polynomials.py.
+/// the C library's lane by lane, but sinc, digamma and trigamma. All as measured: docs/numerics.md. Polynomials were
+/// fitted by tests/data/make_kernel_polynomials.py.
 #include "ferrite/tensor/kernel/packet_doubles.h"
 #include "ferrite/tensor/kernel/packet_exp.h"
 #include "ferrite/tensor/kernel/packet_log.h"
 #include "ferrite/tensor/kernel/packet_rounding.h"
+#include "ferrite/tensor/kernel/packet_trigonometry.h"
 #include "ferrite/tensor/kernel/special.h"
 
 namespace ferrite::detail::FERRITE_LEVEL {
@@ -19,7 +20,6 @@ namespace ferrite::detail::FERRITE_LEVEL {
   inline Packet<double> name(Packet<double> x) {              \
     return by_lane(x, [](double v) { return std::name(v); }); \
   }
-FERRITE_BY_LANE(tan)
 FERRITE_BY_LANE(asin)
 FERRITE_BY_LANE(acos)
 FERRITE_BY_LANE(atan)
@@ -28,7 +28,6 @@ FERRITE_BY_LANE(cosh)
 FERRITE_BY_LANE(asinh)
 FERRITE_BY_LANE(acosh)
 FERRITE_BY_LANE(atanh)
-FERRITE_BY_LANE(log10)
 #undef FERRITE_BY_LANE
 inline Packet<double> atan2(Packet<double> y, Packet<double> x) {
   return by_lane(y, x, [](double a, double b) { return std::atan2(a, b); });

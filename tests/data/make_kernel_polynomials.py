@@ -118,3 +118,51 @@ def doubles(name, g, low, high, terms):
 zero = mp.findroot(mp.digamma, 1.4616)
 print(f"digamma's zero: {float(zero):.17g} + {float(zero - float(zero)):.17g}")
 doubles("digamma / (x - its zero) of x - 1.5", lambda v: mp.digamma(v + 1.5) / (v + 1.5 - zero), -0.5, 0.5, 23)
+
+
+def rational(name, g, low, high, above, below):
+    """Prints P / Q, Q with 1 before its highest power, that is g at Chebyshev's points of [low, high]."""
+    n = above + below + 1
+    points = [(low + high) / 2 + (high - low) / 2 * mp.cos(mp.pi * (k + mp.mpf(0.5)) / n) for k in range(n)]
+    rows = [[z**j for j in range(above + 1)] + [-g(z) * z**j for j in range(below)] for z in points]
+    c = mp.lu_solve(mp.matrix(rows), mp.matrix([g(z) * z**below for z in points]))
+    numbers = [f"{float(v):.17g}" for v in c]
+    print(f"{name}: {', '.join(numbers[:above + 1])} over {', '.join(numbers[above + 1:])}, 1")
+
+
+mp.mp.dps = 80
+half, least, turn = ln2 / 2 * mp.mpf("1.0001"), mp.mpf(10)**-20, (mp.pi / 4 * mp.mpf("1.0001"))**2
+doubles("exp of doubles after r^2 / 2", lambda r: cubic(r) if abs(r) > 1e-12 else mp.mpf(1) / 6 + r / 24, -half, half, 10)
+doubles("2^r of doubles after r ln(2)",
+        lambda r: (mp.expm1(r * ln2) - r * ln2) / r**2 if abs(r) > 1e-12 else ln2**2 / 2 + r * ln2**3 / 6,
+        mp.mpf("-0.50001"), mp.mpf("0.50001"), 11)
+rational("tanh of doubles", lambda z: (mp.tanh(root(z)) / root(z) - 1) / z, least, mp.mpf("0.4"), 2, 3)
+doubles("2 artanh of softplus of doubles", lambda z: (pair(z) - 2) / z, least, mp.mpf(1) / 9 * mp.mpf("1.0001"), 10)
+doubles("sin of doubles", lambda z: (sine(z) - 1) / z, least, turn, 6)
+doubles("cos of doubles", lambda z: (mp.cos(root(z)) - 1 + z / 2) / z**2, least, turn, 6)
+rational("tan of doubles", lambda z: (tangent(z) - 1) / z, least, turn, 3, 3)
+
+
+def in_parts(name, v, digits):
+    """Prints v as a sum of doubles, each rounded down to so many binary digits, the last one rounded."""
+    parts = []
+    for n in digits:
+        unit = mp.mpf(2)**(n - 1 - mp.floor(mp.log(v, 2)))
+        parts.append(mp.floor(v * unit) / unit)
+        v -= parts[-1]
+    print(f"{name}: " + " + ".join(f"{float(p):.17g}" for p in parts + [v]))
+
+
+mp.mp.dps = 400
+in_parts("pi / 2", mp.pi / 2, (53, 53))
+in_parts("pi / 2 by parts of 33 digits", mp.pi / 2, (33, 33, 33))
+in_parts("log10(2)", mp.log(2) / mp.log(10), (40,))
+print("2 / pi in words of 32 bits:")
+print(", ".join(f"0x{int(mp.floor(2 / mp.pi * mp.mpf(2)**(32 * k))) & 0xffffffff:08x}" for k in range(1, 39)))
+most = ((root(2) - 1) / (root(2) + 1))**2 * mp.mpf("1.0001")
+log2_ratio = lambda z: (2 * mp.atanh(root(z)) / root(z) - 2 - 2 * z / 3) / z**2 / ln2
+mp.mp.dps = 120
+doubles("log2 of pow of doubles after 2 / ln(2) (1 + z / 3)", log2_ratio, mp.mpf(10)**-20, most, 8)
+for part in (1, 3):
+    value = 2 / mp.log(2) / part
+    print(f"2 / ln(2) / {part}: {float(value):.17g} + {float(value - float(value)):.17g}")

@@ -1,5 +1,5 @@
-// The functions of f32 give the same bits at every instruction set that rounds a multiply-add once: AVX2, AVX-512 and
-// NEON. Each program computes 10^7 values of every function, arguments spread over all bits of a float (so all
+// Functions give the same bits at every instruction set that rounds a multiply-add once: AVX2, AVX-512 and NEON. Each
+// program computes 10^7 values of every function of f32 (4 10^6 of f64), arguments spread over all bits (so all
 // exponents and signs), and compares their hash with the one in bits.inc, which the AVX2 program wrote:
 // FERRITE_REGENERATE=1 prints that file.
 #include <bit>
@@ -22,6 +22,7 @@ namespace {
 
 using namespace ferrite::detail::FERRITE_LEVEL;
 using P = Packet<float>;
+using D = Packet<double>;
 
 constexpr std::uint32_t kValues = 10'000'000;
 constexpr std::uint32_t kStride = 429;  // 2^32 / 10^7, odd
@@ -34,6 +35,15 @@ class Hash {
     y.store(v);
     for (const float x : v) {
       const std::uint32_t bits = x == x ? std::bit_cast<std::uint32_t>(x) : 0x7fc00000U;
+      state_ = (state_ ^ bits) * 0x9e3779b97f4a7c15U;
+      state_ ^= state_ >> 29;
+    }
+  }
+  void add(D y) {
+    alignas(64) double v[static_cast<std::size_t>(D::width)];
+    y.store(v);
+    for (const double x : v) {
+      const std::uint64_t bits = x == x ? std::bit_cast<std::uint64_t>(x) : 0x7ff8000000000000U;
       state_ = (state_ ^ bits) * 0x9e3779b97f4a7c15U;
       state_ ^= state_ >> 29;
     }
@@ -51,6 +61,28 @@ P arguments(std::uint32_t first, std::uint32_t stride) {
   return P::load(v);
 }
 
+/// Every second one from 2^-32 to 2^31 in size, where most functions are neither their argument nor at their ends.
+D doubles(std::uint64_t first) {
+  alignas(64) double v[static_cast<std::size_t>(D::width)];
+  for (std::uint64_t i = 0; i < static_cast<std::uint64_t>(D::width); ++i) {
+    const std::uint64_t all = (first + i) * 0x9e3779b97f4a7c15U, exponent = 991 + ((first + i) / 2) % 64;
+    v[i] = std::bit_cast<double>(i % 2 == 0 ? all : (all & 0x800fffffffffffffU) | exponent << 52);
+  }
+  return D::load(v);
+}
+
+std::uint64_t hash_of(D (*f)(D)) {
+  Hash hash;
+  for (std::uint64_t i = 0; i < 4'000'000; i += static_cast<std::uint64_t>(D::width)) hash.add(f(doubles(i)));
+  return hash.value();
+}
+/// Bases from 2^-32 to 2^31 in size at every second place, exponents of all sizes.
+std::uint64_t hash_of(D (*f)(D, D)) {
+  Hash hash;
+  for (std::uint64_t i = 0; i < 4'000'000; i += static_cast<std::uint64_t>(D::width))
+    hash.add(f(doubles(i), doubles(i * 5 + 64)));
+  return hash.value();
+}
 std::uint64_t hash_of(P (*f)(P)) {
   Hash hash;
   for (std::uint32_t i = 0; i < kValues; i += static_cast<std::uint32_t>(P::width)) hash.add(f(arguments(i, kStride)));
@@ -139,6 +171,32 @@ BOOST_AUTO_TEST_CASE(functions_of_f32_are_the_same_wherever_a_multiply_add_round
   FERRITE_TWO(floor_divide)
 #undef FERRITE_ONE
 #undef FERRITE_TWO
+}
+
+/// Those that are not the C library's.
+BOOST_AUTO_TEST_CASE(functions_of_f64_are_the_same_wherever_a_multiply_add_rounds_once,
+                     *boost::unit_test::enable_if<kRoundsOnce && !support::kSanitized>()) {
+#define FERRITE_ONE(name) \
+  check(                  \
+      #name " of doubles", +[](D x) { return ferrite::detail::FERRITE_LEVEL::name(x); });
+  FERRITE_ONE(exp)
+  FERRITE_ONE(exp2)
+  FERRITE_ONE(expm1)
+  FERRITE_ONE(tanh)
+  FERRITE_ONE(sigmoid)
+  FERRITE_ONE(silu)
+  FERRITE_ONE(softplus)
+  FERRITE_ONE(log)
+  FERRITE_ONE(log2)
+  FERRITE_ONE(log10)
+  FERRITE_ONE(log1p)
+  FERRITE_ONE(sin)
+  FERRITE_ONE(cos)
+  FERRITE_ONE(tan)
+  FERRITE_ONE(sinc)
+  check(
+      "pow of doubles", +[](D x, D y) { return pow(x, y); });
+#undef FERRITE_ONE
 }
 
 BOOST_AUTO_TEST_SUITE_END()

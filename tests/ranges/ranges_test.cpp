@@ -11,30 +11,28 @@ BOOST_AUTO_TEST_CASE(tanh_over_all_exponents) {
   check<float>(
       "tanh", [](Packet<float> x) { return tanh(x); }, exact, 2.5);
   check<double>(
-      "tanh", [](Packet<double> x) { return tanh(x); }, exact, 2);
+      "tanh", [](Packet<double> x) { return tanh(x); }, exact, 1.3);
 }
 
-/// Where the exact value is a denormal number, 0 is as good. Near 1 the f32 is the nearest one but for ties: the gate
-/// of a state that decays slowly must not be off in the same direction for thousands of steps.
 BOOST_AUTO_TEST_CASE(silu_over_all_exponents) {
   const auto exact = [](long double x) { return x == -INFINITY ? NAN : x * exact_sigmoid(x); };
   check<float>(
       "silu", [](Packet<float> x) { return silu(x); }, exact, 4);
   check<double>(
-      "silu", [](Packet<double> x) { return silu(x); }, exact, 4);
+      "silu", [](Packet<double> x) { return silu(x); }, exact, 3);
 }
+/// Where the exact f32 is a denormal number, 0 is as good. Near 1 the value is the nearest one but for ties: the gate
+/// of a state that decays slowly must not be off in the same direction for thousands of steps.
 BOOST_AUTO_TEST_CASE(sigmoid_over_all_exponents) {
-  const auto bound = [](double most, auto least) {
-    using T = decltype(least);
-    return [most](T x) {
-      if (exact_sigmoid(x) < std::numeric_limits<T>::min()) return 0x1p60;
-      return std::is_same_v<T, float> && x > 4 ? 0.6 : most;
-    };
-  };
   check_each<float>(
-      "sigmoid", [](Packet<float> x) { return sigmoid(x); }, exact_sigmoid, bound(2.5, 0.0F));
+      "sigmoid", [](Packet<float> x) { return sigmoid(x); }, exact_sigmoid,
+      [](float x) {
+        if (exact_sigmoid(x) < std::numeric_limits<float>::min()) return 0x1p60;
+        return x > 4 ? 0.6 : 2.5;
+      });
   check_each<double>(
-      "sigmoid", [](Packet<double> x) { return sigmoid(x); }, exact_sigmoid, bound(3, 0.0));
+      "sigmoid", [](Packet<double> x) { return sigmoid(x); }, exact_sigmoid,
+      [](double x) { return x > 4 ? 0.6 : 1.0; });
 }
 
 BOOST_AUTO_TEST_CASE(gelu_over_all_exponents) {
