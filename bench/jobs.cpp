@@ -95,7 +95,7 @@ limit::Weights weights_of(const Network& n) {
     w.b_ih = n.first->bias.peek().data<float>();
     return w;
   }
-  const nn::RecurrentWeights& layer = n.layer->weights();
+  const nn::RecurrentWeights<Parameter>& layer = n.layer->weights();
   w.w_ih = layer.weight_ih.peek().data<float>();
   w.w_hh = layer.weight_hh.peek().data<float>();
   w.b_ih = layer.bias_ih.peek().data<float>();

@@ -11,7 +11,9 @@ namespace {
 using Gates = std::vector<int>;
 
 /// Whether a sequence is a node of ONNX, which has no resets and no projections; runtimes take f32.
-bool is_node(const nn::SequenceParts& at, Dtype dtype) { return dtype == Dtype::f32 && at.resets < 0 && at.w_hr < 0; }
+bool is_node(const nn::SequenceParts& at, Dtype dtype) {
+  return dtype == Dtype::f32 && at.resets < 0 && at.w.weight_hr < 0;
+}
 
 /// ONNX's gates in our order of them: z, r, h of r, z, n; i, o, f, c of i, f, g, o; the peepholes i, o, f of i, f, o.
 const Gates kGruGates{1, 0, 2}, kLstmGates{0, 3, 1, 2}, kPeepholes{0, 2, 1}, kOneGate{0};
@@ -29,11 +31,14 @@ class SequenceLowering {
   bool fits() const { return is_node(at_, c_.out[0].dtype); }
 
   ExportValues written(const std::string& op, const Gates& gates, Attributes attributes) {
-    ExportValues in{
-        time_first(operand(at_.x)),      matrix(at_.w_ih, gates), matrix(at_.w_hh, gates), biases(gates), lengths(),
-        b_.unsqueeze(operand(at_.h0), 0)};
+    ExportValues in{time_first(operand(at_.x)),
+                    matrix(at_.w.weight_ih, gates),
+                    matrix(at_.w.weight_hh, gates),
+                    biases(gates),
+                    lengths(),
+                    b_.unsqueeze(operand(at_.h0), 0)};
     if (at_.c0 >= 0) in.push_back(b_.unsqueeze(operand(at_.c0), 0));
-    if (at_.w_ch >= 0) in.push_back(b_.unsqueeze(reordered(operand(at_.w_ch), 0, kPeepholes), 0));
+    if (at_.w.weight_ch >= 0) in.push_back(b_.unsqueeze(reordered(operand(at_.w.weight_ch), 0, kPeepholes), 0));
     attributes.push_back({"direction", std::string(reverse_ ? "reverse" : "forward")});
     attributes.push_back({"hidden_size", units_});
     const Shape& x = in[0].shape();
@@ -66,9 +71,9 @@ class SequenceLowering {
     return b_.unsqueeze(reordered(b_.transpose(operand(k), {1, 0}), 0, gates), 0);
   }
   ExportValue biases(const Gates& gates) {
-    if (at_.b_ih < 0) return {};
-    const ExportValue first = reordered(operand(at_.b_ih), 0, gates);
-    return b_.unsqueeze(b_.concatenate({first, reordered(operand(at_.b_hh), 0, gates)}, 0), 0);
+    if (at_.w.bias_ih < 0) return {};
+    const ExportValue first = reordered(operand(at_.w.bias_ih), 0, gates);
+    return b_.unsqueeze(b_.concatenate({first, reordered(operand(at_.w.bias_hh), 0, gates)}, 0), 0);
   }
   ExportValue lengths() { return at_.lengths < 0 ? ExportValue() : b_.convert(operand(at_.lengths), Dtype::i32); }
 

@@ -44,7 +44,7 @@ Tensor keras_gates(const Tensor& x, std::int64_t hidden_size) {
   return concat({gates[1], gates[0], gates[2]}, -1);  // its own inverse
 }
 
-void set_from_keras(const nn::RecurrentWeights& to, const KerasLayer& layer, std::string_view where) {
+void set_from_keras(const nn::RecurrentWeights<Parameter>& to, const KerasLayer& layer, std::string_view where) {
   std::vector<std::pair<Parameter, Tensor>> values;
   const auto put = [&](const Parameter& p, const Tensor& value) {
     values.emplace_back(p, value_of(p, keras_gates(value, layer.H), where));

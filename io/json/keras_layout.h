@@ -24,6 +24,6 @@ Tensor keras_gates(const Tensor& x, std::int64_t hidden_size);
 
 /// Puts the arrays into parameters. Throws IoError beginning with `where` for other shapes than the parameters have and
 /// numbers that their dtype cannot hold; nothing has changed then.
-void set_from_keras(const nn::RecurrentWeights& to, const KerasLayer& layer, std::string_view where);
+void set_from_keras(const nn::RecurrentWeights<Parameter>& to, const KerasLayer& layer, std::string_view where);
 
 }  // namespace ferrite::io::detail

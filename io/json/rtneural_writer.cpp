@@ -66,7 +66,7 @@ class Writer {
     if (s.proj_size) detail::refuse(where_, "a projection cannot be written");
     if (!s.bias) detail::refuse(where_, "a layer without bias cannot be written");
     for (std::int64_t k = 0; k < s.layers; ++k) {
-      const nn::RecurrentWeights& w = l.weights(k);
+      const nn::RecurrentWeights<Parameter>& w = l.weights(k);
       const auto in_keras = [&](const Parameter& p) { return detail::keras_gates(p.peek(), s.hidden_size); };
       const Tensor bias =
           l.kind() == "gru" ? stack({in_keras(w.bias_ih), in_keras(w.bias_hh)}) : w.bias_ih.peek() + w.bias_hh.peek();

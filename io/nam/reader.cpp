@@ -112,7 +112,7 @@ std::unique_ptr<nn::Layer> lstm(Object config, const Node& weights, const std::s
   Weights from(config.document(), weights);
   Tensors h, c;
   for (std::int64_t k = 0; k < o.layers; ++k) {
-    const nn::RecurrentWeights& w = net->lstm.weights(k);
+    const nn::RecurrentWeights<Parameter>& w = net->lstm.weights(k);
     const std::int64_t D = w.weight_ih.shape()[0];
     const Tensor both = from.take({4 * H, D + H});
     w.weight_ih.assign(contiguous(transpose(slice(both, 1, 0, D))));

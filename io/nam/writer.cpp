@@ -76,7 +76,7 @@ Parts parts_of(const NamLstm& net, const std::string& where) {
   p.config += "}";
   WeightList list(where);
   for (std::int64_t k = 0; k < o.layers; ++k) {
-    const nn::RecurrentWeights& w = net.lstm.weights(k);
+    const nn::RecurrentWeights<Parameter>& w = net.lstm.weights(k);
     list.add(transpose(concat({w.weight_ih.peek(), w.weight_hh.peek()}, 0)));
     list.add(w.bias_ih.peek() + w.bias_hh.peek());
     list.add(select(net.initial_h.peek(), 0, k));

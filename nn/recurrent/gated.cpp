@@ -17,10 +17,9 @@ using detail::check_dtype;
 std::string text(std::int64_t n) { return std::to_string(n); }
 
 /// The weights as they stand, where nobody records.
-detail::BorrowedWeights borrowed(const RecurrentWeights& w) {
+RecurrentWeights<const Tensor*> borrowed(const RecurrentWeights<Parameter>& w) {
   static const Tensor none;
-  const auto at = [](const Parameter& p) { return p.defined() ? &p.peek() : &none; };
-  return {at(w.weight_ih), at(w.weight_hh), at(w.bias_ih), at(w.bias_hh), at(w.weight_hr), at(w.weight_ch)};
+  return w.map([](const Parameter& p) { return p.defined() ? &p.peek() : &none; });
 }
 
 /// Matrices are turned in files.
@@ -28,12 +27,12 @@ FileLayout layout_of(const Shape& shape) { return shape.rank() == 2 ? FileLayout
 
 /// The parameters of one layer and direction, each by make(name, shape, fill), in PyTorch's order.
 template <class Make>
-RecurrentWeights make_weights(const detail::GatedCell& cell, const RecurrentSizes& sizes, std::int64_t input_size,
-                              const std::string& suffix, const Make& make) {
+RecurrentWeights<Parameter> make_weights(const detail::GatedCell& cell, const RecurrentSizes& sizes,
+                                         std::int64_t input_size, const std::string& suffix, const Make& make) {
   const double bound = 1 / std::sqrt(static_cast<double>(sizes.hidden_size));
   const Fill fill = init::uniform(-bound, bound);
   const std::int64_t gates = cell.gates * sizes.hidden_size;
-  RecurrentWeights w;
+  RecurrentWeights<Parameter> w;
   w.weight_ih = make("weight_ih" + suffix, {input_size, gates}, fill);
   w.weight_hh = make("weight_hh" + suffix, {sizes.state_size(), gates}, fill);
   if (sizes.bias) w.bias_ih = make("bias_ih" + suffix, {gates}, fill);
@@ -45,10 +44,7 @@ RecurrentWeights make_weights(const detail::GatedCell& cell, const RecurrentSize
 
 }  // namespace
 
-SequenceWeights values_of(const RecurrentWeights& w) {
-  return {w.weight_ih.value(),         w.weight_hh.value(),           detail::value_of(w.bias_ih),
-          detail::value_of(w.bias_hh), detail::value_of(w.weight_hr), detail::value_of(w.weight_ch)};
-}
+RecurrentWeights<Tensor> values_of(const RecurrentWeights<Parameter>& w) { return w.map(detail::value_of); }
 
 // ---- the layer -----------------------------------------------------------------------------------------
 
@@ -63,15 +59,15 @@ GatedRecurrent::GatedRecurrent(const detail::GatedCell& cell, const RecurrentSiz
       weights_.push_back(make_weights(cell, sizes, features_into(k), suffix_of(k, d == 1), make));
       if (!scans) continue;
       const RecurrentStep step = [&cell, cells = weights_.back()](const Tensor& x, const RecurrentState& before) {
-        const SequenceWeights w = values_of(cells);
-        return cell.functions->step(affine(x, w.w_ih, w.b_ih), before, w);
+        const RecurrentWeights<Tensor> w = values_of(cells);
+        return cell.functions->step(affine(x, w.weight_ih, w.bias_ih), before, w);
       };
       scans_.push_back(scans->scan_of(zoned(step, sizes, false)));
       if (sizes.zones()) drawn_scans_.push_back(scans->scan_of(zoned(step, sizes, true)));
     }
 }
 
-const RecurrentWeights& GatedRecurrent::weights(std::int64_t layer, bool reverse) const& {
+const RecurrentWeights<Parameter>& GatedRecurrent::weights(std::int64_t layer, bool reverse) const& {
   return weights_[index_of("weights", layer, reverse)];
 }
 
@@ -80,15 +76,18 @@ Tensor GatedRecurrent::run_direction(std::size_t at, const Tensor& x, const Sequ
   const bool drawn = sizes().zones() && training();
   Tensors all;
   if (sizes().form == Form::fused) {
-    const auto run = [&](const detail::BorrowedWeights& w) { return cell_->functions->sequence(x, state, w, options); };
+    const auto run = [&](const RecurrentWeights<const Tensor*>& w) {
+      return cell_->functions->sequence(x, state, w, options);
+    };
     const bool seen = !ferrite::detail::frame().recorders.empty();  // recorders are told what is read
-    all = seen ? run(detail::BorrowedWeights::of(values_of(weights_[at]))) : run(borrowed(weights_[at]));
+    all = seen ? run(detail::borrowed(values_of(weights_[at]))) : run(borrowed(weights_[at]));
   } else if (const detail::ScanForm* const scans = sizes().form.scans()) {
     all = scans->run(drawn ? drawn_scans_[at] : scans_[at], with_masks(at, x), state, options);
   } else {
-    const SequenceWeights w = values_of(weights_[at]);
+    const RecurrentWeights<Tensor> w = values_of(weights_[at]);
     // The input product does not depend on h: one for all steps.
-    const Tensor i = affine(ferrite::detail::padding_replaced(x, options.lengths, options.batch_first), w.w_ih, w.b_ih);
+    const Tensor i =
+        affine(ferrite::detail::padding_replaced(x, options.lengths, options.batch_first), w.weight_ih, w.bias_ih);
     const RecurrentStep step = [&](const Tensor& i_t, const RecurrentState& before) {
       return cell_->functions->step(i_t, before, w);
     };
@@ -100,8 +99,8 @@ Tensor GatedRecurrent::run_direction(std::size_t at, const Tensor& x, const Sequ
 }
 
 RecurrentState GatedRecurrent::run_step(std::size_t at, const Tensor& x, const RecurrentState& before) const {
-  const SequenceWeights w = values_of(weights_[at]);
-  return cell_->functions->step(affine(x, w.w_ih, w.b_ih), before, w);
+  const RecurrentWeights<Tensor> w = values_of(weights_[at]);
+  return cell_->functions->step(affine(x, w.weight_ih, w.bias_ih), before, w);
 }
 
 // ---- the cell ------------------------------------------------------------------------------------------
@@ -138,9 +137,9 @@ RecurrentState RecurrentCell::advance(const Tensor& x, const RecurrentState& bef
                        given.shape().str());
     return s;
   };
-  const SequenceWeights w = values_of(weights_);
+  const RecurrentWeights<Tensor> w = values_of(weights_);
   const RecurrentState from{state(before.h), cell_->has_memory ? state(before.c) : Tensor()};
-  RecurrentState next = cell_->functions->step(affine(rows, w.w_ih, w.b_ih), from, w);
+  RecurrentState next = cell_->functions->step(affine(rows, w.weight_ih, w.bias_ih), from, w);
   if (!batched) next.h = squeeze(next.h, 0);
   if (!batched && cell_->has_memory) next.c = squeeze(next.c, 0);
   return next;

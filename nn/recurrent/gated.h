@@ -14,25 +14,17 @@ namespace detail {
 struct GatedCell;
 }
 
-/// Parameters of one layer in one direction. G gates side by side; D features come in.
-struct RecurrentWeights {
-  Parameter weight_ih;    ///< [D, G H], in files [G H, D]
-  Parameter weight_hh;    ///< [H, G H], in files [G H, H]; of an LSTM with projection [P, G H]
-  Parameter bias_ih{};    ///< [G H], or empty
-  Parameter bias_hh{};    ///< [G H], or empty
-  Parameter weight_hr{};  ///< the LSTM's projection [H, P], in files [P, H], or empty
-  Parameter weight_ch{};  ///< weights of single units [V H]: an LSTM's peepholes [3H]; or empty
-};
-
-/// The values of these, as one call reads them; undefined where there are none.
-SequenceWeights values_of(const RecurrentWeights& weights);
+/// Reads the values of a layer's weights for one call: undefined tensors where there are none.
+RecurrentWeights<Tensor> values_of(const RecurrentWeights<Parameter>& weights);
 
 /// A recurrent layer of one of these cells. Names and initial values are PyTorch's.
 class GatedRecurrent : public Recurrent {
  public:
   /// Throws ValueError for a layer or direction that is not there.
-  const RecurrentWeights& weights(std::int64_t layer = 0, bool reverse = false) const&;
-  RecurrentWeights weights(std::int64_t layer = 0, bool reverse = false) const&& { return weights(layer, reverse); }
+  const RecurrentWeights<Parameter>& weights(std::int64_t layer = 0, bool reverse = false) const&;
+  RecurrentWeights<Parameter> weights(std::int64_t layer = 0, bool reverse = false) const&& {
+    return weights(layer, reverse);
+  }
 
   std::unique_ptr<Step> make_step(const StepRows& in) const override;
 
@@ -49,17 +41,17 @@ class GatedRecurrent : public Recurrent {
   RecurrentState run_step(std::size_t at, const Tensor& x, const RecurrentState& before) const override;
 
   const detail::GatedCell* cell_;
-  std::vector<RecurrentWeights> weights_;  // layer by layer, forward before backward
-  std::vector<Scan> scans_;                // the same for Form::scan, else none
-  std::vector<Scan> drawn_scans_;          // and with zoneout, for training
+  std::vector<RecurrentWeights<Parameter>> weights_;  // layer by layer, forward before backward
+  std::vector<Scan> scans_;                           // the same for Form::scan, else none
+  std::vector<Scan> drawn_scans_;                     // and with zoneout, for training
 };
 
 /// One step of a cell as a module: x [B, D], state [B, H] -> state; unbatched [D], [H] -> [H]. Parameters are named
 /// weight_ih, weight_hh, bias_ih, bias_hh, as PyTorch's cells.
 class RecurrentCell : public Module {
  public:
-  const RecurrentWeights& weights() const& { return weights_; }
-  RecurrentWeights weights() const&& { return weights_; }
+  const RecurrentWeights<Parameter>& weights() const& { return weights_; }
+  RecurrentWeights<Parameter> weights() const&& { return weights_; }
   std::int64_t input_size() const { return weights_.weight_ih.shape()[0]; }
   std::int64_t hidden_size() const { return weights_.weight_hh.shape()[0]; }
 
@@ -73,7 +65,7 @@ class RecurrentCell : public Module {
   RecurrentState advance(const Tensor& x, const RecurrentState& before) const;
 
   const detail::GatedCell* cell_;
-  RecurrentWeights weights_;
+  RecurrentWeights<Parameter> weights_;
 };
 
 }  // namespace ferrite::nn

@@ -14,8 +14,8 @@ Tensor gru_step_reset_before(const Tensor& i, const Tensor& h, const Tensor& w_h
 /// last h [B, H]}: the input product of all steps at once, one product a step whose gates are finished before the next
 /// units begin. Values are those of the steps, to the bit; the gradient runs as one operation too, and a gradient of a
 /// gradient is that of the steps. Throws ShapeError, also for a length outside 0..T, and DtypeError.
-Tensors gru_sequence(const Tensor& x, const SequenceWeights& w, const Tensor& h0, const SequenceOptions& options = {},
-                     bool reset_after = true);
+Tensors gru_sequence(const Tensor& x, const RecurrentWeights<Tensor>& w, const Tensor& h0,
+                     const SequenceOptions& options = {}, bool reset_after = true);
 
 namespace detail {
 const GatedCell& gru_cell();

@@ -9,7 +9,7 @@ namespace ferrite::nn {
 RecurrentState lstm_step(const Tensor& i, const RecurrentState& before, const Tensor& w_hh, const Tensor& b_hh,
                          const Tensor& w_hr = {});
 /// All steps of a layer in one direction -> {y, last h, last c}; see gru_sequence.
-Tensors lstm_sequence(const Tensor& x, const SequenceWeights& w, const RecurrentState& before,
+Tensors lstm_sequence(const Tensor& x, const RecurrentWeights<Tensor>& w, const RecurrentState& before,
                       const SequenceOptions& options = {});
 
 struct LstmOptions {

@@ -8,8 +8,8 @@ namespace ferrite::nn {
 /// i, f and o see of c), b_hh [4H] or undefined. In operations: the definition.
 RecurrentState peephole_lstm_step(const Tensor& i, const RecurrentState& before, const Tensor& w_hh, const Tensor& w_ch,
                                   const Tensor& b_hh = {});
-/// All steps of a layer in one direction -> {y, last h, last c}; see gru_sequence. Needs `weights.w_ch`.
-Tensors peephole_lstm_sequence(const Tensor& x, const SequenceWeights& weights, const RecurrentState& before,
+/// All steps of a layer in one direction -> {y, last h, last c}; see gru_sequence. Needs `weights.weight_ch`.
+Tensors peephole_lstm_sequence(const Tensor& x, const RecurrentWeights<Tensor>& weights, const RecurrentState& before,
                                const SequenceOptions& options = {});
 
 struct PeepholeLstmOptions {

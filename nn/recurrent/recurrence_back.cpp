@@ -47,15 +47,15 @@ class WeightGradients {
     const T* const di = rows.d + r.cell->input_place * H;
     GateBlock blocks[4];
     const int count = blocks_of(*r.cell, blocks);
-    product(g.dw_ih, G, r.D, G, rows.x, r.D, di, width);
-    for (const GateBlock* b = blocks; g.dw_hh && b != blocks + count; ++b)
-      product(g.dw_hh + b->gate * H, G, r.P, b->count * H, b->late ? rows.more : rows.h, b->late ? H : r.P,
+    product(g.dw.weight_ih, G, r.D, G, rows.x, r.D, di, width);
+    for (const GateBlock* b = blocks; g.dw.weight_hh && b != blocks + count; ++b)
+      product(g.dw.weight_hh + b->gate * H, G, r.P, b->count * H, b->late ? rows.more : rows.h, b->late ? H : r.P,
               rows.d + b->place * H, width);
-    product(g.dw_hr, r.P, H, r.P, rows.more, H, rows.dp, r.P);
-    sum(g.db_ih, G, di);
-    for (const GateBlock* b = blocks; g.db_hh && b != blocks + count; ++b)
-      sum(g.db_hh + b->gate * H, b->count * H, rows.d + b->place * H);
-    sum(g.dvectors, r.cell->vectors * H, rows.d + r.cell->vector_place * H);
+    product(g.dw.weight_hr, r.P, H, r.P, rows.more, H, rows.dp, r.P);
+    sum(g.dw.bias_ih, G, di);
+    for (const GateBlock* b = blocks; g.dw.bias_hh && b != blocks + count; ++b)
+      sum(g.dw.bias_hh + b->gate * H, b->count * H, rows.d + b->place * H);
+    sum(g.dw.weight_ch, r.cell->vectors * H, rows.d + r.cell->vector_place * H);
     count_tasks();
   }
 
@@ -159,7 +159,7 @@ class BackwardPass {
   BackwardPass(const Recurrence<T>& r, const RecurrenceGrad<T>& g)
       : r_(r),
         g_(g),
-        projects_(g.transposed.hr.data != nullptr),
+        projects_(r.w.weight_hr.data != nullptr),
         has_products_(projects_ || r.cell->late_gates),
         steps_(std::clamp<std::int64_t>((thread_count() == 1 ? 1 : 4) * kBlockK / r.B, 1, r.T_)),
         P_(padded<T>(r.P)),
@@ -212,7 +212,7 @@ class BackwardPass {
     if (r_.cell->late_gates) through_late_gates(t, at, begin, end);
     if (n == 0 && !g_.wants_state) return;
     T* const d = rows_.d + (at + begin) * rows_.places;
-    k_.product_back(g_.transposed.hh, end - begin, d, rows_.places, dh_ + begin * P_, P_, true);
+    k_.product_back(r_.w.weight_hh.early, end - begin, d, rows_.places, dh_ + begin * P_, P_, true);
     for (std::int64_t b = begin; r_.resets && b < end; ++b) {
       if (!r_.resets_at(n, b)) continue;
       std::fill_n(dh_ + b * P_, P_, T(0));
@@ -233,7 +233,7 @@ class BackwardPass {
     std::copy_n(r_.x.at(t, b), r_.D, rows_.x + at * r_.D);
     T* const dh = dh_ + b * P_;
     cell_.row_back({.saved = saved_at(t, b),
-                    .vectors = r_.w.vectors,
+                    .vectors = r_.w.weight_ch,
                     .y = g_.y.at(t, b),
                     .before = h,
                     .c_before = g_.dc ? before_.c(n, b) : nullptr,
@@ -256,14 +256,13 @@ class BackwardPass {
         std::fill_n(dp, r_.P, T(0));
       }
     }
-    k_.product_back(g_.transposed.hr, end - begin, rows_.dp + (at + begin) * r_.P, r_.P, dwhole_ + begin * H_, H_,
-                    false);
+    k_.product_back(r_.w.weight_hr, end - begin, rows_.dp + (at + begin) * r_.P, r_.P, dwhole_ + begin * H_, H_, false);
   }
 
   /// Through the products of late gates to the gates before and to h.
   void through_late_gates(std::int64_t t, std::int64_t at, std::int64_t begin, std::int64_t end) {
     T* const d = rows_.d + (at + begin) * rows_.places;
-    k_.product_back(g_.transposed.late, end - begin, d + r_.cell->early_gates() * r_.H, rows_.places,
+    k_.product_back(r_.w.weight_hh.late, end - begin, d + r_.cell->early_gates() * r_.H, rows_.places,
                     dwhole_ + begin * H_, H_, false);
     for (std::int64_t b = begin; b < end; ++b) {
       T* const operand = rows_.more + (at + b) * r_.H;
@@ -286,7 +285,7 @@ class BackwardPass {
   void give_dx(std::int64_t first, std::int64_t last) {
     const std::int64_t n = (last - first) * r_.B;
     const T* const d = rows_.d + waiting_ * rows_.places + r_.cell->input_place * r_.H;
-    gemm<T>(n, r_.D, r_.columns(), {d, rows_.places, 1}, {g_.transposed.ih, 1, r_.columns()}, dx_.get(), r_.D);
+    gemm<T>(n, r_.D, r_.columns(), {d, rows_.places, 1}, {r_.w.weight_ih.data, 1, r_.columns()}, dx_.get(), r_.D);
     for (std::int64_t k = last - 1; k >= first; --k)
       for (std::int64_t b = 0; b < r_.B; ++b)
         std::copy_n(dx_.get() + ((last - 1 - k) * r_.B + b) * r_.D, r_.D, g_.dx.at(r_.time(k), b));

@@ -2,6 +2,7 @@
 #include <optional>
 
 #include "ferrite/nn/detail/steps.h"
+#include "ferrite/nn/recurrent/detail/pack_weights.h"
 #include "ferrite/nn/recurrent/detail/recurrence_kernels.h"
 #include "ferrite/nn/recurrent/detail/recurrent_scan.h"
 #include "ferrite/nn/recurrent/gated.h"
@@ -10,87 +11,62 @@
 namespace ferrite::nn {
 namespace {
 
+using detail::EarlyAndLate;
 using detail::GatedCell;
-using detail::RecurrenceWeights;
+using detail::KernelWeights;
+using detail::RowMajor;
 using detail::StepMemory;
 using ferrite::detail::padded;
 
-/// The weights of one layer in the order in which the kernel reads them.
+/// The weights of one layer, packed into memory of their own.
 template <class T>
 class PackedLayer {
  public:
-  PackedLayer(const GatedCell& cell, const RecurrentWeights& cells, std::int64_t H)
-      : cell_(&cell),
-        cells_(cells),
-        H_(H),
-        D_(cells.weight_ih.shape()[0]),
-        P_(cells.weight_hh.shape()[0]),
-        memory_(size()) {
+  PackedLayer(const GatedCell& cell, const RecurrentWeights<Parameter>& cells)
+      : cell_(&cell), cells_(cells), memory_(pack(nullptr)) {
     refresh();
   }
+  void refresh() { pack(memory_.get()); }
 
-  void refresh() {
-    using namespace ferrite::detail;
-    const std::int64_t G = cell_->gates, early = cell_->early_gates();
-    T* at = memory_.get();
-    const auto gates = [&](const Tensor& w, std::int64_t column, std::int64_t K, std::int64_t n, std::int64_t units) {
-      T* const begin = at;
-      pack_gates(w.data<T>() + column, w.shape()[1], K, n, units, units, begin);
-      at += gate_pack_size<T>(K, n, units);
-      return packed_gates<T>(begin, K, n, units);
-    };
-    const auto vector = [&](const Parameter& v) -> const T* {
-      if (!v.defined()) return nullptr;
-      const Tensor values = contiguous(v.peek());
-      T* const begin = at;
-      std::copy_n(values.data<T>(), values.numel(), begin);
-      at += padded<T>(values.numel());
-      return begin;
-    };
-    const Tensor w_hh = contiguous(cells_.weight_hh.peek());
-    weights_ = {};
-    weights_.ih = gates(contiguous(cells_.weight_ih.peek()), 0, D_, G, H_);
-    weights_.hh = gates(w_hh, 0, P_, early, H_);
-    if (cell_->late_gates) weights_.late = gates(w_hh, early * H_, H_, cell_->late_gates, H_);
-    if (cells_.weight_hr.defined()) weights_.hr = gates(contiguous(cells_.weight_hr.peek()), 0, H_, 1, P_);
-    weights_.b_ih = vector(cells_.bias_ih);
-    weights_.b_hh = vector(cells_.bias_hh);
-    weights_.vectors = vector(cells_.weight_ch);
-  }
-
-  const RecurrenceWeights<T>& weights() const { return weights_; }
+  const KernelWeights<T>& weights() const { return weights_; }
   PackedLayer(PackedLayer&&) = default;
-  PackedLayer(const PackedLayer& o)
-      : cell_(o.cell_), cells_(o.cells_), H_(o.H_), D_(o.D_), P_(o.P_), memory_(o.memory_), weights_(o.weights_) {
+  PackedLayer(const PackedLayer& o) : cell_(o.cell_), cells_(o.cells_), weights_(o.weights_), memory_(o.memory_) {
     const std::ptrdiff_t moved = memory_.get() - o.memory_.get();
-    for (auto* w : {&weights_.ih, &weights_.hh, &weights_.late, &weights_.hr})
+    EarlyAndLate<T>& hh = weights_.weight_hh;
+    for (auto* w : {&weights_.weight_ih, &hh.early, &hh.late, &weights_.weight_hr})
       if (w->data) w->data += moved;
-    for (const T** b : {&weights_.b_ih, &weights_.b_hh, &weights_.vectors})
+    for (const T** b : {&weights_.bias_ih, &weights_.bias_hh, &weights_.weight_ch})
       if (*b) *b += moved;
   }
 
  private:
-  std::int64_t size() const {
-    using ferrite::detail::gate_pack_size;
-    const std::int64_t G = cell_->gates;
-    const std::int64_t projection = cells_.weight_hr.defined() ? gate_pack_size<T>(H_, 1, P_) : 0;
-    return gate_pack_size<T>(D_, G, H_) + gate_pack_size<T>(P_, G, H_) + projection + 2 * padded<T>(G * H_) +
-           padded<T>(cell_->vectors * H_);
+  /// Packs them to there, or to nowhere; returns how many elements they take.
+  std::int64_t pack(T* to) {
+    static const Tensor none;
+    const auto row_major = [](const Parameter& p) { return RowMajor(p.defined() ? p.peek() : none); };
+    std::int64_t n = 0;
+    weights_ = pack_weights<T>(*cell_, cells_.map(row_major), {true, true, true, true, true, true},
+                               [&](const Tensor&, const auto&, std::int64_t elements, const auto& fill) -> const T* {
+                                 T* const at = to ? to + n : nullptr;
+                                 if (at) fill(at);
+                                 n += elements;
+                                 return at;
+                               });
+    return n;
   }
 
   const GatedCell* cell_;
-  RecurrentWeights cells_;
-  std::int64_t H_, D_, P_;
+  RecurrentWeights<Parameter> cells_;
+  KernelWeights<T> weights_{};
   StepMemory<T> memory_;
-  RecurrenceWeights<T> weights_{};
 };
 
 /// One step of all layers of a recurrent layer.
 template <class T>
 class RecurrentStepOf final : public Step {
  public:
-  RecurrentStepOf(const GatedCell& cell, const RecurrentSizes& sizes, const std::vector<RecurrentWeights>& weights,
-                  std::int64_t batch)
+  RecurrentStepOf(const GatedCell& cell, const RecurrentSizes& sizes,
+                  const std::vector<RecurrentWeights<Parameter>>& weights, std::int64_t batch)
       : cell_(&cell),
         kernels_(&detail::kernels_of<T>(cell)),
         L_(sizes.layers),
@@ -105,7 +81,7 @@ class RecurrentStepOf final : public Step {
         at_once_(detail::steps_at_once(B_ * P_ * static_cast<std::int64_t>(sizeof(T)))),
         sequence_(at_once_ > 1 ? 2 * at_once_ * B_ * P_ : 0),
         states_(at_once_ > 1 ? B_ * (P_ + H_) : 0) {
-    for (const RecurrentWeights& w : weights) layers_.emplace_back(cell, w, H_);
+    for (const RecurrentWeights<Parameter>& w : weights) layers_.emplace_back(cell, w);
     if (at_once_ > 1) rows_memory_.emplace(memory_of_a_sequence());
   }
 
@@ -116,16 +92,16 @@ class RecurrentStepOf final : public Step {
     T* const i = room_.get();
     T* const between = i + B_ * G * Hp;
     const T* at = static_cast<const T*>(x);
-    std::int64_t row = layers_[0].weights().ih.K;
+    std::int64_t row = layers_[0].weights().weight_ih.K;
     T* const now = h();
     T* const after = swapped_ ? h_.get() : next_.get();
     T* const memory = c();
     T* const memory_after = swapped_ ? c_.get() : c_next_.get();
     for (std::int64_t k = 0; k < L_; ++k) {
-      const RecurrenceWeights<T>& w = layers_[static_cast<std::size_t>(k)].weights();
+      const KernelWeights<T>& w = layers_[static_cast<std::size_t>(k)].weights();
       const std::int64_t state = k * B_ * Pp;
       const std::int64_t of_memory = cell_->has_memory ? k * B_ * Hp : 0;
-      const bool takes_x = detail::gates_take_x(*cell_, w.ih.K);
+      const bool takes_x = detail::gates_take_x(*cell_, w.weight_ih.K);
       if (!takes_x) kernels_->input_product(w, B_, at, row, i, Hp, G * Hp);
       kernels_->step(w, detail::RecurrenceStep<T>{.rows = B_,
                                                   .i = i,
@@ -166,7 +142,8 @@ class RecurrentStepOf final : public Step {
 
   std::int64_t most_at_once() const override { return at_once_; }
   void run_several(std::int64_t n, const void* x, void* y) override {
-    detail::Rows<const T*> from{static_cast<const T*>(x), B_ * layers_[0].weights().ih.K, layers_[0].weights().ih.K};
+    detail::Rows<const T*> from{static_cast<const T*>(x), B_ * layers_[0].weights().weight_ih.K,
+                                layers_[0].weights().weight_ih.K};
     for (std::int64_t k = 0; k < L_; ++k) {
       const bool last = k + 1 == L_;
       T* const to = last ? static_cast<T*>(y) : sequence_.get() + k % 2 * at_once_ * B_ * P_;
@@ -208,7 +185,7 @@ class RecurrentStepOf final : public Step {
     return {.cell = cell_,
             .T_ = n,
             .B = B_,
-            .D = layers_[static_cast<std::size_t>(k)].weights().ih.K,
+            .D = layers_[static_cast<std::size_t>(k)].weights().weight_ih.K,
             .H = H_,
             .P = P_,
             .reverse = false,

@@ -7,7 +7,7 @@ namespace ferrite::nn {
 /// One step of an Elman network: tanh (or relu) of i + h W_hh + b_hh.
 Tensor rnn_step(const Tensor& i, const Tensor& h, const Tensor& w_hh, const Tensor& b_hh, bool with_relu = false);
 /// All steps of a layer in one direction -> {y, last h}; see gru_sequence.
-Tensors rnn_sequence(const Tensor& x, const SequenceWeights& w, const Tensor& h0, bool with_relu = false,
+Tensors rnn_sequence(const Tensor& x, const RecurrentWeights<Tensor>& w, const Tensor& h0, bool with_relu = false,
                      const SequenceOptions& options = {});
 
 enum class Nonlinearity : std::uint8_t { tanh, relu };

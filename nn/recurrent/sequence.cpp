@@ -2,6 +2,8 @@
 /// cells, the gradient is the operation of sequence_grad.cpp.
 #include <algorithm>
 
+#include "ferrite/nn/recurrent/detail/pack_weights.h"
+#include "ferrite/nn/recurrent/detail/sequence_call.h"
 #include "ferrite/nn/recurrent/detail/sequence_operation.h"
 #include "ferrite/tensor/padding.h"
 
@@ -16,52 +18,26 @@ bool is_worth_packing(const Tensor& w, std::int64_t passes) {
   return !w.impl()->storage->rewritten && (used_before || packing_pays(passes));
 }
 
-/// G gates of w (row-major), from a column on.
-template <class T>
-GateMatrix<T> gate_matrix(const Tensor& w, std::int64_t column, std::int64_t gates, std::int64_t units, bool packed) {
-  const std::int64_t K = w.shape()[0], row = w.strides()[0];
-  const T* const data = w.data<T>() + column;
-  if (!packed) return plain_gates(data, row, K, units, units);
-  PackKey key = pack_key(w, static_cast<std::int32_t>(gates));
-  key.offset += column;
-  key.columns = gates * units;
-  const T* const copy = pack_of<T>(w, key, gate_pack_size<T>(K, gates, units),
-                                   [&](T* to) { pack_gates(data, row, K, gates, units, units, to); });
-  return packed_gates(copy, K, gates, units);
-}
-
 /// Rows that the general product takes in one pass over a matrix as it stands.
 constexpr std::int64_t kRowsOfAPass = 64;
 
-/// The recurrence with its matrices as the forward pass reads them.
+/// The weights as the forward pass reads them: their copies stay with them for other calls.
 template <class T>
-Recurrence<T> with_matrices(const Prepared<T>& prepared) {
-  Recurrence<T> r = *prepared;
-  const GatedCell& cell = *r.cell;
-  const std::int64_t passes = r.T_ * ((r.B + 7) / 8);
-  const bool packs_hh = is_worth_packing(prepared.w_hh(), passes);
-  r.w.ih = gate_matrix<T>(prepared.w_ih(), 0, cell.gates, r.H,
-                          is_worth_packing(prepared.w_ih(), (r.T_ * r.B) / kRowsOfAPass));
-  r.w.hh = gate_matrix<T>(prepared.w_hh(), 0, cell.early_gates(), r.H, packs_hh);
-  if (cell.late_gates)
-    r.w.late = gate_matrix<T>(prepared.w_hh(), cell.early_gates() * r.H, cell.late_gates, r.H, packs_hh);
-  if (const Tensor& w_hr = prepared.w_hr(); w_hr.defined())
-    r.w.hr = gate_matrix<T>(w_hr, 0, 1, r.P, is_worth_packing(w_hr, passes));
-  return r;
+KernelWeights<T> forward_weights(const SequenceCall<T>& call) {
+  const RecurrentWeights<RowMajor>& w = call.weights();
+  const std::int64_t passes = call->T_ * ((call->B + 7) / 8);
+  RecurrentWeights<bool> packs{};
+  packs.weight_hh = is_worth_packing(*w.weight_hh, passes);
+  packs.weight_ih = is_worth_packing(*w.weight_ih, (call->T_ * call->B) / kRowsOfAPass);
+  packs.weight_hr = w.weight_hr->defined() && is_worth_packing(*w.weight_hr, passes);
+  return pack_weights<T>(*call->cell, w, packs,
+                         [](const Tensor& m, const PackedColumns& c, std::int64_t elements, const auto& fill) {
+                           PackKey key = pack_key(m, c.gates);
+                           key.offset += c.begin;
+                           key.columns = c.gates * c.units;
+                           return pack_of<T>(m, key, elements, fill);
+                         });
 }
-
-}  // namespace
-
-SequenceOperands operands_of(const GatedCell& cell, Inputs in, std::size_t begin) {
-  return SequenceOperands(
-      cell, in.size(),
-      [in](std::size_t k) {
-        return SequenceOperands::Item{in[k].dtype(), in[k].rank()};
-      },
-      begin);
-}
-
-namespace {
 
 /// The k-th operand, or an undefined one.
 const Tensor& operand(Inputs in, int k) {
@@ -71,16 +47,16 @@ const Tensor& operand(Inputs in, int k) {
 
 }  // namespace
 
+SequenceParts parts_of(const GatedCell& cell, Inputs in, std::size_t begin) {
+  const auto type_at = [&](std::size_t k) -> OperandType { return {in[k].dtype(), in[k].rank()}; };
+  return parts_of(cell, in.size(), type_at, begin);
+}
+
 template <class T>
-Prepared<T>::Prepared(const GatedCell& cell, Inputs in, const SequenceOperands& o, const SequenceOrder& order)
-    : h0_(operand(in, o.h0)),
+SequenceCall<T>::SequenceCall(const GatedCell& cell, Inputs in, const SequenceParts& o, const SequenceOrder& order)
+    : weights_(o.w.map([in](int k) { return RowMajor(operand(in, k)); })),
+      h0_(operand(in, o.h0)),
       c0_(operand(in, o.c0)),
-      w_ih_(operand(in, o.w_ih)),
-      w_hh_(operand(in, o.w_hh)),
-      w_ch_(operand(in, o.w_ch)),
-      b_ih_(operand(in, o.b_ih)),
-      b_hh_(operand(in, o.b_hh)),
-      w_hr_(operand(in, o.w_hr)),
       lengths_(operand(in, o.lengths)),
       resets_(operand(in, o.resets)) {
   const Tensor& given = operand(in, o.x);
@@ -88,52 +64,50 @@ Prepared<T>::Prepared(const GatedCell& cell, Inputs in, const SequenceOperands& 
   if (!adjacent) x_ = dense(given);
   const Tensor& x = adjacent ? given : x_;
   const SequenceAxes axes(order);
-  const auto data = [](const Operand& t) { return t->defined() ? t->template data<T>() : nullptr; };
   r_ = {.cell = &cell,
         .T_ = x.shape()[axes.time],
         .B = x.shape()[axes.batch()],
         .D = x.shape()[2],
-        .H = w_hh_->shape()[1] / cell.gates,
+        .H = weights_.weight_hh->shape()[1] / cell.gates,
         .P = h0_->shape()[1],
         .reverse = order.reverse,
         .x = rows_of<T>(x, axes),
         .w = {},
-        .h0 = data(h0_),
-        .c0 = data(c0_),
+        .h0 = h0_->template data<T>(),
+        .c0 = c0_->defined() ? c0_->template data<T>() : nullptr,
         .lengths = lengths_->defined() ? lengths_->template data<std::int64_t>() : nullptr,
         .resets = resets_->defined() ? Rows<const bool*>{resets_->template data<bool>(), 1, resets_->strides()[0]}
                                      : Rows<const bool*>{}};
-  r_.w.b_ih = data(b_ih_);
-  r_.w.b_hh = data(b_hh_);
-  r_.w.vectors = data(w_ch_);
 }
-template class Prepared<float>;
-template class Prepared<double>;
+template class SequenceCall<float>;
+template class SequenceCall<double>;
 
 template <class T>
-void run_forward(const Prepared<T>& r, const SequenceOrder& order, Tensor& y, Tensor& h, Tensor* c, Tensor* saved) {
-  run_recurrence<T>(with_matrices(r), {.y = writable_rows<T>(y, SequenceAxes(order)),
-                                       .h = Writer::data<T>(h),
-                                       .c = c ? Writer::data<T>(*c) : nullptr,
-                                       .saved = saved && r->cell->saved > 0 ? Writer::data<T>(*saved) : nullptr});
+void run_forward(const SequenceCall<T>& call, const SequenceOrder& order, Tensor& y, Tensor& h, Tensor* c,
+                 Tensor* saved) {
+  run_recurrence<T>(call.with(forward_weights(call)),
+                    {.y = writable_rows<T>(y, SequenceAxes(order)),
+                     .h = Writer::data<T>(h),
+                     .c = c ? Writer::data<T>(*c) : nullptr,
+                     .saved = saved && call->cell->saved > 0 ? Writer::data<T>(*saved) : nullptr});
 }
-template void run_forward(const Prepared<float>&, const SequenceOrder&, Tensor&, Tensor&, Tensor*, Tensor*);
-template void run_forward(const Prepared<double>&, const SequenceOrder&, Tensor&, Tensor&, Tensor*, Tensor*);
+template void run_forward(const SequenceCall<float>&, const SequenceOrder&, Tensor&, Tensor&, Tensor*, Tensor*);
+template void run_forward(const SequenceCall<double>&, const SequenceOrder&, Tensor&, Tensor&, Tensor*, Tensor*);
 
-void check_sequence(std::string_view name, const GatedCell& cell, Inputs in, const SequenceOperands& o,
+void check_sequence(std::string_view name, const GatedCell& cell, Inputs in, const SequenceParts& o,
                     const SequenceOrder& order) {
   const auto at = [in](int k) -> const Tensor& { return in[static_cast<std::size_t>(k)]; };
-  if (!o.complete())
-    throw_shape(name, "needs x, h0, " + std::string(cell.has_memory ? "c0, " : "") + "w_ih, w_hh" +
-                          (cell.vectors ? ", w_ch" : "") +
+  if (!o.complete)
+    throw_shape(name, "needs x, h0, " + std::string(cell.has_memory ? "c0, " : "") + "weight_ih, weight_hh" +
+                          (cell.vectors ? ", weight_ch" : "") +
                           " and, where there are any, two biases, lengths i64, resets bool");
   const Shape& x = at(o.x).shape();
   const Shape& h0 = at(o.h0).shape();
-  const Shape& w_ih = at(o.w_ih).shape();
-  const Shape& w_hh = at(o.w_hh).shape();
+  const Shape& w_ih = at(o.w.weight_ih).shape();
+  const Shape& w_hh = at(o.w.weight_hh).shape();
   const auto refuse = [&](const char* what) {
-    throw_shape(name, std::string(what) + ": x " + x.str() + ", h0 " + h0.str() + ", w_ih " + w_ih.str() + ", w_hh " +
-                          w_hh.str());
+    throw_shape(name, std::string(what) + ": x " + x.str() + ", h0 " + h0.str() + ", weight_ih " + w_ih.str() +
+                          ", weight_hh " + w_hh.str());
   };
   const Dtype dtype = at(o.x).dtype();
   for (int k = o.first; k < o.floats; ++k)
@@ -147,13 +121,14 @@ void check_sequence(std::string_view name, const GatedCell& cell, Inputs in, con
   if (T == 0) refuse("the sequence has no steps");
   if (columns == 0 || columns % gates != 0 || w_ih != Shape{x[2], columns} || h0[0] != B || w_hh[0] != P)
     refuse("shapes do not fit each other");
-  if (o.w_hr < 0 ? P != H : !cell.projects || at(o.w_hr).shape() != Shape{H, P})
+  if (o.w.weight_hr < 0 ? P != H : !cell.projects || at(o.w.weight_hr).shape() != Shape{H, P})
     refuse("the state does not fit the gates");
   if (P == 0) refuse("the state has no units");
   if (o.c0 >= 0 && at(o.c0).shape() != Shape{B, H}) refuse("c0 does not fit");
-  if (o.w_ch >= 0 && at(o.w_ch).shape() != Shape{cell.vectors * H})
-    throw_shape(name, "w_ch must be " + Shape{cell.vectors * H}.str() + ", got " + at(o.w_ch).shape().str());
-  if (o.b_ih >= 0 && (at(o.b_ih).shape() != Shape{columns} || at(o.b_hh).shape() != Shape{columns}))
+  if (o.w.weight_ch >= 0 && at(o.w.weight_ch).shape() != Shape{cell.vectors * H})
+    throw_shape(name,
+                "weight_ch must be " + Shape{cell.vectors * H}.str() + ", got " + at(o.w.weight_ch).shape().str());
+  if (o.w.bias_ih >= 0 && (at(o.w.bias_ih).shape() != Shape{columns} || at(o.w.bias_hh).shape() != Shape{columns}))
     refuse("the biases do not fit");
   if (o.lengths >= 0 && at(o.lengths).spec() != Spec{{B}, Dtype::i64}) refuse("lengths must be i64 [B]");
   if (o.resets >= 0 && at(o.resets).spec() != Spec{{B, T}, Dtype::boolean}) refuse("resets must be bool [B, T]");
@@ -170,31 +145,31 @@ void check_lengths(std::string_view name, const Tensor& lengths, std::int64_t st
 
 }  // namespace
 
-Spec saved_spec(const GatedCell& cell, Inputs in, const SequenceOperands& o, const SequenceOrder& order) {
+Spec saved_spec(const GatedCell& cell, Inputs in, const SequenceParts& o, const SequenceOrder& order) {
   const Shape& x = in[static_cast<std::size_t>(o.x)].shape();
   const SequenceAxes axes(order);
-  const std::int64_t H = in[static_cast<std::size_t>(o.w_hh)].shape()[1] / cell.gates;
+  const std::int64_t H = in[static_cast<std::size_t>(o.w.weight_hh)].shape()[1] / cell.gates;
   return {{x[axes.time], x[axes.batch()], cell.saved * H}, in[static_cast<std::size_t>(o.x)].dtype()};
 }
 
 Tensors compose_sequence(const GatedCell& cell, Inputs in, const SequenceOrder& order) {
-  const SequenceOperands o = operands_of(cell, in);
+  const SequenceParts o = parts_of(cell, in);
   const auto value = [in](int k) { return k < 0 ? Tensor() : in[static_cast<std::size_t>(k)]; };
-  const SequenceWeights w{value(o.w_ih), value(o.w_hh), value(o.b_ih), value(o.b_hh), value(o.w_hr), value(o.w_ch)};
+  const RecurrentWeights<Tensor> w = o.w.map(value);
   const auto step = [&](const Tensor& i, const RecurrentState& s) { return cell.functions->step(i, s, w); };
   const SequenceOptions options{.reverse = order.reverse,
                                 .batch_first = order.batch_first,
                                 .lengths = value(o.lengths),
                                 .resets = value(o.resets)};
-  const Tensor i =
-      affine(ferrite::detail::padding_replaced(value(o.x), options.lengths, options.batch_first), w.w_ih, w.b_ih);
+  const Tensor i = affine(ferrite::detail::padding_replaced(value(o.x), options.lengths, options.batch_first),
+                          w.weight_ih, w.bias_ih);
   const RecurrentState before{value(o.h0), value(o.c0)};
   if (const ComposeAsScans::Compose compose = ComposeAsScans::compose()) return compose(step, i, before, options);
   return unroll(i, before, step, options);
 }
 
 Specs infer_sequence(std::string_view name, const GatedCell& cell, Inputs in, const SequenceSaves& attrs) {
-  const SequenceOperands o = operands_of(cell, in);
+  const SequenceParts o = parts_of(cell, in);
   check_sequence(name, cell, in, o, attrs);
   const Spec state = in[1].spec();
   Specs out;
@@ -210,12 +185,12 @@ namespace {
 
 template <class T>
 void run(std::string_view name, const GatedCell& cell, Inputs in, std::span<Tensor> out, const SequenceSaves& attrs) {
-  const SequenceOperands o = operands_of(cell, in);
+  const SequenceParts o = parts_of(cell, in);
   if (o.lengths >= 0)
     check_lengths(name, in[static_cast<std::size_t>(o.lengths)], in[0].shape()[SequenceAxes(attrs).time]);
   Tensor& saved = out.back();
   if (out[0].numel() == 0) return;
-  run_forward<T>(Prepared<T>(cell, in, o, attrs), attrs, out[0], out[1], cell.has_memory ? &out[2] : nullptr,
+  run_forward<T>(SequenceCall<T>(cell, in, o, attrs), attrs, out[0], out[1], cell.has_memory ? &out[2] : nullptr,
                  saved.numel() ? &saved : nullptr);
 }
 

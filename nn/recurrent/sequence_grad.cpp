@@ -2,7 +2,9 @@
 #include <algorithm>
 
 #include "ferrite/autograd/lenient_grad.h"
+#include "ferrite/nn/recurrent/detail/sequence_call.h"
 #include "ferrite/nn/recurrent/detail/sequence_operation.h"
+#include "ferrite/tensor/kernel/pack.h"
 #include "ferrite/tensor/kernel/room.h"
 
 namespace ferrite::nn::detail {
@@ -37,30 +39,35 @@ class Transposed {
 
 /// The weights as the backward pass reads them.
 template <class T>
-class AllTransposed {
+class BackwardWeights {
  public:
   /// `goes_back`: whether anything passes from a step to the one before.
-  AllTransposed(const Prepared<T>& r, bool goes_back) : ih_(r.w_ih().template data<T>()) {
-    const std::int64_t H = r->H;
-    const GatedCell& cell = *r->cell;
-    if (goes_back) hh_.emplace(r.w_hh(), cell.early_gates() * H);
-    if (cell.late_gates) late_.emplace(r.w_hh(), cell.late_gates * H);
+  BackwardWeights(const SequenceCall<T>& call, bool goes_back) : given_(call.weights()), H_(call->H) {
+    const Tensor &w_hh = *given_.weight_hh, &w_hr = *given_.weight_hr;
+    const GatedCell& cell = *call->cell;
+    if (goes_back) hh_.emplace(w_hh, cell.early_gates() * H_);
+    if (cell.late_gates) late_.emplace(w_hh, cell.late_gates * H_);
     GateBlock blocks[4];
     for (const GateBlock& b : std::span(blocks, static_cast<std::size_t>(blocks_of(cell, blocks)))) {
       if (!b.late && !goes_back) continue;
       const int first = b.late ? cell.early_gates() : 0;
-      (b.late ? late_ : hh_)->columns(r.w_hh(), b.gate * H, b.count * H, (b.place - first) * H);
+      (b.late ? late_ : hh_)->columns(w_hh, b.gate * H_, b.count * H_, (b.place - first) * H_);
     }
-    if (r.w_hr().defined()) hr_.emplace(r.w_hr(), r->P).columns(r.w_hr(), 0, r->P, 0);
+    if (w_hr.defined()) hr_.emplace(w_hr, call->P).columns(w_hr, 0, call->P, 0);
   }
-  TransposedWeights<T> weights() {
+  KernelWeights<T> weights() {
     const auto matrix = [](std::optional<Transposed<T>>& t) { return t ? t->matrix() : GateMatrix<T>{}; };
-    return {matrix(hh_), matrix(late_), matrix(hr_), ih_};
+    const Tensor &w_ih = *given_.weight_ih, &w_ch = *given_.weight_ch;
+    return {.weight_ih = plain_gates(w_ih.data<T>(), w_ih.strides()[0], w_ih.shape()[0], H_, H_),
+            .weight_hh = {.early = matrix(hh_), .late = matrix(late_)},
+            .weight_hr = matrix(hr_),
+            .weight_ch = w_ch.defined() ? w_ch.data<T>() : nullptr};
   }
 
  private:
+  const RecurrentWeights<RowMajor>& given_;
+  std::int64_t H_;
   std::optional<Transposed<T>> hh_, late_, hr_;
-  const T* ih_;
 };
 
 /// Fills a state's gradient with what arrived, for the kernel to go on with.
@@ -78,8 +85,8 @@ T* begun(const Tensor& grad, T* to, std::int64_t n) {
 template <class T>
 void backward(const GatedCell& cell, Inputs in, std::span<Tensor> out, const SequenceOrder& order) {
   const GradOperands at(cell);
-  const SequenceOperands o = operands_of(cell, in, at.begin);
-  const Prepared<T> r(cell, in, o, order);
+  const SequenceParts o = parts_of(cell, in, at.begin);
+  const SequenceCall<T> r(cell, in, o, order);
   const SequenceAxes axes(order);
   const auto wanted = [&](int k) -> T* {
     const auto i = static_cast<std::size_t>(k - o.first);
@@ -99,22 +106,17 @@ void backward(const GatedCell& cell, Inputs in, std::span<Tensor> out, const Seq
   T* const dh = wanted(o.h0) ? wanted(o.h0) : dh_room.get();
   T* const dc = wanted(o.c0) ? wanted(o.c0) : dc_room.get();
   const bool wants_state = wanted(o.h0) || (o.c0 >= 0 && wanted(o.c0));
-  AllTransposed<T> transposed(r, r->T_ > 1 || wants_state);
+  BackwardWeights<T> weights(r, r->T_ > 1 || wants_state);
   Tensor* const dx = wanted(o.x) ? &out[0] : nullptr;
-  run_recurrence_back<T>(*r, {.transposed = transposed.weights(),
-                              .y = rows_of<T>(y, axes),
-                              .saved = cell.saved > 0 ? saved.data<T>() : nullptr,
-                              .dy = dy.defined() ? rows_of<T>(dy, axes) : Rows<const T*>{},
-                              .wants_state = wants_state,
-                              .dh = begun(in[GradOperands::dh], dh, r->B * r->P),
-                              .dc = at.dc < 0 ? nullptr : begun(in[static_cast<std::size_t>(at.dc)], dc, r->B * r->H),
-                              .dx = dx ? writable_rows<T>(*dx, axes) : Rows<T*>{},
-                              .dw_ih = wanted(o.w_ih),
-                              .dw_hh = wanted(o.w_hh),
-                              .db_ih = wanted(o.b_ih),
-                              .db_hh = wanted(o.b_hh),
-                              .dw_hr = wanted(o.w_hr),
-                              .dvectors = wanted(o.w_ch)});
+  run_recurrence_back<T>(r.with(weights.weights()),
+                         {.y = rows_of<T>(y, axes),
+                          .saved = cell.saved > 0 ? saved.data<T>() : nullptr,
+                          .dy = dy.defined() ? rows_of<T>(dy, axes) : Rows<const T*>{},
+                          .wants_state = wants_state,
+                          .dh = begun(in[GradOperands::dh], dh, r->B * r->P),
+                          .dc = at.dc < 0 ? nullptr : begun(in[static_cast<std::size_t>(at.dc)], dc, r->B * r->H),
+                          .dx = dx ? writable_rows<T>(*dx, axes) : Rows<T*>{},
+                          .dw = o.w.map(wanted)});
 }
 
 /// No rows: nothing arrives anywhere.
@@ -126,14 +128,15 @@ void fill_zero(std::span<Tensor> out) {
 
 Specs infer_sequence_grad(std::string_view name, const GatedCell& cell, Inputs in, const SequenceWants& attrs) {
   const GradOperands at(cell);
-  const SequenceOperands o = operands_of(cell, in, at.begin);
+  const SequenceParts o = parts_of(cell, in, at.begin);
   check_sequence(name, cell, in, o, attrs);
+  const int gradients = o.floats - o.first;
   for (int k = 0; k < attrs.wants.rank(); ++k)
-    if (attrs.wants[k] < (k ? attrs.wants[k - 1] + 1 : 0) || attrs.wants[k] >= o.gradients())
-      throw_shape(name, "`wants` must be ascending positions below " + std::to_string(o.gradients()) + ", got " +
+    if (attrs.wants[k] < (k ? attrs.wants[k - 1] + 1 : 0) || attrs.wants[k] >= gradients)
+      throw_shape(name, "`wants` must be ascending positions below " + std::to_string(gradients) + ", got " +
                             attrs.wants.str());
   Specs out;
-  for (int k = 0; k < o.gradients(); ++k) {
+  for (int k = 0; k < gradients; ++k) {
     const Spec& spec = in[at.begin + static_cast<std::size_t>(k)].spec();
     out.push_back(attrs.has(k) ? spec : Spec{{0}, spec.dtype});
   }
@@ -176,8 +179,9 @@ std::int64_t sequence_grad_multiply_adds(const GatedCell& cell, std::span<const 
   const GradOperands grad(cell);
   const SequenceCost c(cell, in, grad.begin);
   const auto wanted = [&](int k) { return k >= 0 && attrs.has(k - c.at.first) ? 1 : 0; };
-  return c.rows * (c.w_ih * (wanted(c.at.x) + wanted(c.at.w_ih)) + c.w_hh * (1 + wanted(c.at.w_hh)) +
-                   c.w_hr * (1 + wanted(c.at.w_hr)));
+  return c.rows * (c.elements.weight_ih * (wanted(c.at.x) + wanted(c.at.w.weight_ih)) +
+                   c.elements.weight_hh * (1 + wanted(c.at.w.weight_hh)) +
+                   c.elements.weight_hr * (1 + wanted(c.at.w.weight_hr)));
 }
 
 }  // namespace ferrite::nn::detail

@@ -11,14 +11,8 @@ SequenceParts sequence_parts(std::string_view operation, std::span<const Spec> o
       {"gru_sequence", &detail::kGru},   {"gru_reset_before_sequence", &detail::kGruResetBefore},
       {"lstm_sequence", &detail::kLstm}, {"peephole_lstm_sequence", &detail::kPeepholeLstm},
       {"rnn_sequence", &detail::kRnn},   {"rnn_relu_sequence", &detail::kRnnRelu}};
-  for (const auto& [name, cell] : cells) {
-    if (operation != name) continue;
-    const auto item = [&](std::size_t i) {
-      return detail::SequenceOperands::Item{operands[i].dtype, operands[i].shape.rank()};
-    };
-    const detail::SequenceOperands at(*cell, operands.size(), item);
-    return {at.x, at.h0, at.c0, at.w_ih, at.w_hh, at.w_ch, at.b_ih, at.b_hh, at.w_hr, at.lengths, at.resets};
-  }
+  for (const auto& [name, cell] : cells)
+    if (operation == name) return detail::parts_of(*cell, operands);
   throw ValueError("sequence_parts: no sequence of that name: '" + std::string(operation) + "'");
 }
 

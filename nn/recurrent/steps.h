@@ -1,9 +1,10 @@
 #pragma once
-/// The operands of a recurrence, and the loop over its steps: the definition of lengths and resets. The steps and the
-/// operations of the cells stand in nn/recurrent/gru.h and its like.
+/// The states and options of a recurrence, and the loop over its steps: the definition of lengths and resets. The steps
+/// and the operations of the cells stand in nn/recurrent/gru.h and its like.
 #include <functional>
 #include <span>
 
+#include "ferrite/nn/recurrent/weights.h"
 #include "ferrite/tensor/ops.h"
 #include "ferrite/tensor/primitive.h"
 
@@ -13,16 +14,6 @@ namespace ferrite::nn {
 struct RecurrentState {
   Tensor h;    ///< [B, H]
   Tensor c{};  ///< an LSTM's memory [B, H]
-};
-
-/// The weights of one layer in one direction. G gates side by side, D features, states of P (H, but for a projection).
-struct SequenceWeights {
-  Tensor w_ih;    ///< [D, G H]
-  Tensor w_hh;    ///< [P, G H]
-  Tensor b_ih{};  ///< [G H], or undefined; both or none
-  Tensor b_hh{};
-  Tensor w_hr{};  ///< an LSTM's projection [H, P], or undefined
-  Tensor w_ch{};  ///< weights of single units [V H]: an LSTM's peepholes [3H]; or undefined
 };
 
 /// How a sequence is walked.
@@ -71,5 +62,5 @@ std::span<const Primitive* const> recurrent_composites();
 
 // Functions of tensors: called without a prefix, as all others are.
 namespace ferrite {
-using nn::RecurrentState, nn::RecurrentStep, nn::SequenceOptions, nn::SequenceWeights, nn::unroll;
+using nn::RecurrentState, nn::RecurrentStep, nn::RecurrentWeights, nn::SequenceOptions, nn::unroll;
 }  // namespace ferrite

@@ -30,10 +30,10 @@ std::vector<Kind> kinds() {
   const SequenceOptions options{.batch_first = true};
   const Tensor h0 = zeros({2, H}), p0 = zeros({2, P});
   const auto weights = [=](std::int64_t gates, const Tensor& scale, std::int64_t state = H) {
-    SequenceWeights w{draw({3, gates * H}, 2) * scale, sin(draw({state, gates * H}, 3) * scale)};
-    w.b_ih = draw({gates * H}, 4) * scale;
-    w.b_hh = sin(draw({gates * H}, 5) * scale);
-    if (state != H) w.w_hr = sin(draw({H, state}, 6) * scale);
+    RecurrentWeights<Tensor> w{draw({3, gates * H}, 2) * scale, sin(draw({state, gates * H}, 3) * scale)};
+    w.bias_ih = draw({gates * H}, 4) * scale;
+    w.bias_hh = sin(draw({gates * H}, 5) * scale);
+    if (state != H) w.weight_hr = sin(draw({H, state}, 6) * scale);
     return w;
   };
   const auto step = [](const Tensors& carry, const Tensors& x, const Tensor& w_ih, const Tensor& w_hh) {

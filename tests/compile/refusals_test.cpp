@@ -78,9 +78,9 @@ BOOST_AUTO_TEST_CASE(lengths_of_what_follows_a_recurrent_layer) {
 }
 
 BOOST_AUTO_TEST_CASE(lengths_of_sequences_and_scans_lie_in_0_to_T) {
-  const SequenceWeights w{draw({3, 12}, 2), draw({4, 12}, 3)};
+  const RecurrentWeights<Tensor> w{draw({3, 12}, 2), draw({4, 12}, 3)};
   const Tensor h = draw({2, 4}, 4);
-  const SequenceWeights lstm{draw({3, 16}, 2), draw({4, 16}, 3)}, rnn{draw({3, 4}, 2), draw({4, 4}, 3)};
+  const RecurrentWeights<Tensor> lstm{draw({3, 16}, 2), draw({4, 16}, 3)}, rnn{draw({3, 4}, 2), draw({4, 4}, 3)};
   const auto outside = [](const char* who) { return std::string(who) + " lies outside 0..5"; };
   const std::string too_long = outside("_sequence: a length of 6"), negative = outside("_sequence: a length of -1");
   const auto options = [](const Tensor& n) { return SequenceOptions{.batch_first = true, .lengths = n}; };
@@ -104,7 +104,7 @@ BOOST_AUTO_TEST_CASE(lengths_of_sequences_and_scans_lie_in_0_to_T) {
 
 /// A row of no steps: outputs 0, the state stays, and so do gradients.
 BOOST_AUTO_TEST_CASE(a_sequence_of_no_steps_keeps_its_state) {
-  const SequenceWeights w{draw({3, 12}, 2, Dtype::f64), draw({4, 12}, 3, Dtype::f64)};
+  const RecurrentWeights<Tensor> w{draw({3, 12}, 2, Dtype::f64), draw({4, 12}, 3, Dtype::f64)};
   const Tensor x = draw({2, 5, 3}, 1, Dtype::f64), h = draw({2, 4}, 4, Dtype::f64);
   for (const bool reverse : {false, true}) {
     const SequenceOptions options{.reverse = reverse, .batch_first = true, .lengths = integers({0, 3})};

@@ -73,7 +73,8 @@ Tensors nested(const Tensors& in) {
 /// A fused sequence as one step of a scan: what it keeps for its gradient is a y of the scan's.
 Tensors fused_in_the_body(const Tensors& in) {
   const auto step = [&](const Tensors& c, const Tensors& x) -> ScanStep {
-    const Tensors r = ferrite::gru_sequence(x[0], {.w_ih = in[2], .w_hh = in[3], .b_ih = in[4], .b_hh = in[5]}, c[0]);
+    const Tensors r =
+        ferrite::gru_sequence(x[0], {.weight_ih = in[2], .weight_hh = in[3], .bias_ih = in[4], .bias_hh = in[5]}, c[0]);
     return {{r[1]}, {r[0]}};
   };
   const ScanResult r = ferrite::scan(step, {in[0]}, {in[1]});

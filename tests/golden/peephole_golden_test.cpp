@@ -91,10 +91,12 @@ BOOST_AUTO_TEST_CASE(errors_name_the_vectors) {
   const auto says = [](const std::string& text) {
     return [=](const Error& e) { return std::string(e.what()).find(text) != std::string::npos; };
   };
-  const SequenceWeights w{.w_ih = ones({2, 12}), .w_hh = ones({3, 12}), .w_ch = ones({4})};
+  const RecurrentWeights<Tensor> w{.weight_ih = ones({2, 12}), .weight_hh = ones({3, 12}), .weight_ch = ones({4})};
   const Tensor x = ones({5, 1, 2}), state = zeros({1, 3});
-  BOOST_CHECK_EXCEPTION(peephole_lstm_sequence(x, w, {state, state}), ShapeError, says("w_ch must be [9], got [4]"));
-  BOOST_CHECK_EXCEPTION(peephole_lstm_sequence(x, {w.w_ih, w.w_hh}, {state, state}), ShapeError, says("w_ch"));
+  BOOST_CHECK_EXCEPTION(peephole_lstm_sequence(x, w, {state, state}), ShapeError,
+                        says("weight_ch must be [9], got [4]"));
+  BOOST_CHECK_EXCEPTION(peephole_lstm_sequence(x, {w.weight_ih, w.weight_hh}, {state, state}), ShapeError,
+                        says("weight_ch"));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -60,7 +60,7 @@ Results backward_not_reversed(const Case& c) {
   nn::RecurrentResult parts[2];
   for (const int d : {0, 1}) {
     const nn::Gru one(c.config.D, c.config.H, {.form = c.layer->sizes().form}, {.dtype = Dtype::f64});
-    const nn::RecurrentWeights& w = c.layer->weights(0, d == 1);
+    const nn::RecurrentWeights<Parameter>& w = c.layer->weights(0, d == 1);
     one.weights().weight_ih.assign(w.weight_ih.peek());
     one.weights().weight_hh.assign(w.weight_hh.peek());
     one.weights().bias_ih.assign(w.bias_ih.peek());

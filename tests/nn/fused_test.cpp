@@ -219,10 +219,17 @@ BOOST_AUTO_TEST_CASE(a_sequence_in_pieces_has_its_bits) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(one_bias_alone_is_refused) {
+  const RecurrentWeights<Tensor> one{.weight_ih = zeros({3, 12}), .weight_hh = zeros({4, 12}), .bias_ih = zeros({12})};
+  BOOST_CHECK_EXCEPTION(gru_sequence(zeros({5, 2, 3}), one, zeros({2, 4})), ShapeError, [](const Error& e) {
+    return std::string(e.what()).find("weight_ih, weight_hh and, where there are any, two biases") != std::string::npos;
+  });
+}
+
 /// Only what is asked for: the rest costs nothing and stays undefined.
 BOOST_AUTO_TEST_CASE(gradients_of_constants_are_not_formed) {
   const nn::Gru gru(3, 4, {.seed = 1});
-  const SequenceWeights w = nn::values_of(gru.weights());
+  const RecurrentWeights<Tensor> w = nn::values_of(gru.weights());
   const Tensor x = draw({2, 5, 3}, 1, Dtype::f32), h0 = zeros({2, 4});
   struct Sizes final : Recorder {
     std::vector<std::int64_t> numels;
@@ -238,7 +245,7 @@ BOOST_AUTO_TEST_CASE(gradients_of_constants_are_not_formed) {
   const Recording recording(sizes);
   const Tensors y = gru_sequence(in, w, h0, {.batch_first = true});
   (void)tape.grad(sum(y[0]), {in});
-  // x, h0, w_ih, w_hh, b_ih, b_hh
+  // x, h0, weight_ih, weight_hh, bias_ih, bias_hh
   const std::vector<std::int64_t> wanted = {30, 0, 0, 0, 0, 0};
   BOOST_TEST(sizes.numels == wanted, boost::test_tools::per_element());
 }

@@ -1,11 +1,16 @@
 // Copies of weights in the order of the kernels live as long as the elements stay what they are, and not a step longer.
+#include <functional>
+#include <numeric>
 #include <thread>
 
 #include "ferrite/autograd/tape.h"
 #include "ferrite/nn/optim/adam.h"
+#include "ferrite/nn/recurrent/detail/cells.h"
+#include "ferrite/nn/recurrent/detail/pack_weights.h"
 #include "ferrite/nn/recurrent/gru.h"
 #include "ferrite/tensor/accumulate.h"
 #include "ferrite/tensor/kernel/pack.h"
+#include "ferrite/tensor/kernel/room.h"
 #include "support/compare.h"
 #include "support/sanitized.h"
 
@@ -28,6 +33,68 @@ Tensor unrolled(const nn::Gru& gru) {
 }
 
 bool packed(const Parameter& p) { return p.peek().impl()->storage->packs.load() != nullptr; }
+
+/// How many elements of the columns of some gates a kernel would find elsewhere than they were.
+template <class T>
+std::int64_t misplaced(const detail::GateMatrix<T>& m, const Tensor& given, std::int64_t first, std::int64_t gates) {
+  const Tensor w = contiguous(given);
+  const std::int64_t lanes = detail::products_in_use.of<T>().lanes;
+  std::int64_t wrong = m.K != w.shape()[0];
+  for (std::int64_t k = 0; k < w.shape()[0]; ++k)
+    for (std::int64_t g = 0; g < gates; ++g)
+      for (std::int64_t u = 0; u < m.units; ++u) {
+        const T found = m.data[k * m.k_step + u / lanes * m.u_step + g * m.g_step + u % lanes];
+        wrong += found != w.data<T>()[k * w.shape()[1] + (first + g) * m.units + u];
+      }
+  return wrong;
+}
+template <class T>
+std::int64_t misplaced(const T* at, const Tensor& given) {
+  if (!given.defined()) return at != nullptr;
+  return at ? std::inner_product(at, at + given.numel(), given.data<T>(), std::int64_t{0}, std::plus<>(),
+                                 std::not_equal_to<>())
+            : -1;
+}
+
+/// All weights of a cell, copied or as they stand.
+template <class T>
+void check_placed(const nn::detail::GatedCell& cell, std::int64_t H, bool copied) {
+  const std::int64_t P = cell.projects ? 4 : H, G = cell.gates, early = cell.early_gates();
+  const auto some = [](const Shape& s, std::uint64_t stream) { return draw(s, stream, dtype_of<T>); };
+  const RecurrentWeights<Tensor> w{.weight_ih = transpose(some({G * H, 3}, 31)),
+                                   .weight_hh = some({P, G * H}, 32),
+                                   .bias_ih = some({G * H}, 33),
+                                   .bias_hh = some({G * H}, 34),
+                                   .weight_hr = cell.projects ? some({H, P}, 35) : Tensor(),
+                                   .weight_ch = cell.vectors ? some({cell.vectors * H}, 36) : Tensor()};
+  const auto rows = w.map([](const Tensor& t) { return detail::RowMajor(t); });
+  const RecurrentWeights<bool> packs{copied, copied, copied, copied, copied, copied};
+  std::int64_t counted = 0, taken = 0;
+  (void)nn::detail::pack_weights<T>(cell, rows, packs,
+                                    [&](const Tensor&, const auto&, std::int64_t n, const auto&) -> const T* {
+                                      counted += n;
+                                      return nullptr;
+                                    });
+  detail::Room<T> room(counted);
+  const auto k = nn::detail::pack_weights<T>(
+      cell, rows, packs, [&](const Tensor&, const auto&, std::int64_t n, const auto& fill) -> const T* {
+        T* const at = room.get() + taken;
+        taken += n;
+        fill(at);
+        return at;
+      });
+  BOOST_TEST(taken == counted);
+  BOOST_TEST((counted > 0) == copied);
+  BOOST_TEST(misplaced(k.weight_ih, w.weight_ih, 0, G) == 0);
+  BOOST_TEST(misplaced(k.weight_hh.early, w.weight_hh, 0, early) == 0);
+  BOOST_TEST((k.weight_hh.late.data != nullptr) == (cell.late_gates > 0));
+  if (cell.late_gates) BOOST_TEST(misplaced(k.weight_hh.late, w.weight_hh, early, cell.late_gates) == 0);
+  BOOST_TEST((k.weight_hr.data != nullptr) == cell.projects);
+  if (cell.projects) BOOST_TEST(misplaced(k.weight_hr, w.weight_hr, 0, 1) == 0);
+  BOOST_TEST(misplaced(k.bias_ih, w.bias_ih) == 0);
+  BOOST_TEST(misplaced(k.bias_hh, w.bias_hh) == 0);
+  BOOST_TEST(misplaced(k.weight_ch, w.weight_ch) == 0);
+}
 
 /// A network that has packed its weights.
 nn::Gru warm() {
@@ -101,10 +168,10 @@ BOOST_AUTO_TEST_CASE(of_one_dtype_and_window) {
 
 BOOST_AUTO_TEST_CASE(shared_parameters_share_them) {
   const nn::Gru gru = warm();
-  const SequenceWeights w = nn::values_of(gru.weights());
-  const auto* const first = w.w_hh.impl()->storage->packs.load();
+  const RecurrentWeights<Tensor> w = nn::values_of(gru.weights());
+  const auto* const first = w.weight_hh.impl()->storage->packs.load();
   (void)gru_sequence(input(), w, zeros({4, 12}), {.batch_first = true});
-  BOOST_TEST(w.w_hh.impl()->storage->packs.load() == first);
+  BOOST_TEST(w.weight_hh.impl()->storage->packs.load() == first);
 }
 
 /// Few rows times a matrix by columns, as in a gradient or with weights [out, in]: the second use makes the copy.
@@ -210,6 +277,17 @@ BOOST_AUTO_TEST_CASE(none_on_a_storage_that_is_rewritten_while_tensors_stand_on_
   for (int i = 0; i < 3; ++i)
     (void)gru_sequence(draw({4, 9, 5}, 1), {draw({5, 36}, 7), w}, zeros({4, 12}), {.batch_first = true});
   BOOST_TEST(w.impl()->storage->packs.load() == nullptr);
+}
+
+BOOST_AUTO_TEST_CASE(kernels_find_every_weight_of_a_cell) {
+  using namespace nn::detail;
+  for (const GatedCell* cell : {&kGru, &kGruResetBefore, &kLstm, &kPeepholeLstm, &kRnn})
+    for (const std::int64_t H : {1, 7, 16, 33})
+      for (const bool copied : {false, true})
+        BOOST_TEST_CONTEXT(cell->name << ", " << H << " units, " << (copied ? "copied" : "as they stand")) {
+          check_placed<float>(*cell, H, copied);
+          check_placed<double>(*cell, H, copied);
+        }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -41,13 +41,14 @@ struct Kept {
 /// The steps of an LSTM, blended by masks, or by rates where there are none.
 RecurrentState lstm_by_hand(const nn::Lstm& lstm, const Tensor& x, const Kept& masks, double rate_h, double rate_c,
                             Tensors& outputs) {
-  const SequenceWeights w = nn::values_of(lstm.weights());
+  const RecurrentWeights<Tensor> w = nn::values_of(lstm.weights());
   const auto blend = [](const Tensor& mask, std::int64_t t, double rate, const Tensor& was, const Tensor& is) {
     return mask.defined() ? where(select(mask, 1, t), was, is) : rate * was + (1 - rate) * is;
   };
   RecurrentState s{zeros({kBatch, lstm.sizes().state_size()}, Dtype::f64), zeros({kBatch, kUnits}, Dtype::f64)};
   for (std::int64_t t = 0; t < kSteps; ++t) {
-    const RecurrentState next = nn::lstm_step(affine(select(x, 1, t), w.w_ih, w.b_ih), s, w.w_hh, w.b_hh, w.w_hr);
+    const RecurrentState next =
+        nn::lstm_step(affine(select(x, 1, t), w.weight_ih, w.bias_ih), s, w.weight_hh, w.bias_hh, w.weight_hr);
     s = {blend(masks.h, t, rate_h, s.h, next.h), blend(masks.c, t, rate_c, s.c, next.c)};
     outputs.push_back(s.h);
   }
@@ -121,12 +122,13 @@ BOOST_AUTO_TEST_CASE(gates_without_a_memory) {
       for (const bool training : {true, false}) {
         layer->train(training);
         const Tensor mask = training ? kept(*layer, "zoneout_l0", 0.4, kUnits) : Tensor();
-        const SequenceWeights w = nn::values_of(layer->weights());
+        const RecurrentWeights<Tensor> w = nn::values_of(layer->weights());
         Tensor h = zeros({kBatch, kUnits}, Dtype::f64);
         Tensors steps;
         for (std::int64_t t = 0; t < kSteps; ++t) {
-          const Tensor i = affine(select(input(), 1, t), w.w_ih, w.b_ih);
-          const Tensor next = layer == &gru ? nn::gru_step(i, h, w.w_hh, w.b_hh) : nn::rnn_step(i, h, w.w_hh, w.b_hh);
+          const Tensor i = affine(select(input(), 1, t), w.weight_ih, w.bias_ih);
+          const Tensor next =
+              layer == &gru ? nn::gru_step(i, h, w.weight_hh, w.bias_hh) : nn::rnn_step(i, h, w.weight_hh, w.bias_hh);
           h = training ? where(select(mask, 1, t), h, next) : 0.4 * h + 0.6 * next;
           steps.push_back(h);
         }

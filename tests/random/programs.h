@@ -112,8 +112,8 @@ class WideProgram final : public Program {
     const int cell = pick(r, 0, 4);
     const std::int64_t columns = (cell <= 1 ? 3 : cell == 2 ? 4 : 1) * H;
     const auto weights = [&](const Shape& s) { return uniform(s, {seed(), r(), 0}, -1, 1) + mean(x) * 0.125; };
-    SequenceWeights w{weights({D, columns}), weights({H, columns})};
-    if (pick(r, 0, 1)) w.b_ih = weights({columns}), w.b_hh = weights({columns});
+    RecurrentWeights<Tensor> w{weights({D, columns}), weights({H, columns})};
+    if (pick(r, 0, 1)) w.bias_ih = weights({columns}), w.bias_hh = weights({columns});
     const Tensor h = full({B, H}, 0.5);
     const Tensors out = cell <= 1   ? gru_sequence(x, w, h, o, cell == 0)
                         : cell == 2 ? lstm_sequence(x, w, {h, h}, o)

@@ -20,7 +20,7 @@ nn::Gru built_in(const nn::Custom& layer, Dtype dtype) {
     for (const bool reverse : {false, true}) {
       if (reverse && !s.bidirectional) continue;
       const auto& cell = dynamic_cast<const cells::PlainGru&>(layer.cell(k, reverse));
-      const nn::RecurrentWeights& w = gru.weights(k, reverse);
+      const nn::RecurrentWeights<Parameter>& w = gru.weights(k, reverse);
       w.weight_ih.assign(cell.w_x.peek());
       w.weight_hh.assign(cell.w_h.peek());
       w.bias_ih.assign(cell.b_x.peek());

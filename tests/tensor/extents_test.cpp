@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(sizes_below_0_are_refused) {
 /// A projection to no units: the last c would be memory that nobody wrote.
 BOOST_AUTO_TEST_CASE(a_sequence_projected_to_no_units_is_refused) {
   const std::int64_t T = 3, B = 2, D = 4, H = 5;
-  const SequenceWeights w{ones({D, 4 * H}), zeros({0, 4 * H}), {}, {}, zeros({H, 0})};
+  const RecurrentWeights<Tensor> w{ones({D, 4 * H}), zeros({0, 4 * H}), {}, {}, zeros({H, 0})};
   refused_by("lstm_sequence", [&] { return lstm_sequence(ones({T, B, D}), w, {zeros({B, 0}), zeros({B, H})}); });
   refused_by("lstm_sequence", [&] { return lstm_sequence(ones({T, 0, D}), w, {zeros({0, 0}), zeros({0, H})}); });
 }

@@ -180,28 +180,28 @@ Tensor reordered(const Tensor& x, int axis, std::initializer_list<std::int64_t> 
   return blocks.size() == 1 ? blocks[0] : concat(blocks, axis);
 }
 
-SequenceWeights arranged(const Recurrence& n, std::int64_t d, std::initializer_list<std::int64_t> order) {
-  SequenceWeights w;
+RecurrentWeights<Tensor> arranged(const Recurrence& n, std::int64_t d, std::initializer_list<std::int64_t> order) {
+  RecurrentWeights<Tensor> w;
   const auto matrix = [&](const Tensor& all) {
     const Tensor one = select(all, 0, d);
     return n.constant ? contiguous(transpose(reordered(one, 0, order, n.H), 0, 1))
                       : transpose(reordered(one, 0, order, n.H), 0, 1);
   };
-  w.w_ih = matrix(n.w);
-  w.w_hh = matrix(n.r);
+  w.weight_ih = matrix(n.w);
+  w.weight_hh = matrix(n.r);
   const std::int64_t GH = n.kind.gates * n.H;
   if (n.b.defined()) {
     const Tensor b = select(n.b, 0, d);
-    w.b_ih = reordered(slice(b, 0, 0, GH), 0, order, n.H);
-    w.b_hh = reordered(slice(b, 0, GH, 2 * GH), 0, order, n.H);
+    w.bias_ih = reordered(slice(b, 0, 0, GH), 0, order, n.H);
+    w.bias_hh = reordered(slice(b, 0, GH, 2 * GH), 0, order, n.H);
   }
-  if (n.p.defined()) w.w_ch = reordered(select(n.p, 0, d), 0, {0, 2, 1}, n.H);  // i, o, f there; i, f, o here
+  if (n.p.defined()) w.weight_ch = reordered(select(n.p, 0, d), 0, {0, 2, 1}, n.H);  // i, o, f there; i, f, o here
   return w;
 }
 
 /// The weights of one direction with their gates in an order of ours. Those that never change are arranged apart from
 /// what is traced, once for a plan or a stream, and lie ready for products.
-SequenceWeights weights_of(const Recurrence& n, std::int64_t d, std::initializer_list<std::int64_t> order) {
+RecurrentWeights<Tensor> weights_of(const Recurrence& n, std::int64_t d, std::initializer_list<std::int64_t> order) {
   if (!n.constant) return arranged(n, d, order);
   const NewFrame apart;
   return arranged(n, d, order);
@@ -217,42 +217,42 @@ Tensor clipped(const Recurrence& n, const Tensor& x) { return n.clip ? clamp(x, 
 /// One step of a cell from its projected input, with gates in the order of the file.
 using Step = std::function<RecurrentState(const Tensor& i, const RecurrentState& before)>;
 
-Step rnn_cell(const Recurrence& n, std::size_t d, const SequenceWeights& w) {
+Step rnn_cell(const Recurrence& n, std::size_t d, const RecurrentWeights<Tensor>& w) {
   return [&n, d, &w](const Tensor& i, const RecurrentState& before) -> RecurrentState {
-    return {n.activations[d][0].f(clipped(n, i + affine(before.h, w.w_hh, w.b_hh)))};
+    return {n.activations[d][0].f(clipped(n, i + affine(before.h, w.weight_hh, w.bias_hh)))};
   };
 }
 
 /// Gates z, r, h.
-Step gru_cell(const Recurrence& n, std::size_t d, const SequenceWeights& w) {
+Step gru_cell(const Recurrence& n, std::size_t d, const RecurrentWeights<Tensor>& w) {
   return [&n, d, &w](const Tensor& i, const RecurrentState& before) -> RecurrentState {
     const std::int64_t H = n.H;
     const auto part = [&](const Tensor& x, std::int64_t from, std::int64_t to) {
       return slice(x, -1, from * H, to * H);
     };
     const auto bias = [&](std::int64_t from, std::int64_t to) {
-      return w.b_hh.defined() ? part(w.b_hh, from, to) : Tensor();
+      return w.bias_hh.defined() ? part(w.bias_hh, from, to) : Tensor();
     };
     const Function& f = n.activations[d][0].f;
     const Function& g = n.activations[d][1].f;
-    const Tensor zr = f(clipped(n, part(i, 0, 2) + affine(before.h, part(w.w_hh, 0, 2), bias(0, 2))));
+    const Tensor zr = f(clipped(n, part(i, 0, 2) + affine(before.h, part(w.weight_hh, 0, 2), bias(0, 2))));
     const Tensor z = part(zr, 0, 1);
     const Tensor r = part(zr, 1, 2);
-    const Tensor w_h = part(w.w_hh, 2, 3);
+    const Tensor w_h = part(w.weight_hh, 2, 3);
     const Tensor inner = n.reset_after ? r * affine(before.h, w_h, bias(2, 3)) : affine(r * before.h, w_h, bias(2, 3));
     const Tensor candidate = g(clipped(n, part(i, 2, 3) + inner));
     return {candidate + z * (before.h - candidate)};
   };
 }
 
-/// Gates i, o, f, c; peepholes in w.w_ch i, f, o.
-Step lstm_cell(const Recurrence& n, std::size_t d, const SequenceWeights& w) {
+/// Gates i, o, f, c; peepholes in w.weight_ch i, f, o.
+Step lstm_cell(const Recurrence& n, std::size_t d, const RecurrentWeights<Tensor>& w) {
   return [&n, d, &w](const Tensor& x, const RecurrentState& before) -> RecurrentState {
     const std::int64_t H = n.H;
-    const Tensor all = x + affine(before.h, w.w_hh, w.b_hh);
+    const Tensor all = x + affine(before.h, w.weight_hh, w.bias_hh);
     const auto gate = [&](std::int64_t at) { return slice(all, -1, at * H, (at + 1) * H); };
     const auto seen = [&](const Tensor& pre, std::int64_t at, const Tensor& c) {
-      return w.w_ch.defined() ? pre + slice(w.w_ch, 0, at * H, (at + 1) * H) * c : pre;
+      return w.weight_ch.defined() ? pre + slice(w.weight_ch, 0, at * H, (at + 1) * H) * c : pre;
     };
     const Function& f = n.activations[d][0].f;
     const Function& g = n.activations[d][1].f;
@@ -266,7 +266,7 @@ Step lstm_cell(const Recurrence& n, std::size_t d, const SequenceWeights& w) {
 }
 
 /// y [T, B, H], last h and, of an LSTM, last c.
-Tensors scanned(const Recurrence& n, std::int64_t d, const Step& step, const SequenceWeights& w) {
+Tensors scanned(const Recurrence& n, std::int64_t d, const Step& step, const RecurrentWeights<Tensor>& w) {
   Tensors init{initial(n, n.h0, d)};
   if (n.kind.memory) init.push_back(initial(n, n.c0, d));
   const auto body = [&](const Tensors& carry, const Tensors& x) -> ScanStep {
@@ -277,7 +277,7 @@ Tensors scanned(const Recurrence& n, std::int64_t d, const Step& step, const Seq
     if (n.kind.memory) out.push_back(after.c);
     return {out, {after.h}};
   };
-  const Tensor i = affine(n.x, w.w_ih, w.b_ih);
+  const Tensor i = affine(n.x, w.weight_ih, w.bias_ih);
   const ScanResult result =
       scan(body, init, {i}, {.reverse = n.reverse[static_cast<std::size_t>(d)], .lengths = n.lengths});
   Tensors out{result.y[0]};
@@ -336,7 +336,7 @@ Values gru(const Call& call) {
       },
       [&](std::size_t d) {
         const auto at = static_cast<std::int64_t>(d);
-        const SequenceWeights w = weights_of(n, at, {0, 1, 2});
+        const RecurrentWeights<Tensor> w = weights_of(n, at, {0, 1, 2});
         return scanned(n, at, gru_cell(n, d, w), w);
       });
 }
@@ -348,14 +348,14 @@ Values lstm(const Call& call) {
       call, n, [&](std::size_t d) { return reason(n, d); },
       [&](std::size_t d) {
         const auto at = static_cast<std::int64_t>(d);
-        const SequenceWeights w = weights_of(n, at, {0, 2, 3, 1});
+        const RecurrentWeights<Tensor> w = weights_of(n, at, {0, 2, 3, 1});
         const RecurrentState before{initial(n, n.h0, at), initial(n, n.c0, at)};
         return n.p.defined() ? peephole_lstm_sequence(n.x, w, before, options_of(n, d))
                              : lstm_sequence(n.x, w, before, options_of(n, d));
       },
       [&](std::size_t d) {
         const auto at = static_cast<std::int64_t>(d);
-        const SequenceWeights w = weights_of(n, at, {0, 1, 2, 3});
+        const RecurrentWeights<Tensor> w = weights_of(n, at, {0, 1, 2, 3});
         return scanned(n, at, lstm_cell(n, d, w), w);
       });
 }
@@ -371,7 +371,7 @@ Values rnn(const Call& call) {
       },
       [&](std::size_t d) {
         const auto at = static_cast<std::int64_t>(d);
-        const SequenceWeights w = weights_of(n, at, {0});
+        const RecurrentWeights<Tensor> w = weights_of(n, at, {0});
         return scanned(n, at, rnn_cell(n, d, w), w);
       });
 }

@@ -8,17 +8,16 @@
 
 namespace ferrite::nn::detail {
 
-/// SequenceWeights that belong to somebody else: counting handles costs as much as a small step.
-struct BorrowedWeights {
-  const Tensor *w_ih, *w_hh, *b_ih, *b_hh, *w_hr, *w_ch;  ///< undefined ones for what is left out
-  static BorrowedWeights of(const SequenceWeights& w) { return {&w.w_ih, &w.w_hh, &w.b_ih, &w.b_hh, &w.w_hr, &w.w_ch}; }
-};
+/// Borrows weights from somebody else: counting handles costs as much as a small step.
+inline RecurrentWeights<const Tensor*> borrowed(const RecurrentWeights<Tensor>& w) {
+  return w.map([](const Tensor& t) { return &t; });
+}
 
 struct CellFunctions {
   /// One step from i = x W_ih + b_ih [B, G H]: the definition.
-  RecurrentState (*step)(const Tensor& i, const RecurrentState& before, const SequenceWeights& w);
-  /// All steps as one operation.
-  Tensors (*sequence)(const Tensor& x, const RecurrentState& before, const BorrowedWeights& w,
+  RecurrentState (*step)(const Tensor& i, const RecurrentState& before, const RecurrentWeights<Tensor>& w);
+  /// All steps as one operation. Weights that are left out are undefined tensors.
+  Tensors (*sequence)(const Tensor& x, const RecurrentState& before, const RecurrentWeights<const Tensor*>& w,
                       const SequenceOptions& options);
 };
 

@@ -2,7 +2,7 @@
 /// What a cell's kernels are made of, and how they become its table of a level. A cell defines, in a source of its own,
 ///
 ///   struct GruFunctors {
-///     template <class T> static void step(const RecurrenceWeights<T>&, const RecurrenceStep<T>&);
+///     template <class T> static void step(const KernelWeights<T>&, const RecurrenceStep<T>&);
 ///     template <class T> static void row_back(const RowBack<T>&);
 ///   };
 ///   template <class T>
@@ -33,14 +33,14 @@ struct StoreInput {
   }
 };
 template <class T, int G>
-void input_sums(const RecurrenceWeights<T>& w, std::int64_t rows, const T* x, std::int64_t x_row, T* i,
-                std::int64_t i_gate, std::int64_t i_row) {
+void input_sums(const KernelWeights<T>& w, std::int64_t rows, const T* x, std::int64_t x_row, T* i, std::int64_t i_gate,
+                std::int64_t i_row) {
   constexpr std::int64_t kFirstCache = 48 * 1024;  // bytes
-  const std::int64_t columns = G * w.ih.units;
-  const bool row_major = w.ih.k_step == columns && w.ih.g_step == i_gate;
-  if (row_major && w.ih.K * columns * static_cast<std::int64_t>(sizeof(T)) > kFirstCache)
-    return product<T>(rows, columns, w.ih.K, {x, x_row, 1}, {w.ih.data, columns, 1}, i, i_row, false);
-  each_unit<T, G>(w.ih, rows, x, x_row, StoreInput<T, G>{i, i_gate, i_row});
+  const std::int64_t columns = G * w.weight_ih.units;
+  const bool row_major = w.weight_ih.k_step == columns && w.weight_ih.g_step == i_gate;
+  if (row_major && w.weight_ih.K * columns * static_cast<std::int64_t>(sizeof(T)) > kFirstCache)
+    return product<T>(rows, columns, w.weight_ih.K, {x, x_row, 1}, {w.weight_ih.data, columns, 1}, i, i_row, false);
+  each_unit<T, G>(w.weight_ih, rows, x, x_row, StoreInput<T, G>{i, i_gate, i_row});
 }
 
 /// The kernels of a cell of G gates; with late ones there is a `late_back`, too.
@@ -58,8 +58,8 @@ template <class T>
 class Gates {
  public:
   using P = Packet<T>;
-  Gates(const RecurrenceWeights<T>& w, const RecurrenceStep<T>& s)
-      : H_(w.ih.units), ih_(w.ih), b_ih_(w.b_ih), b_hh_(w.b_hh), vectors_(w.vectors), s_(s) {}
+  Gates(const KernelWeights<T>& w, const RecurrenceStep<T>& s)
+      : H_(w.weight_ih.units), ih_(w.weight_ih), b_ih_(w.bias_ih), b_hh_(w.bias_hh), vectors_(w.weight_ch), s_(s) {}
 
  protected:
   /// x W_ih + b_ih.

@@ -5,11 +5,9 @@
 #include <cstdint>
 
 #include "ferrite/nn/recurrent/detail/gated_cell.h"
-#include "ferrite/tensor/kernel/matrix.h"
+#include "ferrite/nn/recurrent/detail/kernel_weights.h"
 
 namespace ferrite::nn::detail {
-
-using ferrite::detail::GateMatrix;
 
 /// Rows of adjacent elements that stand at data + t * step + b * row.
 template <class P>
@@ -21,18 +19,6 @@ struct Rows {
   [[gnu::always_inline]] explicit operator bool() const { return data != nullptr; }
 };
 
-/// The weights of a direction as its kernel reads them.
-template <class T>
-struct RecurrenceWeights {
-  GateMatrix<T> ih;    ///< [D, G H]
-  GateMatrix<T> hh;    ///< [P, G H]; without the columns of late gates
-  GateMatrix<T> late;  ///< those, or empty
-  GateMatrix<T> hr{};  ///< [H, P], or empty: no projection
-  const T* b_ih;       ///< [G H] or null
-  const T* b_hh;       ///< likewise
-  const T* vectors;    ///< [V H] or null
-};
-
 /// What one direction computes with. T steps, B rows of D features, H units, states of P; lengths and resets may be
 /// absent.
 template <class T>
@@ -40,10 +26,10 @@ struct Recurrence {
   const GatedCell* cell;
   std::int64_t T_, B, D, H, P;
   bool reverse;
-  Rows<const T*> x;  ///< [.., D]
-  RecurrenceWeights<T> w;
-  const T* h0;  ///< [B, P]
-  const T* c0;  ///< [B, H] or null
+  Rows<const T*> x;    ///< [.., D]
+  KernelWeights<T> w;  ///< in the order of the pass at hand
+  const T* h0;         ///< [B, P]
+  const T* c0;         ///< [B, H] or null
   const std::int64_t* lengths;
   Rows<const bool*> resets;
 
@@ -94,32 +80,19 @@ struct RecurrenceStep {
   return features == 1 && cell.late_gates == 0;
 }
 
-/// The same weights transposed, as the backward pass reads them.
-template <class T>
-struct TransposedWeights {
-  GateMatrix<T> hh;    ///< [G H, P], rows in the order of the gates' places; without late gates
-  GateMatrix<T> late;  ///< those
-  GateMatrix<T> hr;    ///< [P, H]
-  const T* ih;         ///< W_ih itself, row-major [D, G H]
-};
-
-/// Backward: from the outputs, what was saved and the cotangents of y (or null), to those of everything wanted.
+/// Backward: from the outputs, what was saved and the cotangents of y (or null), to those of everything wanted. Of the
+/// recurrence's weights it reads W_ih [D, G H] as it stands, the vectors, and the transposes of the others: W_hh [G H,
+/// P], its rows in the order of the gates' places, and W_hr [P, H].
 template <class T>
 struct RecurrenceGrad {
-  TransposedWeights<T> transposed;
   Rows<const T*> y;
   const T* saved;
-  Rows<const T*> dy;  ///< or none
-  bool wants_state;   ///< false: what reaches the first state is of no interest
-  T* dh;              ///< [B, P]: from the cotangent of the last state to that of the first
-  T* dc;              ///< likewise [B, H], or null
-  Rows<T*> dx;        ///< or none
-  T* dw_ih;           ///< each of the weights' gradients may be null: not wanted
-  T* dw_hh;
-  T* db_ih;
-  T* db_hh;
-  T* dw_hr;
-  T* dvectors;
+  Rows<const T*> dy;          ///< or none
+  bool wants_state;           ///< false: what reaches the first state is of no interest
+  T* dh;                      ///< [B, P]: from the cotangent of the last state to that of the first
+  T* dc;                      ///< likewise [B, H], or null
+  Rows<T*> dx;                ///< or none
+  RecurrentWeights<T*> dw{};  ///< the weights' gradients; null where none is wanted
 };
 /// Weight gradients sum rows in the order of the backward pass, b ascending, in blocks of 256 (docs/numerics.md, rule
 /// 6).

@@ -37,9 +37,9 @@ struct LateBack {
 template <class T>
 struct CellKernels {
   /// i [rows, G gates apart] = x W_ih.
-  void (*input_product)(const RecurrenceWeights<T>& w, std::int64_t rows, const T* x, std::int64_t x_row, T* i,
+  void (*input_product)(const KernelWeights<T>& w, std::int64_t rows, const T* x, std::int64_t x_row, T* i,
                         std::int64_t i_gate, std::int64_t i_row) = nullptr;
-  void (*step)(const RecurrenceWeights<T>& w, const RecurrenceStep<T>& s) = nullptr;
+  void (*step)(const KernelWeights<T>& w, const RecurrenceStep<T>& s) = nullptr;
   void (*row_back)(const RowBack<T>& s) = nullptr;
   void (*late_back)(const LateBack<T>& s) = nullptr;  ///< null: no gate is late
 };

@@ -85,29 +85,26 @@ struct Sequence {
   static Tensors reference(Inputs in, const Attributes& a) { return compose_sequence(Cell::cell, in, a); }
   static std::int64_t multiply_adds(std::span<const Spec> in, std::span<const Spec>, const Attributes&) {
     const SequenceCost c(Cell::cell, in);
-    return c.rows * (c.w_ih + c.w_hh + c.w_hr);
+    return c.rows * (c.elements.weight_ih + c.elements.weight_hh + c.elements.weight_hr);
   }
 };
 
-/// Operands without those that are undefined.
-class Defined {
- public:
-  Defined(std::initializer_list<const Tensor*> operands) {
-    for (const Tensor* t : operands)
-      if (t->defined()) list_.push_back(t);
-  }
-  operator Inputs() const { return {list_.data(), list_.size()}; }
-
- private:
-  InlineVector<const Tensor*, 16> list_;
-};
+/// Calls a composite whose last operands may be undefined.
+template <class Step>
+auto composed_of(std::initializer_list<const Tensor*> operands, const ferrite::detail::AttributesOf<Step>& attrs = {}) {
+  const auto in = without_undefined(operands);
+  return ferrite::detail::composed<Step>(Inputs(in.data(), in.size()), attrs);
+}
 
 /// Calls a sequence; what is saved stays inside.
 template <class Cell>
-Tensors sequence(const Tensor& x, const BorrowedWeights& w, const RecurrentState& before, const SequenceOptions& o) {
-  const Defined in{&x, &before.h, &before.c, w.w_ih, w.w_hh, w.w_ch, w.b_ih, w.b_hh, w.w_hr, &o.lengths, &o.resets};
+Tensors sequence(const Tensor& x, const RecurrentWeights<const Tensor*>& w, const RecurrentState& before,
+                 const SequenceOptions& o) {
+  const auto in = without_undefined({&x, &before.h, &before.c, w.weight_ih, w.weight_hh, w.weight_ch, w.bias_ih,
+                                     w.bias_hh, w.weight_hr, &o.lengths, &o.resets});
   const bool saves = !o.recompute && !ferrite::detail::frame().recorders.empty();
-  Tensors out = structured<Sequence<Cell>>.apply(in, SequenceSaves{{o.reverse, o.batch_first}, saves});
+  Tensors out =
+      structured<Sequence<Cell>>.apply(Inputs(in.data(), in.size()), SequenceSaves{{o.reverse, o.batch_first}, saves});
   out.pop_back();
   return out;
 }

@@ -64,11 +64,12 @@ struct GruResetBeforeSequence {
 };
 
 template <Tensor (*kStep)(const Tensor&, const Tensor&, const Tensor&, const Tensor&)>
-RecurrentState step(const Tensor& i, const RecurrentState& before, const SequenceWeights& w) {
-  return {kStep(i, before.h, w.w_hh, w.b_hh)};
+RecurrentState step(const Tensor& i, const RecurrentState& before, const RecurrentWeights<Tensor>& w) {
+  return {kStep(i, before.h, w.weight_hh, w.bias_hh)};
 }
 template <class Cell>
-Tensors all_steps(const Tensor& x, const RecurrentState& before, const BorrowedWeights& w, const SequenceOptions& o) {
+Tensors all_steps(const Tensor& x, const RecurrentState& before, const RecurrentWeights<const Tensor*>& w,
+                  const SequenceOptions& o) {
   return sequence<Cell>(x, w, before, o);
 }
 
@@ -92,15 +93,15 @@ const GatedCell& gru_reset_before_cell() { return kGruResetBefore; }
 }  // namespace detail
 
 Tensor gru_step(const Tensor& i, const Tensor& h, const Tensor& w_hh, const Tensor& b_hh) {
-  return ferrite::detail::composed<detail::GruStep>(detail::Defined{&i, &h, &w_hh, &b_hh});
+  return detail::composed_of<detail::GruStep>({&i, &h, &w_hh, &b_hh});
 }
 Tensor gru_step_reset_before(const Tensor& i, const Tensor& h, const Tensor& w_hh, const Tensor& b_hh) {
-  return ferrite::detail::composed<detail::GruStepResetBefore>(detail::Defined{&i, &h, &w_hh, &b_hh});
+  return detail::composed_of<detail::GruStepResetBefore>({&i, &h, &w_hh, &b_hh});
 }
-Tensors gru_sequence(const Tensor& x, const SequenceWeights& w, const Tensor& h0, const SequenceOptions& options,
-                     bool reset_after) {
+Tensors gru_sequence(const Tensor& x, const RecurrentWeights<Tensor>& w, const Tensor& h0,
+                     const SequenceOptions& options, bool reset_after) {
   const detail::GatedCell& cell = reset_after ? detail::kGru : detail::kGruResetBefore;
-  return cell.functions->sequence(x, {h0, {}}, detail::BorrowedWeights::of(w), options);
+  return cell.functions->sequence(x, {h0, {}}, detail::borrowed(w), options);
 }
 
 Gru::Gru(std::int64_t input_size, std::int64_t hidden_size, const GruOptions& options, const Init& init)

@@ -50,8 +50,8 @@ struct ResetBeforeCandidate : Gates<T> {
 
 struct GruFunctors {
   template <class T>
-  static void step(const RecurrenceWeights<T>& w, const RecurrenceStep<T>& s) {
-    each_unit<T, 3>(w.hh, s.rows, s.h, s.P_, GruGates<T>(w, s));
+  static void step(const KernelWeights<T>& w, const RecurrenceStep<T>& s) {
+    each_unit<T, 3>(w.weight_hh.early, s.rows, s.h, s.P_, GruGates<T>(w, s));
   }
   template <class T>
   static void row_back(const RowBack<T>& s) {
@@ -79,9 +79,9 @@ FERRITE_DEFINE_FLOAT_TABLES(CellKernels, gru_kernels, of_gru)
 
 struct GruResetBeforeFunctors {
   template <class T>
-  static void step(const RecurrenceWeights<T>& w, const RecurrenceStep<T>& s) {
-    each_unit<T, 2>(w.hh, s.rows, s.h, s.P_, ResetBeforeGates<T>(w, s));
-    each_unit<T, 1>(w.late, s.rows, s.between, s.H_, ResetBeforeCandidate<T>(w, s));
+  static void step(const KernelWeights<T>& w, const RecurrenceStep<T>& s) {
+    each_unit<T, 2>(w.weight_hh.early, s.rows, s.h, s.P_, ResetBeforeGates<T>(w, s));
+    each_unit<T, 1>(w.weight_hh.late, s.rows, s.between, s.H_, ResetBeforeCandidate<T>(w, s));
   }
   /// All but r, which waits for the product with W_hn.
   template <class T>

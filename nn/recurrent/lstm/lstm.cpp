@@ -39,10 +39,11 @@ struct LstmSequence {
   static constexpr const GatedCell& cell = kLstm;
 };
 
-RecurrentState step(const Tensor& i, const RecurrentState& before, const SequenceWeights& w) {
-  return lstm_step(i, before, w.w_hh, w.b_hh, w.w_hr);
+RecurrentState step(const Tensor& i, const RecurrentState& before, const RecurrentWeights<Tensor>& w) {
+  return lstm_step(i, before, w.weight_hh, w.bias_hh, w.weight_hr);
 }
-Tensors all_steps(const Tensor& x, const RecurrentState& before, const BorrowedWeights& w, const SequenceOptions& o) {
+Tensors all_steps(const Tensor& x, const RecurrentState& before, const RecurrentWeights<const Tensor*>& w,
+                  const SequenceOptions& o) {
   return sequence<LstmSequence>(x, w, before, o);
 }
 
@@ -58,13 +59,13 @@ constinit const CellOperations lstm_operations = {&structured<Sequence<LstmSeque
 
 RecurrentState lstm_step(const Tensor& i, const RecurrentState& before, const Tensor& w_hh, const Tensor& b_hh,
                          const Tensor& w_hr) {
-  const Tensors next = ferrite::detail::composed<detail::LstmStep>(
-      detail::Defined{&i, &before.h, &before.c, &w_hh, &b_hh, &w_hr}, {b_hh.defined(), w_hr.defined()});
+  const Tensors next = detail::composed_of<detail::LstmStep>({&i, &before.h, &before.c, &w_hh, &b_hh, &w_hr},
+                                                             {b_hh.defined(), w_hr.defined()});
   return {next[0], next[1]};
 }
-Tensors lstm_sequence(const Tensor& x, const SequenceWeights& w, const RecurrentState& before,
+Tensors lstm_sequence(const Tensor& x, const RecurrentWeights<Tensor>& w, const RecurrentState& before,
                       const SequenceOptions& options) {
-  return detail::sequence<detail::LstmSequence>(x, detail::BorrowedWeights::of(w), before, options);
+  return detail::sequence<detail::LstmSequence>(x, detail::borrowed(w), before, options);
 }
 
 Lstm::Lstm(std::int64_t input_size, std::int64_t hidden_size, const LstmOptions& options, const Init& init)

@@ -30,10 +30,10 @@ struct LstmGates : Gates<T> {
 
 struct LstmFunctors {
   template <class T>
-  static void step(const RecurrenceWeights<T>& w, const RecurrenceStep<T>& s) {
-    if (!w.hr.data) return each_unit<T, 4>(w.hh, s.rows, s.h, s.P_, LstmGates<T, false>(w, s));
-    each_unit<T, 4>(w.hh, s.rows, s.h, s.P_, LstmGates<T, true>(w, s));
-    each_unit<T, 1>(w.hr, s.rows, s.between, s.H_, Projected<T>(w, s));
+  static void step(const KernelWeights<T>& w, const RecurrenceStep<T>& s) {
+    if (!w.weight_hr.data) return each_unit<T, 4>(w.weight_hh.early, s.rows, s.h, s.P_, LstmGates<T, false>(w, s));
+    each_unit<T, 4>(w.weight_hh.early, s.rows, s.h, s.P_, LstmGates<T, true>(w, s));
+    each_unit<T, 1>(w.weight_hr, s.rows, s.between, s.H_, Projected<T>(w, s));
   }
   template <class T>
   static void row_back(const RowBack<T>& s) {

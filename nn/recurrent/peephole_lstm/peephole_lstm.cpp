@@ -37,10 +37,11 @@ struct PeepholeLstmSequence {
   static constexpr const GatedCell& cell = kPeepholeLstm;
 };
 
-RecurrentState step(const Tensor& i, const RecurrentState& before, const SequenceWeights& w) {
-  return peephole_lstm_step(i, before, w.w_hh, w.w_ch, w.b_hh);
+RecurrentState step(const Tensor& i, const RecurrentState& before, const RecurrentWeights<Tensor>& w) {
+  return peephole_lstm_step(i, before, w.weight_hh, w.weight_ch, w.bias_hh);
 }
-Tensors all_steps(const Tensor& x, const RecurrentState& before, const BorrowedWeights& w, const SequenceOptions& o) {
+Tensors all_steps(const Tensor& x, const RecurrentState& before, const RecurrentWeights<const Tensor*>& w,
+                  const SequenceOptions& o) {
   return sequence<PeepholeLstmSequence>(x, w, before, o);
 }
 
@@ -56,13 +57,12 @@ constinit const CellOperations peephole_lstm_operations = {&structured<Sequence<
 
 RecurrentState peephole_lstm_step(const Tensor& i, const RecurrentState& before, const Tensor& w_hh, const Tensor& w_ch,
                                   const Tensor& b_hh) {
-  const Tensors next = ferrite::detail::composed<detail::PeepholeLstmStep>(
-      detail::Defined{&i, &before.h, &before.c, &w_hh, &w_ch, &b_hh});
+  const Tensors next = detail::composed_of<detail::PeepholeLstmStep>({&i, &before.h, &before.c, &w_hh, &w_ch, &b_hh});
   return {next[0], next[1]};
 }
-Tensors peephole_lstm_sequence(const Tensor& x, const SequenceWeights& w, const RecurrentState& before,
+Tensors peephole_lstm_sequence(const Tensor& x, const RecurrentWeights<Tensor>& w, const RecurrentState& before,
                                const SequenceOptions& options) {
-  return detail::sequence<detail::PeepholeLstmSequence>(x, detail::BorrowedWeights::of(w), before, options);
+  return detail::sequence<detail::PeepholeLstmSequence>(x, detail::borrowed(w), before, options);
 }
 
 PeepholeLstm::PeepholeLstm(std::int64_t input_size, std::int64_t hidden_size, const PeepholeLstmOptions& options,

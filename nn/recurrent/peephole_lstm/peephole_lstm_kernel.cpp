@@ -26,8 +26,8 @@ struct PeepholeGates : Gates<T> {
 
 struct PeepholeLstmFunctors {
   template <class T>
-  static void step(const RecurrenceWeights<T>& w, const RecurrenceStep<T>& s) {
-    each_unit<T, 4>(w.hh, s.rows, s.h, s.P_, PeepholeGates<T>(w, s));
+  static void step(const KernelWeights<T>& w, const RecurrenceStep<T>& s) {
+    each_unit<T, 4>(w.weight_hh.early, s.rows, s.h, s.P_, PeepholeGates<T>(w, s));
   }
   template <class T>
   static void row_back(const RowBack<T>& s) {

@@ -41,11 +41,12 @@ struct RnnReluSequence {
 };
 
 template <bool kWithRelu>
-RecurrentState step(const Tensor& i, const RecurrentState& before, const SequenceWeights& w) {
-  return {rnn_step(i, before.h, w.w_hh, w.b_hh, kWithRelu)};
+RecurrentState step(const Tensor& i, const RecurrentState& before, const RecurrentWeights<Tensor>& w) {
+  return {rnn_step(i, before.h, w.weight_hh, w.bias_hh, kWithRelu)};
 }
 template <class Cell>
-Tensors all_steps(const Tensor& x, const RecurrentState& before, const BorrowedWeights& w, const SequenceOptions& o) {
+Tensors all_steps(const Tensor& x, const RecurrentState& before, const RecurrentWeights<const Tensor*>& w,
+                  const SequenceOptions& o) {
   return sequence<Cell>(x, w, before, o);
 }
 
@@ -63,12 +64,12 @@ constinit const CellOperations rnn_relu_operations = {
 }  // namespace detail
 
 Tensor rnn_step(const Tensor& i, const Tensor& h, const Tensor& w_hh, const Tensor& b_hh, bool with_relu) {
-  return ferrite::detail::composed<detail::RnnStep>(detail::Defined{&i, &h, &w_hh, &b_hh}, {with_relu});
+  return detail::composed_of<detail::RnnStep>({&i, &h, &w_hh, &b_hh}, {with_relu});
 }
-Tensors rnn_sequence(const Tensor& x, const SequenceWeights& w, const Tensor& h0, bool with_relu,
+Tensors rnn_sequence(const Tensor& x, const RecurrentWeights<Tensor>& w, const Tensor& h0, bool with_relu,
                      const SequenceOptions& options) {
   const detail::GatedCell& cell = with_relu ? detail::kRnnRelu : detail::kRnn;
-  return cell.functions->sequence(x, {h0, {}}, detail::BorrowedWeights::of(w), options);
+  return cell.functions->sequence(x, {h0, {}}, detail::borrowed(w), options);
 }
 
 namespace {

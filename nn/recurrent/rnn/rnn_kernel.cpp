@@ -18,8 +18,8 @@ struct RnnGates : Gates<T> {
 template <bool kRelu>
 struct RnnFunctors {
   template <class T>
-  static void step(const RecurrenceWeights<T>& w, const RecurrenceStep<T>& s) {
-    each_unit<T, 1>(w.hh, s.rows, s.h, s.P_, RnnGates<T, kRelu>(w, s));
+  static void step(const KernelWeights<T>& w, const RecurrenceStep<T>& s) {
+    each_unit<T, 1>(w.weight_hh.early, s.rows, s.h, s.P_, RnnGates<T, kRelu>(w, s));
   }
   template <class T>
   static void row_back(const RowBack<T>& s) {

@@ -9,6 +9,7 @@ namespace oracles {
 namespace sequences {
 namespace {
 using namespace ferrite::nn::detail;
+using ferrite::nn::SequenceParts;
 
 /// A row times column j of w.
 double product_of(const Row& row, const Dense& w, std::int64_t j) {
@@ -28,21 +29,21 @@ class DenseSequence {
   DenseSequence(const GatedCell& cell, std::span<const Dense> in, const SequenceOrder& order, std::size_t begin = 0)
       : cell_(cell),
         in_(in),
-        o_(
+        o_(parts_of(
             cell, in.size(),
             [in](std::size_t k) {
-              return SequenceOperands::Item{in[k].dtype, in[k].shape.rank()};
+              return OperandType{in[k].dtype, in[k].shape.rank()};
             },
-            begin),
+            begin)),
         axes_(order),
         reverse_(order.reverse) {
     T = at(o_.x).shape[axes_.time], B = at(o_.h0).shape[0], D = at(o_.x).shape[2], P = at(o_.h0).shape[1];
-    H = at(o_.w_hh).shape[1] / cell.gates;
+    H = at(o_.w.weight_hh).shape[1] / cell.gates;
   }
   std::int64_t T, B, D, P, H;
 
   const Dense& at(int k) const { return in_[static_cast<std::size_t>(k)]; }
-  const SequenceOperands& operands() const { return o_; }
+  const SequenceParts& operands() const { return o_; }
   Shape index(std::int64_t t, std::int64_t b, std::int64_t j) const {
     return axes_.time == 1 ? Shape{b, t, j} : Shape{t, b, j};
   }
@@ -66,30 +67,30 @@ class DenseSequence {
     StepOracle s{.H = H,
                  .input =
                      [&](std::int64_t gate, std::int64_t j) {
-                       double sum = bias(o_.b_ih, gate * H + j);
+                       double sum = bias(o_.w.bias_ih, gate * H + j);
                        for (std::int64_t k = 0; k < D; ++k)
-                         sum += at(o_.x).at(index(t, b, k)) * at(o_.w_ih).at({k, gate * H + j});
+                         sum += at(o_.x).at(index(t, b, k)) * at(o_.w.weight_ih).at({k, gate * H + j});
                        return sum;
                      },
                  .product =
                      [&](const Row& operand, std::int64_t gate, std::int64_t j) {
-                       return product_of(operand, at(o_.w_hh), gate * H + j) + bias(o_.b_hh, gate * H + j);
+                       return product_of(operand, at(o_.w.weight_hh), gate * H + j) + bias(o_.w.bias_hh, gate * H + j);
                      },
-                 .vector = [&](std::int64_t v, std::int64_t j) { return bias(o_.w_ch, v * H + j); },
+                 .vector = [&](std::int64_t v, std::int64_t j) { return bias(o_.w.weight_ch, v * H + j); },
                  .h = h,
                  .c = c,
                  .next = Row(static_cast<std::size_t>(H)),
                  .saved = Row(static_cast<std::size_t>(cell_.saved * H))};
     oracle_of(cell_).step(s);
     c = s.c;
-    h = o_.w_hr < 0 ? s.next : projected(s.next, at(o_.w_hr));
+    h = o_.w.weight_hr < 0 ? s.next : projected(s.next, at(o_.w.weight_hr));
     return s.saved;
   }
 
  private:
   const GatedCell& cell_;
   std::span<const Dense> in_;
-  SequenceOperands o_;
+  SequenceParts o_;
   SequenceAxes axes_;
   bool reverse_;
 };
@@ -142,37 +143,38 @@ class DenseBackward {
 
   /// A cotangent of x W_ih + b_ih or of h W_hh + b_hh, for one column.
   void of_input(std::int64_t t, std::int64_t b, std::int64_t column, double d) {
-    const SequenceOperands& o = s_.operands();
-    add(o.b_ih, {column}, d);
+    const SequenceParts& o = s_.operands();
+    add(o.w.bias_ih, {column}, d);
     for (std::int64_t k = 0; k < s_.D; ++k) {
-      add(o.w_ih, {k, column}, d * s_.at(o.x).at(s_.index(t, b, k)));
-      add(o.x, s_.index(t, b, k), d * s_.at(o.w_ih).at({k, column}));
+      add(o.w.weight_ih, {k, column}, d * s_.at(o.x).at(s_.index(t, b, k)));
+      add(o.x, s_.index(t, b, k), d * s_.at(o.w.weight_ih).at({k, column}));
     }
   }
   void of_product(const Row& operand, std::int64_t column, double d, Row& to) {
-    const SequenceOperands& o = s_.operands();
-    add(o.b_hh, {column}, d);
+    const SequenceParts& o = s_.operands();
+    add(o.w.bias_hh, {column}, d);
     for (std::int64_t k = 0; k < s_.P; ++k) {
-      add(o.w_hh, {k, column}, d * operand[static_cast<std::size_t>(k)]);
-      to[static_cast<std::size_t>(k)] += d * s_.at(o.w_hh).at({k, column});
+      add(o.w.weight_hh, {k, column}, d * operand[static_cast<std::size_t>(k)]);
+      to[static_cast<std::size_t>(k)] += d * s_.at(o.w.weight_hh).at({k, column});
     }
   }
 
   void step(std::int64_t n, std::int64_t t, std::int64_t b, Row& dh, Row& dc) {
-    const SequenceOperands& o = s_.operands();
-    BackOracle s{.H = s_.H,
-                 .saved = [&](std::int64_t place, std::int64_t j) { return saved(t, b, place, j); },
-                 .vector = [&](std::int64_t v, std::int64_t j) { return s_.at(o.w_ch).at({v * s_.H + j}); },
-                 .y = {},
-                 .h = {},
-                 .c = {},
-                 .d = through_projection(t, b, dh),
-                 .dh = Row(dh.size()),
-                 .dc = dc,
-                 .add_input = [&](std::int64_t gate, std::int64_t j, double d) { of_input(t, b, gate * s_.H + j, d); },
-                 .add_product = [&](const Row& operand, std::int64_t gate, std::int64_t j, double d,
-                                    Row& to) { of_product(operand, gate * s_.H + j, d, to); },
-                 .add_vector = [&](std::int64_t v, std::int64_t j, double d) { add(o.w_ch, {v * s_.H + j}, d); }};
+    const SequenceParts& o = s_.operands();
+    BackOracle s{
+        .H = s_.H,
+        .saved = [&](std::int64_t place, std::int64_t j) { return saved(t, b, place, j); },
+        .vector = [&](std::int64_t v, std::int64_t j) { return s_.at(o.w.weight_ch).at({v * s_.H + j}); },
+        .y = {},
+        .h = {},
+        .c = {},
+        .d = through_projection(t, b, dh),
+        .dh = Row(dh.size()),
+        .dc = dc,
+        .add_input = [&](std::int64_t gate, std::int64_t j, double d) { of_input(t, b, gate * s_.H + j, d); },
+        .add_product = [&](const Row& operand, std::int64_t gate, std::int64_t j, double d,
+                           Row& to) { of_product(operand, gate * s_.H + j, d, to); },
+        .add_vector = [&](std::int64_t v, std::int64_t j, double d) { add(o.w.weight_ch, {v * s_.H + j}, d); }};
     for (std::int64_t j = 0; j < s_.P; ++j) {
       s.y.push_back(in_[0].at(s_.index(t, b, j)));
       s.h.push_back(before(n, b, j, false));
@@ -182,13 +184,13 @@ class DenseBackward {
     dh = s.dh, dc = s.dc;
   }
   Row through_projection(std::int64_t t, std::int64_t b, const Row& dp) {
-    if (s_.operands().w_hr < 0) return dp;
+    if (s_.operands().w.weight_hr < 0) return dp;
     Row d(static_cast<std::size_t>(s_.H));
     for (std::int64_t k = 0; k < s_.H; ++k)
       for (std::int64_t j = 0; j < s_.P; ++j) {
         const double v = dp[static_cast<std::size_t>(j)];
-        add(s_.operands().w_hr, {k, j}, v * saved(t, b, 3, k) * std::tanh(saved(t, b, 4, k)));
-        d[static_cast<std::size_t>(k)] += v * s_.at(s_.operands().w_hr).at({k, j});
+        add(s_.operands().w.weight_hr, {k, j}, v * saved(t, b, 3, k) * std::tanh(saved(t, b, 4, k)));
+        d[static_cast<std::size_t>(k)] += v * s_.at(s_.operands().w.weight_hr).at({k, j});
       }
     return d;
   }

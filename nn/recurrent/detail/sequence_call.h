@@ -1,0 +1,50 @@
+#pragma once
+/// One application of a sequence, with its operands as kernels read them.
+#include "ferrite/nn/recurrent/detail/recurrence.h"
+#include "ferrite/nn/recurrent/detail/sequence_operands.h"
+#include "ferrite/tensor/strided.h"
+
+namespace ferrite::nn::detail {
+
+using ferrite::detail::RowMajor;
+using ferrite::detail::Writer;
+
+template <class T>
+Rows<const T*> rows_of(const Tensor& x, const SequenceAxes& axes) {
+  return {x.data<T>(), x.strides()[axes.time], x.strides()[axes.batch()]};
+}
+template <class T>
+Rows<T*> writable_rows(Tensor& x, const SequenceAxes& axes) {
+  return {Writer::data<T>(x), x.strides()[axes.time], x.strides()[axes.batch()]};
+}
+
+/// Holds the operands of one application, row-major, as long as its kernel runs. How the weights are read is the matter
+/// of either pass.
+template <class T>
+class SequenceCall {
+ public:
+  SequenceCall(const GatedCell& cell, Inputs in, const SequenceParts& o, const SequenceOrder& order);
+  const RecurrentWeights<RowMajor>& weights() const { return weights_; }
+  /// The recurrence without its weights, and with them.
+  const Recurrence<T>* operator->() const { return &r_; }
+  Recurrence<T> with(const KernelWeights<T>& w) const {
+    Recurrence<T> r = r_;
+    r.w = w;
+    return r;
+  }
+
+ private:
+  RecurrentWeights<RowMajor> weights_;
+  RowMajor h0_, c0_, lengths_, resets_;
+  Tensor x_;  ///< a copy, where features do not lie side by side
+  Recurrence<T> r_;
+};
+extern template class SequenceCall<float>;
+extern template class SequenceCall<double>;
+
+/// Computes y, the last states and, where `saved` is given, what the gradient reads.
+template <class T>
+void run_forward(const SequenceCall<T>& call, const SequenceOrder& order, Tensor& y, Tensor& h, Tensor* c,
+                 Tensor* saved);
+
+}  // namespace ferrite::nn::detail
