@@ -62,11 +62,12 @@ P arguments(std::uint32_t first, std::uint32_t stride) {
 }
 
 /// Every second one from 2^-32 to 2^31 in size, where most functions are neither their argument nor at their ends.
-D doubles(std::uint64_t first) {
+D doubles(std::uint64_t first, std::uint64_t stride = 1) {
   alignas(64) double v[static_cast<std::size_t>(D::width)];
   for (std::uint64_t i = 0; i < static_cast<std::uint64_t>(D::width); ++i) {
-    const std::uint64_t all = (first + i) * 0x9e3779b97f4a7c15U, exponent = 991 + ((first + i) / 2) % 64;
-    v[i] = std::bit_cast<double>(i % 2 == 0 ? all : (all & 0x800fffffffffffffU) | exponent << 52);
+    const std::uint64_t at = (first + i) * stride;  // whatever the number of lanes is
+    const std::uint64_t all = at * 0x9e3779b97f4a7c15U, exponent = 991 + at / 2 % 64;
+    v[i] = std::bit_cast<double>(at % 2 == 0 ? all : (all & 0x800fffffffffffffU) | exponent << 52);
   }
   return D::load(v);
 }
@@ -80,7 +81,7 @@ std::uint64_t hash_of(D (*f)(D)) {
 std::uint64_t hash_of(D (*f)(D, D)) {
   Hash hash;
   for (std::uint64_t i = 0; i < 4'000'000; i += static_cast<std::uint64_t>(D::width))
-    hash.add(f(doubles(i), doubles(i * 5 + 64)));
+    hash.add(f(doubles(i), doubles(i, 5)));
   return hash.value();
 }
 std::uint64_t hash_of(P (*f)(P)) {
