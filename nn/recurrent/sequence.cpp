@@ -83,16 +83,15 @@ template class SequenceCall<float>;
 template class SequenceCall<double>;
 
 template <class T>
-void run_forward(const SequenceCall<T>& call, const SequenceOrder& order, Tensor& y, Tensor& h, Tensor* c,
-                 Tensor* saved) {
+void run_forward(SequenceCall<T>& call, const SequenceOrder& order, Tensor& y, Tensor& h, Tensor* c, Tensor* saved) {
   run_recurrence<T>(call.with(forward_weights(call)),
                     {.y = writable_rows<T>(y, SequenceAxes(order)),
                      .h = Writer::data<T>(h),
                      .c = c ? Writer::data<T>(*c) : nullptr,
                      .saved = saved && call->cell->saved > 0 ? Writer::data<T>(*saved) : nullptr});
 }
-template void run_forward(const SequenceCall<float>&, const SequenceOrder&, Tensor&, Tensor&, Tensor*, Tensor*);
-template void run_forward(const SequenceCall<double>&, const SequenceOrder&, Tensor&, Tensor&, Tensor*, Tensor*);
+template void run_forward(SequenceCall<float>&, const SequenceOrder&, Tensor&, Tensor&, Tensor*, Tensor*);
+template void run_forward(SequenceCall<double>&, const SequenceOrder&, Tensor&, Tensor&, Tensor*, Tensor*);
 
 void check_sequence(std::string_view name, const GatedCell& cell, Inputs in, const SequenceParts& o,
                     const SequenceOrder& order) {
@@ -190,8 +189,8 @@ void run(std::string_view name, const GatedCell& cell, Inputs in, std::span<Tens
     check_lengths(name, in[static_cast<std::size_t>(o.lengths)], in[0].shape()[SequenceAxes(attrs).time]);
   Tensor& saved = out.back();
   if (out[0].numel() == 0) return;
-  run_forward<T>(SequenceCall<T>(cell, in, o, attrs), attrs, out[0], out[1], cell.has_memory ? &out[2] : nullptr,
-                 saved.numel() ? &saved : nullptr);
+  SequenceCall<T> call(cell, in, o, attrs);
+  run_forward<T>(call, attrs, out[0], out[1], cell.has_memory ? &out[2] : nullptr, saved.numel() ? &saved : nullptr);
 }
 
 }  // namespace

@@ -86,7 +86,7 @@ template <class T>
 void backward(const GatedCell& cell, Inputs in, std::span<Tensor> out, const SequenceOrder& order) {
   const GradOperands at(cell);
   const SequenceParts o = parts_of(cell, in, at.begin);
-  const SequenceCall<T> r(cell, in, o, order);
+  SequenceCall<T> r(cell, in, o, order);
   const SequenceAxes axes(order);
   const auto wanted = [&](int k) -> T* {
     const auto i = static_cast<std::size_t>(k - o.first);

@@ -25,12 +25,11 @@ class SequenceCall {
  public:
   SequenceCall(const GatedCell& cell, Inputs in, const SequenceParts& o, const SequenceOrder& order);
   const RecurrentWeights<RowMajor>& weights() const { return weights_; }
-  /// The recurrence without its weights, and with them.
   const Recurrence<T>* operator->() const { return &r_; }
-  Recurrence<T> with(const KernelWeights<T>& w) const {
-    Recurrence<T> r = r_;
-    r.w = w;
-    return r;
+  /// The recurrence, from now on with these weights.
+  const Recurrence<T>& with(const KernelWeights<T>& w) {
+    r_.w = w;
+    return r_;
   }
 
  private:
@@ -44,7 +43,6 @@ extern template class SequenceCall<double>;
 
 /// Computes y, the last states and, where `saved` is given, what the gradient reads.
 template <class T>
-void run_forward(const SequenceCall<T>& call, const SequenceOrder& order, Tensor& y, Tensor& h, Tensor* c,
-                 Tensor* saved);
+void run_forward(SequenceCall<T>& call, const SequenceOrder& order, Tensor& y, Tensor& h, Tensor* c, Tensor* saved);
 
 }  // namespace ferrite::nn::detail
