@@ -1,6 +1,6 @@
 /// The steps of layers without a recurrence, and the fallback that runs a layer on tensors.
-#include "ferrite/nn/carry.h"
 #include "ferrite/nn/detail/steps.h"
+#include "ferrite/nn/carry.h"
 #include "ferrite/tensor/kernel/pack.h"
 #include "ferrite/tensor/log.h"
 #include "ferrite/tensor/recorder.h"
