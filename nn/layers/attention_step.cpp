@@ -7,6 +7,8 @@
 #include "ferrite/nn/layers/detail/alibi.h"
 #include "ferrite/tensor/kernel/kernels.h"
 #include "ferrite/tensor/kernel/rows.h"
+#include "ferrite/tensor/ops.h"
+#include "ferrite/tensor/recorder.h"
 
 namespace ferrite::nn {
 namespace {
@@ -142,9 +144,7 @@ class AttentionStep final : public Step {
         scores_(o_.num_heads * cache_.places()) {
     if (o_.positions == Positions::alibi)
       for (const double s : detail::alibi_slopes(o_.num_heads)) slopes_.push_back(static_cast<T>(s));
-    if (o_.positions == Positions::rotary)
-      for (std::int64_t i = 0; i < W_ / 2; ++i)  // as rotary_embedding has them
-        frequencies_.push_back(std::pow(o_.rotary.base, -2 * static_cast<double>(i) / static_cast<double>(W_)));
+    if (o_.positions == Positions::rotary) tabulate_turns();
     cache_.put_first(bias_k_, bias_v_);
   }
   AttentionStep(const AttentionStep& o)
@@ -156,7 +156,8 @@ class AttentionStep final : public Step {
         groups_(o.groups_),
         W_(o.W_),
         slopes_(o.slopes_),
-        frequencies_(o.frequencies_),
+        cosines_(o.cosines_),
+        sines_(o.sines_),
         in_(o.in_->clone()),
         out_(o.out_->clone()),
         cache_(o.cache_),
@@ -190,12 +191,22 @@ class AttentionStep final : public Step {
   std::unique_ptr<Step> clone() const override { return std::make_unique<AttentionStep>(*this); }
 
  private:
+  /// Of every position, as rotary_embedding has them.
+  void tabulate_turns() {
+    std::vector<double> frequencies;
+    for (std::int64_t i = 0; i < W_ / 2; ++i)
+      frequencies.push_back(std::pow(o_.rotary.base, -2 * static_cast<double>(i) / static_cast<double>(W_)));
+    const NewFrame frame;
+    const Tensor angles = unsqueeze(cast(arange(o_.capacity), Dtype::f64), -1) * Tensor::from(frequencies, {W_ / 2});
+    cosines_ = cast(cos(angles), dtype_of<T>);
+    sines_ = cast(sin(angles), dtype_of<T>);
+  }
   /// Turns the pairs of `heads` heads in place, as rotary_embedding does.
   void turn(T* x, std::int64_t heads, std::int64_t position) const {
     const std::int64_t half = W_ / 2, apart = o_.rotary.interleaved ? 1 : half, step = o_.rotary.interleaved ? 2 : 1;
+    const T *const cosines = cosines_.data<T>() + position * half, *const sines = sines_.data<T>() + position * half;
     for (std::int64_t i = 0; i < half; ++i) {
-      const double angle = static_cast<double>(position) * frequencies_[static_cast<std::size_t>(i)];
-      const T c = static_cast<T>(std::cos(angle)), s = static_cast<T>(std::sin(angle));
+      const T c = cosines[i], s = sines[i];
       for (std::int64_t h = 0; h < heads; ++h) {
         T* const pair = x + h * W_ + i * step;
         const T a = pair[0], b = pair[apart];
@@ -220,7 +231,7 @@ class AttentionStep final : public Step {
     const std::int64_t seen = at + 1;
     T* const q = projected_.get() + row * (E + 2 * K);
     T *const k = q + E, *const v = k + K, *const scores = scores_.get();
-    if (!frequencies_.empty()) turn(q, o_.num_heads, made), turn(k, groups_, made);
+    if (cosines_.defined()) turn(q, o_.num_heads, made), turn(k, groups_, made);
     const T scale = static_cast<T>(1 / std::sqrt(static_cast<double>(W_)));
     for (std::int64_t i = 0; i < E; ++i) q[i] = q[i] * scale;
     const auto& kernels = ferrite::detail::products_in_use.of<T>();
@@ -240,7 +251,7 @@ class AttentionStep final : public Step {
   Parameter bias_k_, bias_v_;
   std::int64_t batch_, groups_, W_;
   std::vector<T> slopes_;
-  std::vector<double> frequencies_;
+  Tensor cosines_, sines_;  ///< [capacity, W / 2], of rotary positions
   std::unique_ptr<Step> in_, out_;
   Cache<T> cache_;
   StepMemory<T> projected_, heads_, scores_;
