@@ -18,10 +18,7 @@ bool reads_value(std::uint8_t mask, std::size_t i) { return i >= 8 ? mask == 0xf
 
 }  // namespace
 
-const Attrs& Entry::no_attrs() {
-  static const Attrs none = Attrs();
-  return none;
-}
+const Attrs Entry::none_ = Attrs();
 
 // ---- leaves --------------------------------------------------------------------------------------------
 

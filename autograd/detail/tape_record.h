@@ -28,10 +28,10 @@ struct Entry {
   std::span<Tensor> in;  ///< undefined where not read; empty where none is
   std::span<Tensor> out;
 
-  Applied applied() const { return {attrs ? *attrs : no_attrs(), in, in_specs, out, out_specs}; }
+  Applied applied() const { return {attrs ? *attrs : none_, in, in_specs, out, out_specs}; }
 
  private:
-  static const Attrs& no_attrs();
+  static const Attrs none_;  ///< all zeros, so also before it is constructed
 };
 
 /// The gradients of the operands of an application: by the operation's rule, or as those of its composition.
