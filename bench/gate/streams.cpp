@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::int64_t kBlock = 64;  // steps of a block
 
-/// A chain over sequences of so many features.
+/// A chain of layers and how many values a step takes and gives.
 struct Net {
   std::int64_t features, outputs;
   std::function<void(dsl::Builder&)> words;
@@ -47,17 +47,16 @@ Cell blocks(const std::string& name, const Net& net, std::int64_t batch = 1) {
             return [s] { s->stream.steps(kBlock, std::span<const float>(s->x), std::span<float>(s->y)); };
           }};
 }
-/// A block of steps of which not every one gives something.
-Cell fed(const std::string& name, const Net& net) {
-  return {"stream/" + name, [=]() -> Run {
-            const auto s = std::make_shared<Streaming>(build(net), net, 1, 1);
-            return [s] {
-              for (std::int64_t i = 0; i < kBlock; ++i)
-                s->stream.feed(std::span<const float>(s->x), std::span<float>(s->y));
-            };
-          }};
+/// Feeds a block step by step; not every step gives an output.
+Run feeding(const std::shared_ptr<Streaming>& s) {
+  return [s] {
+    for (std::int64_t i = 0; i < kBlock; ++i) s->stream.feed(std::span<const float>(s->x), std::span<float>(s->y));
+  };
 }
-/// The same of four sequences, each begun one step after the one before.
+Cell fed(const std::string& name, const Net& net) {
+  return {"stream/" + name, [=]() -> Run { return feeding(std::make_shared<Streaming>(build(net), net, 1, 1)); }};
+}
+/// Four sequences, each begun one step after the one before it.
 Cell apart(const std::string& name, const Net& net) {
   return {"stream/" + name + "-rows-apart", [=]() -> Run {
             const auto s = std::make_shared<Streaming>(build(net), net, 4, 1);
@@ -65,10 +64,7 @@ Cell apart(const std::string& name, const Net& net) {
               s->stream.feed(std::span<const float>(s->x), std::span<float>(s->y));
               s->stream.reset(row);
             }
-            return [s] {
-              for (std::int64_t i = 0; i < kBlock; ++i)
-                s->stream.feed(std::span<const float>(s->x), std::span<float>(s->y));
-            };
+            return feeding(s);
           }};
 }
 /// A block from the beginning, for layers whose steps take longer the more there were.

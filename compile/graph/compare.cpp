@@ -4,21 +4,16 @@
 #include <sstream>
 
 #include "ferrite/compile/graph/rewrite.h"
+#include "ferrite/tensor/strided.h"
 
 namespace ferrite::detail {
 
 bool same_constant(const Tensor& a, const Tensor& b) {
   if (a.identity() == b.identity()) return true;
   if (a.spec() != b.spec()) return false;
-  return visit_dtype(a.dtype(), [&](auto zero) {
-    using T = decltype(zero);
-    const std::vector<T> x = a.to_vector<T>(), y = b.to_vector<T>();
-    if constexpr (std::is_same_v<T, bool>) {
-      return x == y;
-    } else {
-      return x.empty() || std::memcmp(x.data(), y.data(), x.size() * sizeof(T)) == 0;
-    }
-  });
+  const Tensor x = dense(a), y = dense(b);
+  const std::int64_t bytes = x.numel() * size_of(x.dtype());
+  return bytes == 0 || std::memcmp(x.raw(), y.raw(), static_cast<std::size_t>(bytes)) == 0;
 }
 
 bool same_graph(const Graph& a, const Graph& b) {

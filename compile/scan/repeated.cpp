@@ -1,16 +1,15 @@
-/// Whether a program on many rows is one on few rows, again and again.
+/// Compares a program on many rows with one on few rows, which it may be again and again.
 #include <algorithm>
-#include <cstring>
 
+#include "ferrite/compile/graph/rewrite.h"
 #include "ferrite/compile/scan/detail/repeated.h"
 #include "ferrite/tensor/operations.h"
-#include "ferrite/tensor/ops.h"
 
 namespace ferrite::detail {
 namespace {
 
-/// Whether one axis has `times` its extent in `many`, where no other differs and those before it are 1: then the parts
-/// follow each other in memory.
+/// Whether `many` is `times` the shape `few` along its first axis that is not 1: such parts follow each other in
+/// memory.
 bool has_parts(const Shape& few, const Shape& many, std::int64_t times) {
   if (few.rank() != many.rank()) return false;
   int axis = 0;
@@ -21,13 +20,8 @@ bool has_parts(const Shape& few, const Shape& many, std::int64_t times) {
   return true;
 }
 
-bool same_values(const Tensor& a, const Tensor& b) {
-  if (a.spec() != b.spec()) return false;
-  const Tensor x = contiguous(a), y = contiguous(b);
-  return std::memcmp(x.raw(), y.raw(), static_cast<std::size_t>(x.numel() * size_of(x.dtype()))) == 0;
-}
-
-/// Of every value that depends on x, one part of `many` after the other is the value of a step in `few`.
+/// Checks node by node that every value of `many` that depends on x consists of parts, the k-th of which is what `few`
+/// computes for the k-th part of x.
 class Comparison {
  public:
   Comparison(const Graph& few, const Graph& many, std::int64_t times)
@@ -40,7 +34,7 @@ class Comparison {
     if (!has_rows(few_.inputs[0])) return false;
     for (std::size_t i = 0; i < few_.constants.size(); ++i)
       if (few_.constants[i].value != many_.constants[i].value ||
-          !same_values(few_.constants[i].tensor, many_.constants[i].tensor))
+          !same_constant(few_.constants[i].tensor, many_.constants[i].tensor))
         return false;
     for (std::size_t i = 0; i < few_.nodes.size(); ++i)
       if (!same_step(few_.nodes[i], many_.nodes[i])) return false;
@@ -53,8 +47,8 @@ class Comparison {
     of_x_[v] = true;
     return has_parts(few_.values[v].shape, many_.values[v].shape, times_);
   }
-  /// Only one axis of a result grows with the rows, so operands of x meet row by row, and what all steps share cannot
-  /// tell rows apart: it would have to have as many, here and there.
+  /// Whether a node keeps parts apart. Only one axis of its result is longer in `many`, so operands that depend on x
+  /// meet part by part. An operand that does not cannot tell parts apart: it would need as many rows in both programs.
   bool same_step(const Graph::Node& few, const Graph::Node& many) {
     if (few.op != many.op || few.attrs.body || !std::ranges::equal(few.in, many.in) ||
         !std::ranges::equal(few.out, many.out))
@@ -68,7 +62,7 @@ class Comparison {
 
   const Graph &few_, &many_;
   std::int64_t times_;
-  std::vector<bool> of_x_;  ///< by value
+  std::vector<bool> of_x_;  ///< which values depend on x
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "ferrite/exchange/stream/analysis.h"
 
 #include "ferrite/compile/passes.h"
+#include "ferrite/exchange/detail/same_bits.h"
 #include "ferrite/tensor/recorder.h"
 
 namespace ferrite::exchange::detail {
@@ -80,7 +81,7 @@ void Analysis::check_same_in_all_steps(std::size_t i, int axis) const {
   if (n == 1 || t.strides()[axis] == 0) return;
   const Tensor one = frames(t, axis, 0, 1);
   for (std::int64_t k = 1; k < n; ++k)
-    if (!identical(one, frames(t, axis, k, k + 1))) refuse("reads a constant that differs from step to step");
+    if (!detail::same_bits(one, frames(t, axis, k, k + 1))) refuse("reads a constant that differs from step to step");
 }
 
 Tensor Analysis::first_frames(std::size_t i, int axis, std::int64_t lead) const {

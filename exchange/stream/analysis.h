@@ -2,7 +2,6 @@
 /// The analysis that makes the program of one step from a program over time: which axis of every value is time, how far
 /// it is ahead of the input, and what must be held between steps.
 #include <algorithm>
-#include <cstring>
 #include <functional>
 #include <optional>
 #include <string>
@@ -82,10 +81,6 @@ class Analysis {
   /// constants included, -1 for operands without one.
   FrameNode operands(std::int64_t lead, const std::vector<int>& axes);
   void check_same_in_all_steps(std::size_t i, int axis) const;
-  static bool identical(const Tensor& a, const Tensor& b) {
-    const Tensor x = contiguous(a), y = contiguous(b);
-    return std::memcmp(x.raw(), y.raw(), static_cast<std::size_t>(x.numel() * size_of(x.dtype()))) == 0;
-  }
   /// The first `lead` frames of an operand.
   Tensor first_frames(std::size_t i, int axis, std::int64_t lead) const;
   std::int64_t common_lead() const {

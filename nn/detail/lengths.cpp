@@ -7,6 +7,14 @@
 #include "ferrite/tensor/ops.h"
 
 namespace ferrite::nn::detail {
+namespace {
+
+/// x [B, T, C] with `outside` in place of the steps beyond each row's length.
+Tensor kept_within(const Tensor& x, const Tensor& lengths, double outside) {
+  return where(unsqueeze(lt(arange(x.shape()[1]), unsqueeze(lengths, 1)), 2), x, outside);
+}
+
+}  // namespace
 
 Tensor checked_lengths(Label who, const Tensor& lengths, std::int64_t B, std::int64_t T, std::int64_t least) {
   if (lengths.dtype() != Dtype::i64 || lengths.shape() != Shape{B})
@@ -32,13 +40,12 @@ Tensor within_lengths(const Layer& layer, const Tensor& x, const Context& contex
     refuse("takes no lengths with this padding, which would be that of the longest row; pad with zeros that count");
   const std::int64_t B = x.shape()[0], T = x.shape()[1];
   const Tensor lengths = checked_lengths(Label::of(layer.kind() + ": a length of"), context.lengths, B, T);
-  return where(unsqueeze(lt(arange(T), unsqueeze(lengths, 1)), 2), x, outside);
+  return kept_within(x, lengths, outside);
 }
 
 Tensor with_zeros_behind(const Layer& layer, const Tensor& y, const Context& context) {
   if (!context.lengths.defined() || y.rank() != 3 || layer.window()->after == 0) return y;
-  const Tensor left = layer.lengths_after(context.lengths);
-  return where(unsqueeze(lt(arange(y.shape()[1]), unsqueeze(left, 1)), 2), y, 0);
+  return kept_within(y, layer.lengths_after(context.lengths), 0);
 }
 
 }  // namespace ferrite::nn::detail

@@ -28,7 +28,7 @@ StepRows rows_after(const Layer& layer, const StepRows& in, const std::vector<St
 inline std::int64_t steps_at_once(std::int64_t bytes) {
   return std::clamp<std::int64_t>(64 * 1024 / std::max<std::int64_t>(bytes, 1), 1, 64);
 }
-/// Of steps that a layer takes at once, where it carries nothing from one to the next.
+/// What `most_at_once` says of a layer that carries nothing from one step to the next: any number.
 constexpr std::int64_t kAnyNumber = std::numeric_limits<std::int64_t>::max();
 /// What follows, as events of a profile.
 void run_profiled(Step& step, const void* x, void* y);

@@ -156,8 +156,7 @@ class AttentionStep final : public Step {
         groups_(o.groups_),
         W_(o.W_),
         slopes_(o.slopes_),
-        cosines_(o.cosines_),
-        sines_(o.sines_),
+        turns_(o.turns_),
         in_(o.in_->clone()),
         out_(o.out_->clone()),
         cache_(o.cache_),
@@ -191,22 +190,20 @@ class AttentionStep final : public Step {
   std::unique_ptr<Step> clone() const override { return std::make_unique<AttentionStep>(*this); }
 
  private:
-  /// Of every position, as rotary_embedding has them.
+  /// Asks rotary_embedding itself how it turns the pair (1, 0) at every position: to (cos, sin).
   void tabulate_turns() {
-    std::vector<double> frequencies;
-    for (std::int64_t i = 0; i < W_ / 2; ++i)
-      frequencies.push_back(std::pow(o_.rotary.base, -2 * static_cast<double>(i) / static_cast<double>(W_)));
     const NewFrame frame;
-    const Tensor angles = unsqueeze(cast(arange(o_.capacity), Dtype::f64), -1) * Tensor::from(frequencies, {W_ / 2});
-    cosines_ = cast(cos(angles), dtype_of<T>);
-    sines_ = cast(sin(angles), dtype_of<T>);
+    const Tensor one = ones({o_.capacity, W_ / 2}, dtype_of<T>), zero = zeros(one.shape(), dtype_of<T>);
+    const Tensor pairs =
+        o_.rotary.interleaved ? reshape(stack({one, zero}, -1), {o_.capacity, W_}) : concat({one, zero}, 1);
+    turns_ = contiguous(rotary_embedding(pairs, arange(o_.capacity), o_.rotary));
   }
   /// Turns the pairs of `heads` heads in place, as rotary_embedding does.
   void turn(T* x, std::int64_t heads, std::int64_t position) const {
     const std::int64_t half = W_ / 2, apart = o_.rotary.interleaved ? 1 : half, step = o_.rotary.interleaved ? 2 : 1;
-    const T *const cosines = cosines_.data<T>() + position * half, *const sines = sines_.data<T>() + position * half;
+    const T* const turns = turns_.data<T>() + position * W_;
     for (std::int64_t i = 0; i < half; ++i) {
-      const T c = cosines[i], s = sines[i];
+      const T c = turns[i * step], s = turns[i * step + apart];
       for (std::int64_t h = 0; h < heads; ++h) {
         T* const pair = x + h * W_ + i * step;
         const T a = pair[0], b = pair[apart];
@@ -231,7 +228,7 @@ class AttentionStep final : public Step {
     const std::int64_t seen = at + 1;
     T* const q = projected_.get() + row * (E + 2 * K);
     T *const k = q + E, *const v = k + K, *const scores = scores_.get();
-    if (cosines_.defined()) turn(q, o_.num_heads, made), turn(k, groups_, made);
+    if (turns_.defined()) turn(q, o_.num_heads, made), turn(k, groups_, made);
     const T scale = static_cast<T>(1 / std::sqrt(static_cast<double>(W_)));
     for (std::int64_t i = 0; i < E; ++i) q[i] = q[i] * scale;
     const auto& kernels = ferrite::detail::products_in_use.of<T>();
@@ -251,7 +248,7 @@ class AttentionStep final : public Step {
   Parameter bias_k_, bias_v_;
   std::int64_t batch_, groups_, W_;
   std::vector<T> slopes_;
-  Tensor cosines_, sines_;  ///< [capacity, W / 2], of rotary positions
+  Tensor turns_;  ///< [capacity, W] of rotary positions: (cos, sin) where a head has a pair
   std::unique_ptr<Step> in_, out_;
   Cache<T> cache_;
   StepMemory<T> projected_, heads_, scores_;

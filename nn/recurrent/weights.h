@@ -4,8 +4,8 @@
 
 namespace ferrite::nn {
 
-/// Holds one thing for each weight of a layer in one direction: its parameter in `gru.weights()`, its value, a Tensor,
-/// in the operands of `gru_sequence`. The names are PyTorch's. G gates stand side by side; D features come in; states
+/// Holds one thing for each weight of a layer in one direction: in `gru.weights()` its parameter, in the operands of
+/// `gru_sequence` its value, a Tensor. The names are PyTorch's. G gates stand side by side; D features come in; states
 /// have P units, H but for a projection.
 template <class Matrix, class Vector = Matrix, class Recurrent = Matrix>
 struct RecurrentWeights {

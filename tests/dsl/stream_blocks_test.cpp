@@ -97,6 +97,8 @@ BOOST_AUTO_TEST_CASE(rows_that_meet_are_never_taken_as_steps_of_a_block) {
       {"an operation for each size", [](const Tensor& x) { return x.shape()[0] == 3 ? tanh(x) : sigmoid(x); }},
       {"a value for each size",
        [](const Tensor& x) { return x * Tensor::from(std::vector<float>{x.shape()[0] == 3 ? 2.0F : 4.0F}, {}); }},
+      {"a number computed from the size",
+       [](const Tensor& x) { return x / (1 + sum(cast(arange(x.shape()[0]), Dtype::f32))); }},
       {"an order for each size",
        [](const Tensor& x) {
          const Tensor table = reshape(x, x.shape()[0] == 3 ? Shape{3, 2, 3} : Shape{-1, 3, 2});

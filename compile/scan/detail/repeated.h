@@ -4,8 +4,8 @@
 
 namespace ferrite::detail {
 
-/// Whether `many` gives for `times` the rows of its first input what `few` gives for one part after the other; the
-/// other inputs are the same. Proved for programs of pointwise operations, reshapes and permutations alone.
+/// Tells whether `many` computes for `times` as many rows of its first input what `few` computes for each part of them;
+/// the other inputs are the same. True only of programs of pointwise operations, reshapes and permutations.
 bool is_repeated(const Graph& few, const Graph& many, std::int64_t times);
 
 }  // namespace ferrite::detail

@@ -8,7 +8,7 @@
 
 namespace ferrite::nn::detail {
 
-/// Borrows weights from somebody else: counting handles costs as much as a small step.
+/// Points at weights that the caller keeps: counting handles costs as much as a small step.
 inline RecurrentWeights<const Tensor*> borrowed(const RecurrentWeights<Tensor>& w) {
   return w.map([](const Tensor& t) { return &t; });
 }

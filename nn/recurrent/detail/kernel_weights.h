@@ -14,7 +14,7 @@ struct EarlyAndLate {
   GateMatrix<T> late;  ///< empty in most cells
 };
 
-/// Matrices packed or as they stand, vectors row by row; null where there are none.
+/// Weights as kernels read them: matrices packed or in row-major order, vectors; null where a cell has none.
 template <class T>
 using KernelWeights = RecurrentWeights<GateMatrix<T>, const T*, EarlyAndLate<T>>;
 

@@ -11,16 +11,16 @@ namespace ferrite::nn::detail {
 
 using ferrite::detail::RowMajor;
 
-/// The columns of a weight that are packed together: some gates of so many units, from column `begin` on.
+/// The columns of a weight that are packed together: `gates` gates of `units` units each, from column `begin` on.
 struct PackedColumns {
   std::int64_t begin;
   std::int32_t gates;
   std::int64_t units;
 };
 
-/// Gives the kernels of a cell its weights. Those that `packs` names are copied, one after the other:
-/// `room(weight, columns, elements, fill)` returns the memory that `fill` has written, or null to count elements alone.
-/// The others are read as they stand and must live as long as what is returned.
+/// Brings the weights of a cell into the form that its kernels read. Weights that `packs` names are copied, in the order
+/// of the members: `room(weight, columns, elements, fill)` returns the memory that `fill` has written, or null to count
+/// elements alone. The others are read in place and must live as long as what is returned.
 template <class T, class Room>
 KernelWeights<T> pack_weights(const GatedCell& cell, const RecurrentWeights<RowMajor>& w,
                               const RecurrentWeights<bool>& packs, const Room& room) {

@@ -18,8 +18,8 @@ Rows<T*> writable_rows(Tensor& x, const SequenceAxes& axes) {
   return {Writer::data<T>(x), x.strides()[axes.time], x.strides()[axes.batch()]};
 }
 
-/// Holds the operands of one application, row-major, as long as its kernel runs. How the weights are read is the matter
-/// of either pass.
+/// Holds the operands of one application, row-major, as long as its kernel runs. Each pass brings the weights into the
+/// form that its kernel reads.
 template <class T>
 class SequenceCall {
  public:
@@ -35,7 +35,7 @@ class SequenceCall {
  private:
   RecurrentWeights<RowMajor> weights_;
   RowMajor h0_, c0_, lengths_, resets_;
-  Tensor x_;  ///< a copy, where features do not lie side by side
+  Tensor x_;  ///< a copy, where the features of x are not contiguous
   Recurrence<T> r_;
 };
 extern template class SequenceCall<float>;
