@@ -18,9 +18,9 @@ struct PackedColumns {
   std::int64_t units;
 };
 
-/// Brings the weights of a cell into the form that its kernels read. Weights that `packs` names are copied, in the order
-/// of the members: `room(weight, columns, elements, fill)` returns the memory that `fill` has written, or null to count
-/// elements alone. The others are read in place and must live as long as what is returned.
+/// Brings the weights of a cell into the form that its kernels read. Weights that `packs` names are copied, in the
+/// order of the members: `room(weight, columns, elements, fill)` returns the memory that `fill` has written, or null to
+/// count elements alone. The others are read in place and must live as long as what is returned.
 template <class T, class Room>
 KernelWeights<T> pack_weights(const GatedCell& cell, const RecurrentWeights<RowMajor>& w,
                               const RecurrentWeights<bool>& packs, const Room& room) {
