@@ -42,9 +42,10 @@ class NamLstm final : public nn::LayerOf<NamLstm, NamLstmOptions> {
   Tensor forward(const Tensor& x, const nn::Context& context) const override;
   bool causal() const override { return true; }
   nn::StepInput step_input() const override { return lstm.step_input(); }
-  /// h and c, and whether the row has begun: before, its states are the initial ones.
+  /// h and c, which begin with the initial ones.
   std::vector<nn::StepState> states(const nn::StepRows& in) const override;
   nn::StepResult step(const Tensor& x, const Tensors& states) const override;
+  std::unique_ptr<nn::Step> make_step(const nn::StepRows& in) const override;
 };
 
 /// Models of rising size for one amplifier, one of which runs: SlimmableContainer. Parameters are named

@@ -1,5 +1,7 @@
 #pragma once
 /// One layer of a stream: a time step on plain rows of floats.
+#include <functional>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -8,6 +10,7 @@
 
 #include "ferrite/tensor/scope.h"
 #include "ferrite/tensor/tensor.h"
+#include "ferrite/tensor/variable.h"
 
 namespace ferrite {
 struct Primitive;
@@ -57,7 +60,7 @@ struct Pace {
   Pace then(const Pace& next) const;
 };
 
-/// A state that a layer carries from one step of a stream to the next (Layer::states); zeros at first.
+/// A state that a layer carries from one step of a stream to the next (Layer::states).
 struct StepState {
   std::string name;  ///< "taps": what errors call it
   Shape shape;       ///< with the rows of the batch: [B, 2, D]
@@ -67,6 +70,8 @@ struct StepState {
   /// gave. The step sees [B, capacity, ...], zeros where no step has written yet, and gives its own entry [B, ...],
   /// which is appended. A step beyond the capacity throws CapacityError.
   std::int64_t capacity = 0;
+  /// What it begins with, of its shape but for the axis of rows. Undefined: zeros.
+  Parameter initial{};
 
   /// As a step sees it.
   Spec spec() const;
@@ -76,6 +81,29 @@ struct StepState {
 struct StepResult {
   Tensor y;          ///< [B, N]
   Tensors states{};  ///< after the step, in the order of Layer::states; of one that grows the entry of this step
+};
+
+/// A state where it lies between two steps: all that a stream needs to begin it anew, to save it and to take it back.
+struct StateMemory {
+  std::string_view name;       ///< "past": what errors call it
+  Spec spec;                   ///< as `Stream::save` gives it
+  int rows = 0;                ///< the axis of the batch
+  std::byte* first = nullptr;  ///< the first element
+  Shape parts{};               ///< the extents with axes cut as memory has them; of rank 0: those of `spec`
+  Shape strides{};             ///< bytes from one element to the next, by part; of rank 0: row-major
+  double fill = 0;             ///< what it begins with
+  Tensor initial{};            ///< or this, of the same shape but for the axis of the batch
+  std::int64_t most = std::numeric_limits<std::int64_t>::max();  ///< of integers: they lie in 0..most
+
+  /// The axis of entries that steps leave, one behind the other; -1: there is none.
+  int entries = -1;
+  /// By row: so many of them mean something. The others are saved as zeros. Null: all do.
+  const std::int64_t* made = nullptr;
+  /// By row: where the first entry lies in a ring of `ring` bytes, counted from `first` and `behind`. Null: there is no
+  /// ring.
+  const std::int64_t* at = nullptr;
+  std::int64_t behind = 0, ring = 0;
+
 };
 
 /// A stream that gives fewer steps than it takes is asked for one of each.
@@ -142,14 +170,11 @@ class Step {
   virtual bool join(const Primitive&) { return false; }
   /// Takes the variables' present values; the states stay.
   virtual void refresh() {}
-  /// States become zeros.
-  virtual void reset() {}
-  /// Those of one row of the batch become zeros. Whoever overrides `reset` overrides this, too.
-  virtual void reset_row(std::int64_t) {}
-  /// Appends the states, h before c, each [L, B, H].
-  virtual void save(std::vector<Tensor>&) const {}
-  /// Takes its states from the front of a list that `save` made; their number. Throws ShapeError, ValueError.
-  virtual std::size_t restore(std::span<const Tensor>) { return 0; }
+  using StateVisitor = std::function<void(const StateMemory&)>;
+  /// Shows the states where they lie now, in the order in which they are saved: h before c.
+  virtual void states(const StateVisitor&) {}
+  /// They were changed from outside: what was derived from them is wrong.
+  virtual void states_changed() {}
   /// How many layers inside have no step of their own and run on tensors from the pool instead.
   virtual std::size_t on_tensors() const { return 0; }
   virtual std::unique_ptr<Step> clone() const = 0;

@@ -1,5 +1,6 @@
 /// The LSTM and the container of `.nam` files as layers.
 #include "ferrite/io/nam.h"
+#include "ferrite/nn/detail/steps.h"
 #include "ferrite/tensor/ops.h"
 #include "ferrite/tensor/scalar.h"
 
@@ -40,15 +41,23 @@ Tensor NamLstm::forward(const Tensor& x, const nn::Context& context) const {
 
 std::vector<nn::StepState> NamLstm::states(const nn::StepRows& in) const {
   std::vector<nn::StepState> all = lstm.states(in);
-  all.push_back({.name = "begun", .shape = {in.batch, 1}, .dtype = in.dtype});
+  all[0].initial = initial_h;
+  all[1].initial = initial_c;
   return all;
 }
 
 nn::StepResult NamLstm::step(const Tensor& x, const Tensors& states) const {
-  const Tensor begun = gt(states[2], 0);  // [B, 1]
-  const nn::StepResult r = lstm.advance(
-      x, {where(begun, states[0], unsqueeze(initial_h, 1)), where(begun, states[1], unsqueeze(initial_c, 1))});
-  return {head(r.y), {r.states[0], r.states[1], ones_like(states[2])}};
+  const nn::StepResult r = lstm.advance(x, states);
+  return {head(r.y), r.states};
+}
+
+std::unique_ptr<nn::Step> NamLstm::make_step(const nn::StepRows& in) const {
+  std::vector<std::unique_ptr<nn::Step>> steps;
+  steps.push_back(lstm.step_from({initial_h, initial_c}, in));
+  steps.push_back(head.make_step(steps[0]->result()));
+  steps[0]->set_layer(lstm.path(), lstm.kind());
+  steps[1]->set_layer(head.path(), head.kind());
+  return nn::detail::chain_step(std::move(steps), in, false);
 }
 
 void NamContainer::add(double max_value, std::unique_ptr<nn::Layer> model) {

@@ -22,7 +22,7 @@ class InputRing {
         padding_(window.padding),
         memory_((in.batch * ring_ + 7) / 8),
         next_(static_cast<std::size_t>(in.batch)) {
-    clear();
+    for (std::int64_t b = 0; b < in_.batch; ++b) pad(place(b, 0), ring_ / row_);
   }
 
   /// Bytes of an input.
@@ -52,18 +52,18 @@ class InputRing {
     }
   }
 
-  /// Inputs become padding.
-  void clear() {
-    for (std::int64_t b = 0; b < in_.batch; ++b) clear_row(b);
-  }
-  void clear_row(std::int64_t row) const { pad(place(row, 0), ring_ / row_); }
   /// The inputs before the next one, [reach, B, D], the oldest first.
-  Spec past_spec() const { return {{ring_ / row_ - 1, in_.batch, in_.width}, in_.dtype}; }
-  void copy_past_to(std::byte* to) const {
-    each_past([&](const std::byte* at) { std::copy_n(at, row_, to), to += row_; });
-  }
-  void copy_past_from(const std::byte* from) const {
-    each_past([&](std::byte* at) { std::copy_n(from, row_, at), from += row_; });
+  StateMemory past() const {
+    return {.name = "past",
+            .spec = {{ring_ / row_ - 1, in_.batch, in_.width}, in_.dtype},
+            .rows = 1,
+            .first = place(0, 0),
+            .strides = {row_, ring_, size_of(in_.dtype)},
+            .fill = padding_,
+            .entries = 0,
+            .at = next_.data(),
+            .behind = row_,
+            .ring = ring_};
   }
 
  private:
@@ -89,16 +89,6 @@ class InputRing {
       std::fill_n(at, inputs * row_, std::byte{0});
     }
   }
-  /// f(place) of the inputs before the next one, the oldest first, row after row.
-  template <class F>
-  void each_past(const F& f) const {
-    for (std::int64_t back = ring_ - row_; back > 0; back -= row_)
-      for (std::int64_t b = 0; b < in_.batch; ++b) {
-        const std::int64_t at = next_[static_cast<std::size_t>(b)] - back;
-        f(place(b, at < 0 ? at + ring_ : at));
-      }
-  }
-
   StepRows in_;
   std::int64_t taps_, dilation_;
   std::int64_t row_;   ///< bytes of an input

@@ -31,7 +31,7 @@ class WaitingRows {
         throw ValueError(
             "stream: a branch is further ahead of the others than it can be; restore states of this model");
       std::copy_n(static_cast<const std::byte*>(y) + static_cast<std::int64_t>(b) * bytes_, bytes_,
-                  place(b, first_[b] + waiting_[b]));
+                  place(b, first_[b] + waiting_[b] * bytes_));
     }
   }
   bool any(std::size_t row) const { return waiting_[row] + added_[row] > 0; }
@@ -42,52 +42,30 @@ class WaitingRows {
   void commit(Step::Rows gone) {
     for (std::size_t b = 0; b < added_.size(); ++b) {
       waiting_[b] += added_[b] - (gone[b] ? 1 : 0);
-      first_[b] = (first_[b] + (gone[b] ? 1 : 0)) % places_;
+      if (gone[b]) first_[b] = (first_[b] + bytes_) % (places_ * bytes_);
     }
   }
-  void reset_row(std::int64_t row) {
-    first_[static_cast<std::size_t>(row)] = waiting_[static_cast<std::size_t>(row)] = 0;
-  }
-
   /// [B, places, N], those that wait in front, and their numbers [B].
-  void save(std::vector<Tensor>& states) const {
-    Tensor rows = Tensor::empty(rows_spec());
-    std::byte* to = ferrite::detail::Writer::raw(rows);
-    for (std::size_t b = 0; b < waiting_.size(); ++b)
-      for (std::int64_t i = 0; i < places_; ++i, to += bytes_) {
-        if (i < waiting_[b]) {
-          std::copy_n(place(b, first_[b] + i), bytes_, to);
-        } else {
-          std::fill_n(to, bytes_, std::byte{0});
-        }
-      }
-    states.push_back(rows);
-    states.push_back(Tensor::from(waiting_, {batch()}));
-  }
-  std::size_t restore(std::span<const Tensor> states) {
-    if (states.size() < 2) throw ValueError("stream: fewer states than the model has");
-    check(states[0], rows_spec());
-    check(states[1], {{batch()}, Dtype::i64});
-    const std::vector<std::int64_t> waiting = states[1].to_vector<std::int64_t>();
-    for (const std::int64_t n : waiting)
-      if (n < 0 || n > places_) throw ValueError("stream: " + std::to_string(n) + " rows of a branch cannot wait");
-    waiting_ = waiting;
-    std::fill(first_.begin(), first_.end(), 0);
-    const Tensor rows = contiguous(states[0]);
-    std::copy_n(rows.raw(), batch() * places_ * bytes_, place(0, 0));
-    return 2;
+  void states(const Step::StateVisitor& see) {
+    see({.name = "waiting",
+         .spec = {{batch(), places_, width_}, dtype_},
+         .first = place(0, 0),
+         .entries = 1,
+         .made = waiting_.data(),
+         .at = first_.data(),
+         .ring = places_ * bytes_});
+    see({.name = "waiting rows",
+         .spec = {{batch()}, Dtype::i64},
+         .first = reinterpret_cast<std::byte*>(waiting_.data()),
+         .most = places_});
   }
 
  private:
   std::int64_t batch() const { return static_cast<std::int64_t>(waiting_.size()); }
-  Spec rows_spec() const { return {{batch(), places_, width_}, dtype_}; }
-  static void check(const Tensor& state, const Spec& wanted) {
-    if (state.spec() != wanted)
-      throw ShapeError("stream: holds a state " + wanted.str() + ", got " + state.spec().str());
-  }
-  std::byte* place(std::size_t row, std::int64_t i) const {
-    return reinterpret_cast<std::byte*>(ring_.get()) +
-           (static_cast<std::int64_t>(row) * places_ + i % places_) * bytes_;
+  /// So many bytes from the beginning of a row's ring.
+  std::byte* place(std::size_t row, std::int64_t at) const {
+    return reinterpret_cast<std::byte*>(ring_.get()) + static_cast<std::int64_t>(row) * places_ * bytes_ +
+           at % (places_ * bytes_);
   }
 
   std::int64_t bytes_;   ///< of a row
@@ -95,7 +73,8 @@ class WaitingRows {
   std::int64_t width_;
   Dtype dtype_;
   StepMemory<double> ring_;
-  std::vector<std::int64_t> first_, waiting_;
+  std::vector<std::int64_t> first_;    ///< by row: bytes from the beginning of its ring
+  std::vector<std::int64_t> waiting_;  ///< by row
   std::vector<std::uint8_t> added_;
 };
 

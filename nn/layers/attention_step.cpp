@@ -71,53 +71,30 @@ class Cache {
   void advance(Step::Rows rows) {
     for (std::size_t row = 0; row < steps_.size(); ++row) steps_[row] += !rows || rows[row] ? 1 : 0;
   }
-  void reset_row(std::int64_t row) { steps_[static_cast<std::size_t>(row)] = 0; }
-
-  /// As the states that the layer declares.
-  void save(std::vector<Tensor>& states) const {
-    Tensor keys = zeros(past().shape, dtype_of<T>), values = zeros(past().shape, dtype_of<T>);
-    T* const k = ferrite::detail::Writer::data<T>(keys);
-    T* const v = ferrite::detail::Writer::data<T>(values);
-    each_entry([&](std::int64_t at, std::int64_t row, std::int64_t g, std::int64_t place) {
-      for (std::int64_t i = 0; i < W_; ++i) k[at + i] = this->keys(row, g)[i * places_ + place];
-      std::copy_n(this->values(row, g) + place * W_, W_, v + at);
-    });
-    states.push_back(keys), states.push_back(values);
-    states.push_back(Tensor::from(steps_, {batch_}));
-  }
-  std::size_t restore(std::span<const Tensor> states) {
-    if (states.size() < 3) throw ValueError("stream: fewer states than the model has");
-    check_type(states[0], past()), check_type(states[1], past()), check_type(states[2], {{batch_}, Dtype::i64});
-    const std::vector<std::int64_t> steps = states[2].to_vector<std::int64_t>();
-    for (const std::int64_t n : steps)
-      if (n < 0 || n > capacity_)
-        throw ValueError("stream: a row of the states has made " + std::to_string(n) + " steps, outside 0.." +
-                         std::to_string(capacity_));
-    const Tensor keys = contiguous(states[0]), values = contiguous(states[1]);
-    steps_ = steps;
-    each_entry([&](std::int64_t at, std::int64_t row, std::int64_t g, std::int64_t place) {
-      put(row, g, place, keys.data<T>() + at, values.data<T>() + at);
-    });
-    return 3;
+  /// As the states that the layer declares: [B, C, heads W], and the steps that each row has made.
+  void states(const Step::StateVisitor& see) {
+    const std::int64_t size = size_of(dtype_of<T>);
+    const auto of = [&](const char* name, T* first, std::int64_t entry, std::int64_t element) -> StateMemory {
+      return {.name = name,
+              .spec = {{batch_, capacity_, groups_ * W_}, dtype_of<T>},
+              .first = reinterpret_cast<std::byte*>(first + first_ * entry),
+              .parts = {batch_, capacity_, groups_, W_},
+              .strides = {groups_ * W_ * places_ * size, entry * size, W_ * places_ * size, element * size},
+              .entries = 1,
+              .made = steps_.data()};
+    };
+    see(of("keys", keys_.get(), 1, places_));
+    see(of("values", values_.get(), W_, 1));
+    see({.name = "steps",
+         .spec = {{batch_}, Dtype::i64},
+         .first = reinterpret_cast<std::byte*>(steps_.data()),
+         .most = capacity_});
   }
 
  private:
   /// Rows of keys are an odd number of cache lines apart, so that those of a column do not meet in one set of the
   /// cache.
   static constexpr std::int64_t kLine = 64 / static_cast<std::int64_t>(sizeof(T));
-
-  Spec past() const { return {{batch_, capacity_, groups_ * W_}, dtype_of<T>}; }
-  static void check_type(const Tensor& state, const Spec& wanted) {
-    if (state.spec() != wanted)
-      throw ShapeError("stream: holds a state " + wanted.str() + ", got " + state.spec().str());
-  }
-  /// f(where it stands in a state [B, C, heads W], row, head, place) of every entry that steps have made.
-  template <class F>
-  void each_entry(const F& f) const {
-    for (std::int64_t row = 0; row < batch_; ++row)
-      for (std::int64_t n = 0; n < steps(row); ++n)
-        for (std::int64_t g = 0; g < groups_; ++g) f(((row * capacity_ + n) * groups_ + g) * W_, row, g, first_ + n);
-  }
 
   std::int64_t batch_, capacity_, groups_, W_, first_, places_;
   std::vector<std::int64_t> steps_;
@@ -181,12 +158,7 @@ class AttentionStep final : public Step {
     in_->refresh(), out_->refresh();
     cache_.put_first(bias_k_, bias_v_);
   }
-  void reset() override {
-    for (std::int64_t row = 0; row < batch_; ++row) cache_.reset_row(row);
-  }
-  void reset_row(std::int64_t row) override { cache_.reset_row(row); }
-  void save(std::vector<Tensor>& states) const override { cache_.save(states); }
-  std::size_t restore(std::span<const Tensor> states) override { return cache_.restore(states); }
+  void states(const StateVisitor& see) override { cache_.states(see); }
   std::unique_ptr<Step> clone() const override { return std::make_unique<AttentionStep>(*this); }
 
  private:

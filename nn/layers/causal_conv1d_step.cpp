@@ -158,32 +158,10 @@ class CausalConvolution final : public Step {
     const Tensor b = contiguous(bias_.peek());
     std::copy_n(b.data<T>(), outputs_, added_.get());
   }
-  void reset() override {
-    past_.clear();
-    coming_.forget();
+  void states(const StateVisitor& see) override {
+    if (taps_ > 1) see(past_.past());
   }
-  void reset_row(std::int64_t row) override {
-    past_.clear_row(row);
-    coming_.forget();
-  }
-  /// The inputs before the next one, as StepState `past`.
-  void save(std::vector<Tensor>& states) const override {
-    if (past_.past_spec().shape[0] == 0) return;
-    Tensor past = Tensor::empty(past_.past_spec());
-    past_.copy_past_to(ferrite::detail::Writer::raw(past));
-    states.push_back(past);
-  }
-  std::size_t restore(std::span<const Tensor> states) override {
-    const Spec wanted = past_.past_spec();
-    if (wanted.shape[0] == 0) return 0;
-    if (states.empty()) throw ValueError("stream: fewer states than the model has");
-    if (states[0].spec() != wanted)
-      throw ShapeError("stream: holds a state " + wanted.str() + ", got " + states[0].spec().str());
-    const Tensor past = contiguous(states[0]);
-    past_.copy_past_from(past.raw());
-    coming_.forget();
-    return 1;
-  }
+  void states_changed() override { coming_.forget(); }
   std::unique_ptr<Step> clone() const override { return std::make_unique<CausalConvolution>(*this); }
 
  private:

@@ -35,21 +35,11 @@ class LearnedPositionsStep final : public Step {
     for (std::int64_t b = 0; b < batch_; ++b) step(b) += takes(rows, b) ? 1 : 0;
   }
   void refresh() override { table_ = contiguous(weight_.peek()); }
-  void reset() override { std::fill(steps_.begin(), steps_.end(), 0); }
-  void reset_row(std::int64_t row) override { step(row) = 0; }
-  void save(std::vector<Tensor>& states) const override { states.push_back(Tensor::from(steps_, {batch_})); }
-  std::size_t restore(std::span<const Tensor> states) override {
-    if (states.empty()) throw ValueError("stream: fewer states than the model has");
-    const Spec wanted{{batch_}, Dtype::i64};
-    if (states[0].spec() != wanted)
-      throw ShapeError("stream: holds a state " + wanted.str() + ", got " + states[0].spec().str());
-    const std::vector<std::int64_t> steps = states[0].to_vector<std::int64_t>();
-    for (const std::int64_t n : steps)
-      if (n < 0 || n > table_.shape()[0])
-        throw ValueError("stream: a row of the states has made " + std::to_string(n) + " steps, outside 0.." +
-                         std::to_string(table_.shape()[0]));
-    steps_ = steps;
-    return 1;
+  void states(const StateVisitor& see) override {
+    see({.name = "steps",
+         .spec = {{batch_}, Dtype::i64},
+         .first = reinterpret_cast<std::byte*>(steps_.data()),
+         .most = table_.shape()[0]});
   }
   std::unique_ptr<Step> clone() const override { return std::make_unique<LearnedPositionsStep>(*this); }
 

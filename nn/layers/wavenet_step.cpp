@@ -77,19 +77,11 @@ class WavenetStep final : public Step {
   void refresh() override {
     for (const auto& s : steps_) s->refresh();
   }
-  void reset() override {
-    for (const auto& s : steps_) s->reset();
+  void states(const StateVisitor& see) override {
+    for (const auto& s : steps_) s->states(see);
   }
-  void reset_row(std::int64_t row) override {
-    for (const auto& s : steps_) s->reset_row(row);
-  }
-  void save(std::vector<Tensor>& states) const override {
-    for (const auto& s : steps_) s->save(states);
-  }
-  std::size_t restore(std::span<const Tensor> states) override {
-    std::size_t used = 0;
-    for (const auto& s : steps_) used += s->restore(states.subspan(used));
-    return used;
+  void states_changed() override {
+    for (const auto& s : steps_) s->states_changed();
   }
   std::size_t on_tensors() const override {
     std::size_t n = 0;

@@ -17,6 +17,11 @@ struct GatedCell;
 /// Reads the values of a layer's weights for one call: undefined tensors where there are none.
 RecurrentWeights<Tensor> values_of(const RecurrentWeights<Parameter>& weights);
 
+/// What the states of a stream begin with, [L, H] each; undefined: with zeros.
+struct InitialStates {
+  Parameter h{}, c{};
+};
+
 /// A recurrent layer of one of these cells. Names and initial values are PyTorch's.
 class GatedRecurrent : public Recurrent {
  public:
@@ -27,6 +32,8 @@ class GatedRecurrent : public Recurrent {
   }
 
   std::unique_ptr<Step> make_step(const StepRows& in) const override;
+  /// The same from states of another layer's: how a layer streams that begins this one from parameters of its own.
+  std::unique_ptr<Step> step_from(const InitialStates& initial, const StepRows& in) const;
 
  protected:
   GatedRecurrent(const detail::GatedCell& cell, const RecurrentSizes& sizes, const Init& init);

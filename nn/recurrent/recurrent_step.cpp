@@ -1,6 +1,8 @@
 /// One step of a recurrent layer for streams: its weights packed once, its states in place.
+#include <algorithm>
 #include <optional>
 
+#include "ferrite/nn/detail/states.h"
 #include "ferrite/nn/detail/steps.h"
 #include "ferrite/nn/recurrent/detail/pack_weights.h"
 #include "ferrite/nn/recurrent/detail/recurrence_kernels.h"
@@ -66,13 +68,15 @@ template <class T>
 class RecurrentStepOf final : public Step {
  public:
   RecurrentStepOf(const GatedCell& cell, const RecurrentSizes& sizes,
-                  const std::vector<RecurrentWeights<Parameter>>& weights, std::int64_t batch)
+                  const std::vector<RecurrentWeights<Parameter>>& weights, const InitialStates& initial,
+                  std::int64_t batch)
       : cell_(&cell),
         kernels_(&detail::kernels_of<T>(cell)),
         L_(sizes.layers),
         B_(batch),
         H_(sizes.hidden_size),
         P_(sizes.state_size()),
+        initial_(initial),
         h_(L_ * B_ * padded<T>(P_)),
         next_(L_ * B_ * padded<T>(P_)),
         c_(cell.has_memory ? L_ * B_ * padded<T>(H_) : 0),
@@ -83,6 +87,8 @@ class RecurrentStepOf final : public Step {
         states_(at_once_ > 1 ? B_ * (P_ + H_) : 0) {
     for (const RecurrentWeights<Parameter>& w : weights) layers_.emplace_back(cell, w);
     if (at_once_ > 1) rows_memory_.emplace(memory_of_a_sequence());
+    take_initial();
+    detail::begin_states(*this);
   }
 
   StepRows result() const override { return {B_, P_, dtype_of<T>}; }
@@ -154,29 +160,11 @@ class RecurrentStepOf final : public Step {
 
   void refresh() override {
     for (PackedLayer<T>& l : layers_) l.refresh();
+    take_initial();
   }
-  void reset() override {
-    h_.clear(), next_.clear(), c_.clear(), c_next_.clear();
-    swapped_ = false;
-  }
-  void reset_row(std::int64_t row) override {
-    for (std::int64_t k = 0; k < L_; ++k) {
-      std::fill_n(h() + (k * B_ + row) * padded<T>(P_), padded<T>(P_), T(0));
-      if (cell_->has_memory) std::fill_n(c() + (k * B_ + row) * padded<T>(H_), padded<T>(H_), T(0));
-    }
-  }
-  void save(std::vector<Tensor>& states) const override {
-    states.push_back(taken(h(), P_));
-    if (cell_->has_memory) states.push_back(taken(c(), H_));
-  }
-  std::size_t restore(std::span<const Tensor> states) override {
-    const std::size_t own = cell_->has_memory ? 2 : 1;
-    if (states.size() < own) throw ValueError("stream: fewer states than the model has");
-    check(states[0], P_);
-    if (own == 2) check(states[1], H_);
-    put_back(states[0], h(), P_);
-    if (own == 2) put_back(states[1], c(), H_);
-    return own;
+  void states(const StateVisitor& see) override {
+    see(state("h", h(), P_, first_.h));
+    if (cell_->has_memory) see(state("c", c(), H_, first_.c));
   }
   std::unique_ptr<Step> clone() const override { return std::make_unique<RecurrentStepOf>(*this); }
 
@@ -200,9 +188,14 @@ class RecurrentStepOf final : public Step {
   detail::RecurrenceOut<T> out_of(const detail::Recurrence<T>& r, detail::Rows<T*> y) {
     return {.y = y, .h = states_.get(), .c = r.c0 ? states_.get() + B_ * P_ : nullptr, .saved = nullptr};
   }
+  /// What the layer that needs most of it needs: the first one may multiply its input within the gates.
   std::int64_t memory_of_a_sequence() {
-    const detail::Recurrence<T> r = sequence(0, at_once_, {});
-    return detail::recurrence_in_use.of<T>().memory(r, out_of(r, {}), B_);
+    std::int64_t most = 0;
+    for (std::int64_t k = 0; k < L_; ++k) {
+      const detail::Recurrence<T> r = sequence(k, at_once_, {});
+      most = std::max(most, detail::recurrence_in_use.of<T>().memory(r, out_of(r, {}), B_));
+    }
+    return most;
   }
 
   /// n steps of layer k.
@@ -225,25 +218,27 @@ class RecurrentStepOf final : public Step {
   /// The states as the next step reads them.
   T* h() const { return swapped_ ? next_.get() : h_.get(); }
   T* c() const { return swapped_ ? c_next_.get() : c_.get(); }
-  Tensor taken(const T* rows, std::int64_t width) const {
-    return Tensor::build<T>({L_, B_, width}, [&](std::span<T> to) {
-      for (std::int64_t k = 0; k < L_ * B_; ++k) std::copy_n(rows + k * padded<T>(width), width, to.data() + k * width);
-    });
+  void take_initial() {
+    if (initial_.h.defined()) first_.h = contiguous(initial_.h.peek());
+    if (initial_.c.defined()) first_.c = contiguous(initial_.c.peek());
   }
-  void check(const Tensor& state, std::int64_t width) const {
-    const Spec wanted{{L_, B_, width}, dtype_of<T>};
-    if (state.spec() != wanted)
-      throw ShapeError("stream: holds a state " + wanted.str() + ", got " + state.spec().str());
-  }
-  static void put_back(const Tensor& state, T* rows, std::int64_t width) {
-    const Tensor dense = contiguous(state);
-    const std::int64_t n = dense.numel() / width;
-    for (std::int64_t k = 0; k < n; ++k) std::copy_n(dense.data<T>() + k * width, width, rows + k * padded<T>(width));
+  StateMemory state(const char* name, T* rows, std::int64_t width, const Tensor& initial) const {
+    const std::int64_t size = size_of(dtype_of<T>), row = padded<T>(width) * size;
+    return {.name = name,
+            .spec = {{L_, B_, width}, dtype_of<T>},
+            .rows = 1,
+            .first = reinterpret_cast<std::byte*>(rows),
+            .strides = {B_ * row, row, size},
+            .initial = initial};
   }
 
   const GatedCell* cell_;
   const detail::CellKernels<T>* kernels_;
   std::int64_t L_, B_, H_, P_;
+  InitialStates initial_;
+  struct {
+    Tensor h{}, c{};
+  } first_;  ///< what the states begin with
   std::vector<PackedLayer<T>> layers_;
   StepMemory<T> h_, next_, c_, c_next_;
   StepMemory<T> room_;
@@ -259,8 +254,14 @@ class RecurrentStepOf final : public Step {
 std::unique_ptr<Step> GatedRecurrent::make_step(const StepRows& in) const {
   if (!causal()) return nullptr;
   if (sizes().zones()) return sizes().form.scans() ? sizes().form.scans()->traced_step(*this, in) : nullptr;
-  if (in.dtype == Dtype::f64) return std::make_unique<RecurrentStepOf<double>>(*cell_, sizes(), weights_, in.batch);
-  return std::make_unique<RecurrentStepOf<float>>(*cell_, sizes(), weights_, in.batch);
+  return step_from({}, in);
+}
+
+std::unique_ptr<Step> GatedRecurrent::step_from(const InitialStates& initial, const StepRows& in) const {
+  if (!causal() || sizes().zones()) return nullptr;
+  if (in.dtype == Dtype::f64)
+    return std::make_unique<RecurrentStepOf<double>>(*cell_, sizes(), weights_, initial, in.batch);
+  return std::make_unique<RecurrentStepOf<float>>(*cell_, sizes(), weights_, initial, in.batch);
 }
 
 }  // namespace ferrite::nn

@@ -92,24 +92,12 @@ class BranchesStep final : public Step {
   void refresh() override {
     for (const auto& s : steps_) s->refresh();
   }
-  void reset() override {
-    for (const auto& s : steps_) s->reset();
-    for (WaitingRows& w : waiting_)
-      for (std::size_t b = 0; b < ready_.size(); ++b) w.reset_row(static_cast<std::int64_t>(b));
+  void states(const StateVisitor& see) override {
+    for (const auto& s : steps_) s->states(see);
+    for (WaitingRows& w : waiting_) w.states(see);
   }
-  void reset_row(std::int64_t row) override {
-    for (const auto& s : steps_) s->reset_row(row);
-    for (WaitingRows& w : waiting_) w.reset_row(row);
-  }
-  void save(std::vector<Tensor>& states) const override {
-    for (const auto& s : steps_) s->save(states);
-    for (const WaitingRows& w : waiting_) w.save(states);
-  }
-  std::size_t restore(std::span<const Tensor> states) override {
-    std::size_t used = 0;
-    for (const auto& s : steps_) used += s->restore(states.subspan(used));
-    for (WaitingRows& w : waiting_) used += w.restore(states.subspan(used));
-    return used;
+  void states_changed() override {
+    for (const auto& s : steps_) s->states_changed();
   }
   std::size_t on_tensors() const override {
     std::size_t n = 0;

@@ -1,4 +1,5 @@
 /// The step of a layer one of whose parameters is computed from others.
+#include "ferrite/nn/detail/states.h"
 #include "ferrite/nn/detail/steps.h"
 #include "ferrite/tensor/recorder.h"
 
@@ -28,9 +29,7 @@ class Computed final : public Step {
         in_(o.in_),
         copy_(copy_in_place_of(*o.copy_)),
         step_(step_of(*copy_, in_)) {
-    std::vector<Tensor> states;
-    o.step_->save(states);
-    step_->restore(states);
+    restore_states(*step_, saved_states(*o.step_));
   }
 
   StepRows result() const override { return step_->result(); }
@@ -53,10 +52,8 @@ class Computed final : public Step {
     take_computed();
     step_->refresh();
   }
-  void reset() override { step_->reset(); }
-  void reset_row(std::int64_t row) override { step_->reset_row(row); }
-  void save(std::vector<Tensor>& states) const override { step_->save(states); }
-  std::size_t restore(std::span<const Tensor> states) override { return step_->restore(states); }
+  void states(const StateVisitor& see) override { step_->states(see); }
+  void states_changed() override { step_->states_changed(); }
   std::size_t on_tensors() const override { return step_->on_tensors(); }
   std::unique_ptr<Step> clone() const override { return std::make_unique<Computed>(*this); }
 

@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "ferrite/compile/open_scan.h"
+#include "ferrite/nn/detail/states.h"
 #include "ferrite/nn/detail/steps.h"
 #include "ferrite/tensor/log.h"
 
@@ -36,15 +37,6 @@ class Originals {
   std::unordered_map<const void*, Variable> of_;
 };
 
-void check_type(const Tensor& state, const Spec& wanted) {
-  if (state.spec() != wanted) throw ShapeError("stream: holds a state " + wanted.str() + ", got " + state.spec().str());
-}
-
-Tensor tensor_of(const Spec& spec, const std::byte* from) {
-  Tensor t = Tensor::empty(spec);
-  std::copy_n(from, bytes_of(spec), ferrite::detail::Writer::raw(t));
-  return t;
-}
 /// f(first byte, bytes) of every part of a row.
 template <class F>
 void each_part(const StepState& s, std::int64_t row, const F& f) {
@@ -64,6 +56,14 @@ void check_rows(const std::string& kind, std::int64_t batch, const StepState& s)
                      " rows on axis " + std::to_string(s.capacity > 0 ? 0 : s.rows) + ", got " +
                      Spec{s.shape, s.dtype}.str() + " with capacity " + std::to_string(s.capacity));
 }
+void check_initial(const std::string& kind, const StepState& s) {
+  Spec wanted = s.spec();
+  wanted.shape.erase(s.rows);
+  const Spec given{s.initial.shape(), s.initial.dtype()};
+  if (given != wanted)
+    throw ShapeError("stream: the state '" + s.name + "' of " + kind + " must begin with " + wanted.str() + ", got " +
+                     given.str());
+}
 [[noreturn]] void throw_full(const std::string& kind, const StepState& s, std::size_t row) {
   throw CapacityError("stream: '" + s.name + "' of " + kind + " is full: row " + std::to_string(row) + " has made " +
                       std::to_string(s.capacity) + " steps; reset it, or declare a larger capacity");
@@ -74,17 +74,6 @@ std::int64_t least_capacity(const std::vector<StepState>& states, const std::vec
   for (const std::size_t i : growing) least = std::min(least, states[i].capacity);
   return least;
 }
-/// The steps that every row has made, from what `save` made of them.
-std::vector<std::int64_t> counts_of(const Tensor& saved, std::int64_t batch, std::int64_t capacity) {
-  check_type(saved, {{batch}, Dtype::i64});
-  std::vector<std::int64_t> steps = saved.to_vector<std::int64_t>();
-  for (const std::int64_t n : steps)
-    if (n < 0 || n > capacity)
-      throw ValueError("stream: a row of the states has made " + std::to_string(n) + " steps, outside 0.." +
-                       std::to_string(capacity));
-  return steps;
-}
-
 /// The program of a step without states, on the rows of several steps at once: where it is pointwise.
 class BlockScans {
  public:
@@ -149,6 +138,8 @@ class OpenStep final : public Step {
     for (const std::size_t i : carried_) bytes += bytes_of(states_[i].spec());
     spare_.resize(static_cast<std::size_t>(bytes));
     open(layer);
+    take_initial();
+    begin_states(*this);
     const Spec& y = scan_->y_spec(0);
     out_ = {in.batch, y.shape.numel() / in.batch, y.dtype};
   }
@@ -158,6 +149,7 @@ class OpenStep final : public Step {
         in_(o.in_),
         out_(o.out_),
         states_(o.states_),
+        initial_(o.initial_),
         carried_(o.carried_),
         growing_(o.growing_),
         steps_(o.steps_),
@@ -205,35 +197,23 @@ class OpenStep final : public Step {
   void refresh() override {
     scan_->refresh();
     blocks_.refresh();
+    take_initial();
   }
 
-  void reset() override {
-    for (std::int64_t row = 0; row < in_.batch; ++row) reset_row(row);
+  void states(const StateVisitor& see) override {
+    for (std::size_t i = 0; i < states_.size(); ++i)
+      see({.name = states_[i].name,
+           .spec = states_[i].spec(),
+           .rows = states_[i].rows,
+           .first = memory(i),
+           .initial = initial_[i]});
+    if (!growing_.empty())
+      see({.name = "steps",
+           .spec = {{in_.batch}, Dtype::i64},
+           .first = reinterpret_cast<std::byte*>(steps_.data()),
+           .most = least_capacity(states_, growing_)});
   }
-  void reset_row(std::int64_t row) override {
-    for (std::size_t i = 0; i < states_.size(); ++i) clear(states_[i], memory(i), row);
-    steps_[static_cast<std::size_t>(row)] = 0;
-    put_steps();
-  }
-
-  void save(std::vector<Tensor>& states) const override {
-    for (std::size_t i = 0; i < states_.size(); ++i) states.push_back(tensor_of(states_[i].spec(), memory(i)));
-    if (!growing_.empty()) states.push_back(Tensor::from(steps_, {in_.batch}));
-  }
-  std::size_t restore(std::span<const Tensor> states) override {
-    const std::size_t own = states_.size() + (growing_.empty() ? 0 : 1);
-    if (states.size() < own) throw ValueError("stream: fewer states than the model has");
-    for (std::size_t i = 0; i < states_.size(); ++i) check_type(states[i], states_[i].spec());
-    std::vector<std::int64_t> steps = steps_;
-    if (!growing_.empty()) steps = counts_of(states[own - 1], in_.batch, least_capacity(states_, growing_));
-    for (std::size_t i = 0; i < states_.size(); ++i) {
-      const Tensor dense = contiguous(states[i]);
-      std::copy_n(dense.raw(), bytes_of(dense.spec()), memory(i));
-    }
-    steps_ = std::move(steps);
-    put_steps();
-    return own;
-  }
+  void states_changed() override { put_steps(); }
   std::unique_ptr<Step> clone() const override { return std::make_unique<OpenStep>(*this); }
 
  private:
@@ -262,8 +242,15 @@ class OpenStep final : public Step {
 
   // ---- states --------------------------------------------------------------------------------------------
 
+  void take_initial() {
+    initial_.clear();
+    for (const StepState& s : states_) {
+      if (s.initial.defined()) check_initial(kind_, s);
+      initial_.push_back(s.initial.defined() ? contiguous(s.initial.peek()) : Tensor());
+    }
+  }
+
   /// Of a state as its next step reads it.
-  const std::byte* memory(std::size_t i) const { return const_cast<OpenStep*>(this)->memory(i); }
   std::byte* memory(std::size_t i) {
     const auto at = std::find(carried_.begin(), carried_.end(), i);
     if (at != carried_.end()) return scan_->carry(static_cast<std::size_t>(at - carried_.begin()));
@@ -331,6 +318,7 @@ class OpenStep final : public Step {
   std::string kind_;
   StepRows in_, out_;
   std::vector<StepState> states_;
+  std::vector<Tensor> initial_;  ///< by state: what it begins with, undefined for zeros
   std::vector<std::size_t> carried_, growing_;  ///< which of the states
   std::vector<std::int64_t> steps_;             ///< by row, since it began
   std::vector<std::byte> spare_;                ///< what is carried of rows without an x, while the scan runs

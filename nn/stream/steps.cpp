@@ -126,7 +126,8 @@ class EmbeddingStep final : public Step {
   Tensor table_;  ///< immutable: the snapshot needs no copy
 };
 
-/// A layer without a step of its own: a copy of it on tensors, as any call.
+/// A layer without a step of its own: a copy of it on tensors, as any call. Its states stand in memory between the
+/// calls.
 class OnTensors final : public Step {
  public:
   OnTensors(const Layer& layer, const StepRows& in)
@@ -135,14 +136,13 @@ class OnTensors final : public Step {
         buffers_(layer.named_buffers()),
         carry_(*layer_, in.batch),
         in_(in) {
+    for (const State& s : carry_.variables()) now_.emplace_back(bytes_of(s) / 8 + 1);
+    next_.resize(now_.size());
     const Tensor y = call(zeros(shape(), in.dtype));
     if (y.shape()[0] != in.batch)
       throw ShapeError("stream: " + layer.kind() + " gives " + y.shape().str() + " for " + std::to_string(in.batch) +
                        " rows");
     out_ = {in.batch, y.numel() / in.batch, y.dtype()};
-    before_.resize(carry_.variables().size());
-    next_.resize(before_.size());
-    OnTensors::reset();
   }
   OnTensors(const OnTensors& o)
       : Step(o),
@@ -152,49 +152,36 @@ class OnTensors final : public Step {
         carry_(*layer_, o.in_.batch),
         in_(o.in_),
         out_(o.out_),
-        before_(o.before_.size()),
-        next_(o.next_.size()) {
-    carry_.restore(o.carry_.save());
-  }
+        now_(o.now_),
+        next_(o.next_.size()) {}
 
   StepRows result() const override { return out_; }
   void run(const void* x, void* y) override {
-    Tensor rows = Tensor::empty({shape(), in_.dtype});
-    std::copy_n(static_cast<const std::byte*>(x), bytes_of(in_), ferrite::detail::Writer::raw(rows));
-    take(before_);
-    try {
-      const Tensor result = contiguous(call(rows));
-      std::copy_n(result.raw(), bytes_of(out_), static_cast<std::byte*>(y));
-    } catch (...) {
-      put_back(before_);
-      throw;
-    }
-    take(next_);
-    put_back(before_);
+    const Tensor result = contiguous(call(tensor_of({shape(), in_.dtype}, x)));
+    std::copy_n(result.raw(), bytes_of(out_), static_cast<std::byte*>(y));
   }
-  void commit() override { put_back(next_); }
+  void commit() override {
+    for (std::size_t i = 0; i < next_.size(); ++i)
+      std::copy_n(next_[i].raw(), bytes_of(variable(i)), reinterpret_cast<std::byte*>(now_[i].get()));
+  }
   void commit_rows(Rows rows) override {
-    std::vector<Tensor> states;
-    for (std::size_t i = 0; i < next_.size(); ++i) {
-      std::vector<float> own(rows, rows + in_.batch);
-      states.push_back(where(gt(Tensor::from(own, {1, in_.batch, 1}), 0), next_[i], before_[i]));
+    for (std::size_t i = 0; i < next_.size(); ++i) {  // [L, B, H]
+      const std::int64_t row = variable(i).shape()[2] * size_of(variable(i).dtype());
+      auto* const to = reinterpret_cast<std::byte*>(now_[i].get());
+      for (std::int64_t r = 0; r < variable(i).shape()[0] * in_.batch; ++r)
+        if (rows[r % in_.batch]) std::copy_n(next_[i].raw() + r * row, row, to + r * row);
     }
-    put_back(states);
   }
   void refresh() override {
     take_values(parameters_, layer_->named_parameters());
     take_values(buffers_, layer_->named_buffers());
   }
-  void reset() override { carry_.reset(); }
-  void reset_row(std::int64_t row) override { carry_.reset(row); }
-  void save(std::vector<Tensor>& states) const override {
-    for (const Tensor& s : carry_.save()) states.push_back(s);
-  }
-  std::size_t restore(std::span<const Tensor> states) override {
-    const std::size_t own = carry_.variables().size();
-    if (states.size() < own) throw ValueError("stream: fewer states than the model has");
-    carry_.restore(states.first(own));
-    return own;
+  void states(const StateVisitor& see) override {
+    for (std::size_t i = 0; i < now_.size(); ++i)
+      see({.name = variable(i).name(),
+           .spec = {variable(i).shape(), variable(i).dtype()},
+           .rows = 1,
+           .first = reinterpret_cast<std::byte*>(now_[i].get())});
   }
   std::size_t on_tensors() const override { return 1; }
   std::unique_ptr<Step> clone() const override { return std::make_unique<OnTensors>(*this); }
@@ -205,18 +192,25 @@ class OnTensors final : public Step {
     copy->eval();
     return copy;
   }
+  static std::int64_t bytes_of(const State& s) { return s.shape().numel() * size_of(s.dtype()); }
+  static std::int64_t bytes_of(const StepRows& r) { return detail::bytes_of(r); }
+  static Tensor tensor_of(const Spec& spec, const void* from) {
+    Tensor t = Tensor::empty(spec);
+    std::copy_n(static_cast<const std::byte*>(from), t.numel() * size_of(spec.dtype), ferrite::detail::Writer::raw(t));
+    return t;
+  }
 
-  void take(std::vector<Tensor>& states) const {
-    for (std::size_t i = 0; i < states.size(); ++i) states[i] = carry_.variables()[i].peek();
-  }
-  void put_back(const std::vector<Tensor>& states) const {
-    for (std::size_t i = 0; i < states.size(); ++i) carry_.variables()[i].assign(states[i]);
-  }
+  const State& variable(std::size_t i) const { return carry_.variables()[i]; }
   Shape shape() const { return is_integer(in_.dtype) ? Shape{in_.batch, 1} : Shape{in_.batch, 1, in_.width}; }
-  Tensor call(const Tensor& x) const {
+  /// From the states now to those after the step.
+  Tensor call(const Tensor& x) {
     const NewFrame frame;
     const SingleStep single;
-    return (*layer_)(x, {.carry = &carry_});
+    for (std::size_t i = 0; i < now_.size(); ++i)
+      variable(i).assign(tensor_of({variable(i).shape(), variable(i).dtype()}, now_[i].get()));
+    const Tensor y = (*layer_)(x, {.carry = &carry_});
+    for (std::size_t i = 0; i < next_.size(); ++i) next_[i] = contiguous(variable(i).peek());
+    return y;
   }
 
   std::unique_ptr<Layer> layer_;
@@ -224,7 +218,8 @@ class OnTensors final : public Step {
   std::vector<Named<Buffer>> buffers_;
   Carry carry_;
   StepRows in_, out_;
-  std::vector<Tensor> before_, next_;  ///< states around the last run
+  std::vector<StepMemory<double>> now_;
+  std::vector<Tensor> next_;  ///< after the last run
 };
 
 }  // namespace

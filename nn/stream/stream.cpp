@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ferrite/nn/detail/states.h"
 #include "ferrite/nn/detail/steps.h"
 #include "ferrite/nn/layers/branches.h"
 #include "ferrite/nn/layers/sequential.h"
@@ -237,14 +238,14 @@ Stream Stream::clone() const {
   if (!step_) return copy;
   // A step holds the variables of the model that it was made of: the copy's step has to hold those of the copy's model.
   copy.step_ = model_ ? detail::step_of(*copy.model_, in_) : step_->clone();
-  if (model_) copy.step_->restore(states());
+  if (model_) detail::restore_states(*copy.step_, states());
   copy.prepare(in_.width);
   return copy;
 }
 
 void Stream::reset() {
   const NewFrame frame;
-  if (step_) step_->reset();
+  if (step_) detail::begin_states(*step_);
   finish_ = 0;
 }
 
@@ -257,7 +258,7 @@ void Stream::reset(std::int64_t row) {
   check_row(row);
   check_goes_on();
   const NewFrame frame;
-  if (step_) step_->reset_row(row);
+  if (step_) detail::begin_states(*step_, row);
 }
 
 std::vector<Tensor> Stream::save() const {
@@ -267,9 +268,7 @@ std::vector<Tensor> Stream::save() const {
 
 std::vector<Tensor> Stream::states() const {
   const NewFrame frame;
-  std::vector<Tensor> states;
-  if (step_) step_->save(states);
-  return states;
+  return step_ ? detail::saved_states(*step_) : std::vector<Tensor>();
 }
 
 void Stream::restore(const std::vector<Tensor>& states) {
@@ -279,16 +278,7 @@ void Stream::restore(const std::vector<Tensor>& states) {
         "stream: how many values a row has is not known before the first step, and so no state; let the layer declare "
         "`step_input`");
   const NewFrame frame;
-  const std::vector<Tensor> before = Stream::states();
-  try {
-    const std::size_t used = step_->restore(states);
-    if (used != states.size())
-      throw ValueError("stream: " + std::to_string(states.size()) + " states given, the model has " +
-                       std::to_string(used));
-  } catch (...) {
-    step_->restore(before);
-    throw;
-  }
+  detail::restore_states(*step_, states);
   finish_ = 0;
 }
 

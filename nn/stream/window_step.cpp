@@ -52,8 +52,7 @@ std::unique_ptr<WindowFunction> program_of(const Layer& layer, const StepWindow&
 class WindowStep final : public Step {
  public:
   WindowStep(const Layer& layer, const StepWindow& window, const StepRows& in, std::unique_ptr<WindowFunction> function)
-      : kind_(layer.kind()),
-        window_(window),
+      : window_(window),
         pace_(layer.pace()),
         in_(in),
         ring_(in, window),
@@ -65,7 +64,6 @@ class WindowStep final : public Step {
         out_(function_->result()) {}
   WindowStep(const WindowStep& o)
       : Step(o),
-        kind_(o.kind_),
         window_(o.window_),
         pace_(o.pace_),
         in_(o.in_),
@@ -115,41 +113,14 @@ class WindowStep final : public Step {
       if (taken_[index(b)]) begin_next(b);
   }
   void refresh() override { function_->refresh(); }
-  void reset() override {
-    for (std::int64_t b = 0; b < in_.batch; ++b) reset_row(b);
-  }
-  void reset_row(std::int64_t row) override {
-    ring_.clear_row(row);
-    steps_[index(row)] = 0;
-  }
-
-  /// The inputs that later windows can see [reach, B, D], as StepState `past`, and where not every input gives one
-  /// output, the steps that each row has made.
-  void save(std::vector<Tensor>& states) const override {
-    if (window_.reach() > 0) {
-      Tensor past = Tensor::empty(ring_.past_spec());
-      ring_.copy_past_to(ferrite::detail::Writer::raw(past));
-      states.push_back(past);
-    }
-    if (counts()) states.push_back(Tensor::from(steps_, {in_.batch}));
-  }
-  std::size_t restore(std::span<const Tensor> states) override {
-    const std::size_t pasts = window_.reach() > 0 ? 1 : 0, own = pasts + (counts() ? 1 : 0);
-    if (states.size() < own) throw ValueError("stream: fewer states than the model has");
-    if (pasts > 0) check_type(states[0], ring_.past_spec());
-    std::vector<std::int64_t> steps = steps_;
-    if (counts()) {
-      check_type(states[pasts], {{in_.batch}, Dtype::i64});
-      steps = states[pasts].to_vector<std::int64_t>();
-      for (const std::int64_t n : steps)
-        if (n < 0)
-          throw ValueError("stream: a row of the states of " + kind_ + " has made " + std::to_string(n) + " steps");
-    }
-    steps_ = std::move(steps);
-    if (pasts == 0) return own;
-    const Tensor past = contiguous(states[0]);
-    ring_.copy_past_from(past.raw());
-    return own;
+  /// The inputs that later windows can see, and where not every input gives one output, the steps that each row has
+  /// made.
+  void states(const StateVisitor& see) override {
+    if (window_.reach() > 0) see(ring_.past());
+    if (counts())
+      see({.name = "steps",
+           .spec = {{in_.batch}, Dtype::i64},
+           .first = reinterpret_cast<std::byte*>(steps_.data())});
   }
   std::unique_ptr<Step> clone() const override { return std::make_unique<WindowStep>(*this); }
 
@@ -176,11 +147,6 @@ class WindowStep final : public Step {
     std::copy_n(function_->y(), out_.batch * out_.width * size_of(out_.dtype), static_cast<std::byte*>(y));
     return due_.data();
   }
-  static void check_type(const Tensor& state, const Spec& wanted) {
-    if (state.spec() != wanted)
-      throw ShapeError("stream: holds a state " + wanted.str() + ", got " + state.spec().str());
-  }
-  std::string kind_;
   StepWindow window_;
   Pace pace_;
   StepRows in_;

@@ -180,7 +180,7 @@ BOOST_AUTO_TEST_CASE(a_state_that_grows_has_a_capacity) {
   BOOST_TEST(identical(streamed(stream, slice(x, 1, 0, 4), y.spec()), slice(y, 1, 0, 4)));
   std::vector<Tensor> wrong = before;
   wrong[5] = Tensor::from<std::int64_t>({1, 9});
-  BOOST_CHECK_EXCEPTION(stream.restore(wrong), ValueError, says("has made 9 steps, outside 0..4"));
+  BOOST_CHECK_EXCEPTION(stream.restore(wrong), ValueError, says("'steps' of a row cannot be 9, which lies outside 0..4"));
 }
 
 /// What throws in the middle of a network has changed no state of it.

@@ -29,18 +29,8 @@ class RowStates {
     for (std::int64_t b = 0; b < shape_[0]; ++b)
       if (rows[b]) std::copy_n(next() + b * width_, width_, now() + b * width_);
   }
-  void reset() { now_.clear(); }
-  void reset_row(std::int64_t row) { std::fill_n(now() + row * width_, width_, T(0)); }
-  Tensor save() const {
-    return Tensor::build<T>(shape_, [&](std::span<T> to) { std::copy_n(now(), to.size(), to.data()); });
-  }
-  void restore(std::span<const Tensor> states) {
-    if (states.empty()) throw ValueError("stream: fewer states than the model has");
-    const Spec wanted{shape_, dtype_of<T>};
-    if (states[0].spec() != wanted)
-      throw ShapeError("stream: holds a state " + wanted.str() + ", got " + states[0].spec().str());
-    const Tensor dense = contiguous(states[0]);
-    std::copy_n(dense.data<T>(), shape_.numel(), now());
+  StateMemory state() const {
+    return {.name = "h", .spec = {shape_, dtype_of<T>}, .first = reinterpret_cast<std::byte*>(now())};
   }
 
  private:
@@ -64,13 +54,7 @@ class OneState : public Step {
   void run_several(std::int64_t n, const void* x, void* y) override {
     self().steps(n, x, states_.now(), y, states_.now());
   }
-  void reset() override { states_.reset(); }
-  void reset_row(std::int64_t row) override { states_.reset_row(row); }
-  void save(std::vector<Tensor>& states) const override { states.push_back(states_.save()); }
-  std::size_t restore(std::span<const Tensor> states) override {
-    states_.restore(states);
-    return 1;
-  }
+  void states(const StateVisitor& see) override { see(states_.state()); }
   std::unique_ptr<Step> clone() const override { return std::make_unique<Self>(static_cast<const Self&>(*this)); }
 
  private:
