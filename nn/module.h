@@ -236,6 +236,8 @@ class Module {
 class Layer;
 
 namespace detail {
+class StepGraph;
+
 /// Whether this thread calls a layer that says it carries nothing with the one step [B, 1, D] of a stream.
 extern constinit thread_local bool in_single_step;
 
@@ -305,6 +307,9 @@ class Layer : public Module {
   /// One step of this layer on plain rows that `step_input` allows (nn/step.h), where that is faster than the program
   /// of `step`; null: there is none.
   virtual std::unique_ptr<Step> make_step(const StepRows&) const { return nullptr; }
+  /// Adds the layer's steps to those of a stream and gives the value that they make of `x` (nn/detail/step_graph.h): one
+  /// step of its own, unless the layer is made of others.
+  virtual std::size_t add_steps(detail::StepGraph& graph, std::size_t x) const;
   /// The program that a stream runs where `make_step` gives nothing; where it is null, too, the stream runs the layer
   /// itself on tensors.
   std::unique_ptr<Step> program_step(const StepRows& in) const {

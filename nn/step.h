@@ -127,27 +127,31 @@ class Step {
   using Rows = const std::uint8_t*;
 
   virtual ~Step() = default;
+  /// The rows of each input: one address of a step that takes one.
+  using Inputs = const void* const*;
   /// The rows that `run` gives.
   virtual StepRows result() const = 0;
-  /// Rows in, rows out; both may be read up to 64 bytes past their ends, and y written. The states stay what they are
-  /// until `commit`, so that a step of a chain that throws has changed none of them.
-  virtual void run(const void* x, void* y) = 0;
+  /// When it gives them.
+  virtual Pace pace() const { return {}; }
+  /// Rows in, rows out, elsewhere; both may be read up to 64 bytes past their ends, and y written. The states stay what
+  /// they are until `commit`, so that what throws behind it has changed none of them.
+  virtual void run(Inputs x, void* y) = 0;
   /// The states become those after the last `run`.
   virtual void commit() {}
   /// Whether `run` and `commit` never throw. Asked once.
   virtual bool never_throws() const { return false; }
   /// `run` and `commit` in one; only of a step that never throws.
-  virtual void advance(const void* x, void* y) {
+  virtual void advance(Inputs x, void* y) {
     run(x, y);
     commit();
   }
   /// Whether some steps give nothing, or nothing for some rows: such a step is run by `run_rows`. Asked once.
   virtual bool skips() const { return false; }
-  /// `run` where only these rows have an x. Gives those that have a y, null where there is none; the others' mean
-  /// nothing. What it points to stays until the next call.
-  virtual Rows run_rows(Rows rows, const void* x, void* y) {
+  /// `run` where only these rows of each input have an x, null where none has. Gives those that have a y, null where
+  /// there is none; the others' mean nothing. What it points to stays until the next call.
+  virtual Rows run_rows(const Rows* rows, Inputs x, void* y) {
     run(x, y);
-    return rows;
+    return rows[0];
   }
   /// `commit` after `run_rows` or `finish`: the states of other rows stay. Whoever overrides `commit` overrides this,
   /// too.
@@ -159,11 +163,10 @@ class Step {
   virtual Rows finish(Rows, std::int64_t, void*) { return nullptr; }
   /// Whether `commit` does anything: asked once.
   virtual bool commits() const { return true; }
-  /// How many steps `run_several` takes at most; 1: it is not to be called. A layer that says more
-  /// never throws.
+  /// How many steps `run_several` takes at most; 1: it is not to be called. A step that says more never throws.
   virtual std::int64_t most_at_once() const { return 1; }
   /// n steps with their commits, n at most `most_at_once`: x [n, B, D] -> y [n, B, N], with the bits of single steps.
-  virtual void run_several(std::int64_t, const void*, void*) {}
+  virtual void run_several(std::int64_t, Inputs, void*) {}
   /// The operation that the step is, where it is a pointwise one of one operand.
   virtual const Primitive* pointwise() const { return nullptr; }
   /// Makes that of the next layer a part of `run`; false where it does not.

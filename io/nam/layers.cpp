@@ -1,6 +1,6 @@
 /// The LSTM and the container of `.nam` files as layers.
 #include "ferrite/io/nam.h"
-#include "ferrite/nn/detail/steps.h"
+#include "ferrite/nn/detail/step_graph.h"
 #include "ferrite/tensor/ops.h"
 #include "ferrite/tensor/scalar.h"
 
@@ -51,13 +51,9 @@ nn::StepResult NamLstm::step(const Tensor& x, const Tensors& states) const {
   return {head(r.y), r.states};
 }
 
-std::unique_ptr<nn::Step> NamLstm::make_step(const nn::StepRows& in) const {
-  std::vector<std::unique_ptr<nn::Step>> steps;
-  steps.push_back(lstm.step_from({initial_h, initial_c}, in));
-  steps.push_back(head.make_step(steps[0]->result()));
-  steps[0]->set_layer(lstm.path(), lstm.kind());
-  steps[1]->set_layer(head.path(), head.kind());
-  return nn::detail::chain_step(std::move(steps), in, false);
+std::size_t NamLstm::add_steps(nn::detail::StepGraph& graph, std::size_t x) const {
+  const std::size_t h = graph.add(lstm, lstm.step_from({initial_h, initial_c}, graph.rows(x)), {x});
+  return graph.add(head, h);
 }
 
 void NamContainer::add(double max_value, std::unique_ptr<nn::Layer> model) {
@@ -89,7 +85,9 @@ Tensor NamContainer::forward(const Tensor& x, const nn::Context& context) const 
 nn::StepInput NamContainer::step_input() const { return running().step_input(); }
 std::vector<nn::StepState> NamContainer::states(const nn::StepRows& in) const { return running().states(in); }
 nn::StepResult NamContainer::step(const Tensor& x, const Tensors& states) const { return running().advance(x, states); }
-std::unique_ptr<nn::Step> NamContainer::make_step(const nn::StepRows& in) const { return running().make_step(in); }
+std::size_t NamContainer::add_steps(nn::detail::StepGraph& graph, std::size_t x) const {
+  return graph.add(running(), x);
+}
 
 std::unique_ptr<nn::Layer> NamContainer::clone() const {
   auto copy = std::make_unique<NamContainer>();

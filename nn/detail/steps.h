@@ -13,12 +13,16 @@
 
 namespace ferrite::nn::detail {
 
-/// A layer's step: its own, or else the layer itself on tensors.
+/// All steps of a layer as one.
 std::unique_ptr<Step> step_of(const Layer& layer, const StepRows& in);
+/// The step of a layer that is made of no others: its own, or else the layer itself on tensors.
+std::unique_ptr<Step> own_step_of(const Layer& layer, const StepRows& in);
 /// A step's x: [B, D], of tokens [B].
 inline Spec spec_of(const StepRows& r) {
   return {is_integer(r.dtype) ? Shape{r.batch} : Shape{r.batch, r.width}, r.dtype};
 }
+inline std::int64_t bytes_of(const Spec& s) { return s.shape.numel() * size_of(s.dtype); }
+inline std::int64_t bytes_of(const StepRows& r) { return r.batch * r.width * size_of(r.dtype); }
 /// What a tensor [B, D], or [B] of tokens, is as rows. Throws ShapeError for another rank.
 StepRows rows_of(const Tensor& x);
 /// The rows that a step of a layer with such states gives.
@@ -31,19 +35,19 @@ inline std::int64_t steps_at_once(std::int64_t bytes) {
 /// What `most_at_once` says of a layer that carries nothing from one step to the next: any number.
 constexpr std::int64_t kAnyNumber = std::numeric_limits<std::int64_t>::max();
 /// What follows, as events of a profile.
-void run_profiled(Step& step, const void* x, void* y);
-void run_profiled(Step& step, std::int64_t n, const void* x, void* y);
+void run_profiled(Step& step, Step::Inputs x, void* y);
+void run_profiled(Step& step, std::int64_t n, Step::Inputs x, void* y);
 /// `run` of a layer's step; an Error that it throws names the layer.
-[[gnu::always_inline]] inline void run_step(Step& step, const void* x, void* y) {
+[[gnu::always_inline]] inline void run_step(Step& step, Step::Inputs x, void* y) {
   if (ferrite::detail::profiling()) [[unlikely]]
     return run_profiled(step, x, y);
   ferrite::detail::in_layer(step.scope(), [&] { step.run(x, y); });
 }
 /// `run_rows` and `finish` likewise.
-Step::Rows run_rows_of(Step& step, Step::Rows rows, const void* x, void* y);
+Step::Rows run_rows_of(Step& step, const Step::Rows* rows, Step::Inputs x, void* y);
 Step::Rows finish_rows_of(Step& step, Step::Rows rows, std::int64_t i, void* y);
 /// `run_several` of it.
-[[gnu::always_inline]] inline void run_steps(Step& step, std::int64_t n, const void* x, void* y) {
+[[gnu::always_inline]] inline void run_steps(Step& step, std::int64_t n, Step::Inputs x, void* y) {
   if (ferrite::detail::profiling()) [[unlikely]]
     return run_profiled(step, n, x, y);
   step.run_several(n, x, y);
@@ -86,7 +90,6 @@ class StepMemory {
   T* first_;
 };
 
-std::unique_ptr<Step> identity_step(const StepRows& rows);
 /// A pointwise operation of one operand.
 std::unique_ptr<Step> pointwise_step(const Primitive& op, const StepRows& rows);
 /// x W + b.
@@ -126,11 +129,5 @@ std::unique_ptr<Step> window_step(const Layer& layer, const StepWindow& window, 
                                   std::unique_ptr<WindowFunction> function = nullptr);
 /// By which variable of a layer one of its copy is replaced: the copy is traced, the stream follows the layer.
 std::function<Variable(const Variable&)> originals_of(const Layer& layer, const Layer& copy);
-/// Side by side; what they give goes through `together`, a program. Where some look further ahead than others, the
-/// others' rows wait for theirs, as many as fit a pace that is the latest of all.
-std::unique_ptr<Step> branches_step(std::vector<std::unique_ptr<Step>> steps, const StepRows& in, const Pace& latest,
-                                    const std::function<Tensor(const Tensors&)>& together);
-/// One after the other; with `adds`, the input is added to the last one's rows.
-std::unique_ptr<Step> chain_step(std::vector<std::unique_ptr<Step>> steps, const StepRows& in, bool adds);
 
 }  // namespace ferrite::nn::detail

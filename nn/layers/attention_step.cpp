@@ -143,14 +143,10 @@ class AttentionStep final : public Step {
 
   StepRows result() const override { return {batch_, o_.embed_dim, dtype_of<T>}; }
 
-  void run(const void* x, void* y) override { AttentionStep::run_rows(nullptr, x, y); }
-  Rows run_rows(Rows rows, const void* x, void* y) override {
-    cache_.check_room(rows);
-    in_->run(x, projected_.get());
-    for (std::int64_t row = 0; row < batch_; ++row)
-      if (!rows || rows[row]) attend(row);
-    out_->run(heads_.get(), y);
-    return rows;
+  void run(Inputs x, void* y) override { attend_of(nullptr, x, y); }
+  Rows run_rows(const Rows* rows, Inputs x, void* y) override {
+    attend_of(rows[0], x, y);
+    return rows[0];
   }
   void commit() override { cache_.advance(nullptr); }
   void commit_rows(Rows rows) override { cache_.advance(rows); }
@@ -194,6 +190,14 @@ class AttentionStep final : public Step {
       }
   }
 
+  void attend_of(Rows rows, Inputs x, void* y) {
+    cache_.check_room(rows);
+    in_->run(x, projected_.get());
+    for (std::int64_t row = 0; row < batch_; ++row)
+      if (!rows || rows[row]) attend(row);
+    const void* const heads = heads_.get();
+    out_->run(&heads, y);
+  }
   void attend(std::int64_t row) {
     const std::int64_t E = o_.embed_dim, K = groups_ * W_, share = o_.num_heads / groups_, made = cache_.steps(row);
     const std::int64_t at = cache_.first() + made;

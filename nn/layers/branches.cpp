@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "ferrite/nn/detail/steps.h"
+#include "ferrite/nn/detail/step_graph.h"
 
 namespace ferrite::nn {
 
@@ -96,9 +96,10 @@ StepResult Branches::step(const Tensor& x, const Tensors& states) const {
   return r;
 }
 
-std::unique_ptr<Step> Branches::make_step(const StepRows& in) const {
+std::size_t Branches::add_steps(detail::StepGraph& graph, std::size_t x) const {
   check_any();
-  std::vector<std::unique_ptr<Step>> steps;
+  std::vector<std::size_t> given;
+  std::vector<StepRows> rows;
   const Pace first = branches_[0].layer->pace();
   for (const Branch& b : branches_) {
     const Pace own = b.layer->pace();
@@ -107,10 +108,14 @@ std::unique_ptr<Step> Branches::make_step(const StepRows& in) const {
                       std::to_string(own.delay - own.after) + " fewer in all, '" + branches_[0].name + "' one for " +
                       std::to_string(first.stride) + ", " + std::to_string(first.delay - first.after) +
                       " fewer; give all the same strides, and pad their windows (same, causal)");
-    steps.push_back(detail::step_of(*b.layer, in));
+    given.push_back(graph.add(*b.layer, x));
+    rows.push_back(graph.rows(given.back()));
   }
-  return detail::branches_step(std::move(steps), in, pace(),
-                               [this](const Tensors& outputs) { return together(outputs); });
+  return graph.add_aligned(*this, joined(rows), given, pace());
+}
+
+std::unique_ptr<Step> Branches::joined(std::span<const StepRows> rows) const {
+  return detail::program_of_values(rows, [this](const Tensors& outputs) { return together(outputs); });
 }
 
 void Branches::clone_into(Branches& to) const {
@@ -134,6 +139,19 @@ Tensor Concat::together(const Tensors& outputs) const {
   for (const Tensor& y : outputs)
     if (y.rank() < 2) throw ShapeError("concat: a branch gives " + y.shape().str() + ", without features");
   return concat(std::span<const Tensor>(outputs.data(), outputs.size()), outputs[0].rank() > 3 ? 1 : -1);
+}
+
+std::unique_ptr<Step> Parallel::joined(std::span<const StepRows> rows) const {
+  if (rows.size() == 1) return Branches::joined(rows);
+  for (const StepRows& r : rows)
+    if (r.width != rows[0].width || r.dtype != rows[0].dtype) return Branches::joined(rows);  // which says so
+  return detail::sum_step(rows[0], rows.size());
+}
+
+std::unique_ptr<Step> Concat::joined(std::span<const StepRows> rows) const {
+  for (const StepRows& r : rows)
+    if (r.dtype != rows[0].dtype) return Branches::joined(rows);
+  return detail::concat_step(rows);
 }
 
 std::unique_ptr<Layer> Parallel::clone() const {

@@ -31,7 +31,7 @@ class Branches : public Layer {
   /// Those of all branches, "<branch>.<state>".
   std::vector<StepState> states(const StepRows& in) const override;
   StepResult step(const Tensor& x, const Tensors& states) const override;
-  std::unique_ptr<Step> make_step(const StepRows& in) const override;
+  std::size_t add_steps(detail::StepGraph& graph, std::size_t x) const override;
 
  protected:
   /// With a seed, branches without one are drawn when they are added.
@@ -39,6 +39,8 @@ class Branches : public Layer {
   void clone_into(Branches& to) const;
   /// What the outputs of all branches give. Throws ShapeError where they do not fit together.
   virtual Tensor together(const Tensors& outputs) const = 0;
+  /// One step of it. Where not overridden, the program of `together`.
+  virtual std::unique_ptr<Step> joined(std::span<const StepRows> rows) const;
 
  private:
   struct Branch {
@@ -61,6 +63,7 @@ class Parallel final : public Branches {
 
  private:
   Tensor together(const Tensors& outputs) const override;
+  std::unique_ptr<Step> joined(std::span<const StepRows> rows) const override;
 };
 
 /// The outputs of all branches joined, the first one's first, along the features of sequences [B, T, D] and vectors [B,
@@ -74,6 +77,7 @@ class Concat final : public Branches {
 
  private:
   Tensor together(const Tensors& outputs) const override;
+  std::unique_ptr<Step> joined(std::span<const StepRows> rows) const override;
 };
 
 }  // namespace ferrite::nn

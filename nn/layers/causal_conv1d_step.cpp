@@ -99,10 +99,10 @@ class CausalConvolution final : public Step {
     then_ = op.block(dtype_of<T>);
     return true;
   }
-  void run(const void* x, void* y) override {
-    if (single_) return sum(static_cast<const T*>(x), after_.get(), static_cast<T*>(y));
+  void run(Inputs x, void* y) override {
+    if (single_) return sum(static_cast<const T*>(x[0]), after_.get(), static_cast<T*>(y));
     for (std::int64_t b = 0; b < batch_; ++b)
-      take(b, static_cast<const T*>(x) + b * inputs_, windows_.get() + b * terms_);
+      take(b, static_cast<const T*>(x[0]) + b * inputs_, windows_.get() + b * terms_);
     multiply(batch_, static_cast<T*>(y));
   }
   void commit() override {
@@ -111,24 +111,24 @@ class CausalConvolution final : public Step {
     coming_.advance();
   }
   bool never_throws() const override { return true; }
-  void advance(const void* x, void* y) override {
+  void advance(Inputs x, void* y) override {
     if (!single_) return Step::advance(x, y);
-    sum(static_cast<const T*>(x), coming_.next(), static_cast<T*>(y));
+    sum(static_cast<const T*>(x[0]), coming_.next(), static_cast<T*>(y));
     past_.advance(0);
     coming_.advance();
   }
   /// Here rows may be at different steps; `run` is not called any more then.
-  Rows run_rows(Rows rows, const void* x, void* y) override {
+  Rows run_rows(const Rows* rows, Inputs x, void* y) override {
     if (single_) {
-      if (rows[0]) CausalConvolution::run(x, y);
-      return rows;
+      if (rows[0][0]) CausalConvolution::run(x, y);
+      return rows[0];
     }
     for (std::int64_t b = 0; b < batch_; ++b) {
-      if (!rows[b]) continue;
-      take(b, static_cast<const T*>(x) + b * inputs_, windows_.get());
+      if (!rows[0][b]) continue;
+      take(b, static_cast<const T*>(x[0]) + b * inputs_, windows_.get());
       multiply(1, static_cast<T*>(y) + b * outputs_);
     }
-    return rows;
+    return rows[0];
   }
   void commit_rows(Rows rows) override {
     if (single_ && rows[0]) return CausalConvolution::commit();
@@ -136,8 +136,8 @@ class CausalConvolution final : public Step {
       if (rows[b]) past_.advance(b);
   }
   std::int64_t most_at_once() const override { return at_once_; }
-  void run_several(std::int64_t n, const void* x, void* y) override {
-    const T* from = static_cast<const T*>(x);
+  void run_several(std::int64_t n, Inputs x, void* y) override {
+    const T* from = static_cast<const T*>(x[0]);
     T* to = windows_.get();
     for (std::int64_t t = 0; t < n; ++t)
       for (std::int64_t b = 0; b < batch_; ++b, from += inputs_, to += terms_) {

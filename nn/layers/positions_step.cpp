@@ -16,19 +16,10 @@ class LearnedPositionsStep final : public Step {
   }
 
   StepRows result() const override { return {batch_, table_.shape()[1], dtype_of<T>}; }
-  void run(const void* x, void* y) override { LearnedPositionsStep::run_rows(nullptr, x, y); }
-  Rows run_rows(Rows rows, const void* x, void* y) override {
-    const std::int64_t D = table_.shape()[1];
-    for (std::int64_t b = 0; b < batch_; ++b)
-      if (takes(rows, b) && step(b) >= table_.shape()[0]) throw_beyond(step(b));
-    const auto* from = static_cast<const T*>(x);
-    auto* to = static_cast<T*>(y);
-    for (std::int64_t b = 0; b < batch_; ++b, from += D, to += D) {
-      if (!takes(rows, b)) continue;
-      const T* const at = table_.data<T>() + step(b) * D;
-      for (std::int64_t i = 0; i < D; ++i) to[i] = from[i] + at[i];
-    }
-    return rows;
+  void run(Inputs x, void* y) override { add(nullptr, x, y); }
+  Rows run_rows(const Rows* rows, Inputs x, void* y) override {
+    add(rows[0], x, y);
+    return rows[0];
   }
   void commit() override { LearnedPositionsStep::commit_rows(nullptr); }
   void commit_rows(Rows rows) override {
@@ -44,6 +35,18 @@ class LearnedPositionsStep final : public Step {
   std::unique_ptr<Step> clone() const override { return std::make_unique<LearnedPositionsStep>(*this); }
 
  private:
+  void add(Rows rows, Inputs x, void* y) {
+    const std::int64_t D = table_.shape()[1];
+    for (std::int64_t b = 0; b < batch_; ++b)
+      if (takes(rows, b) && step(b) >= table_.shape()[0]) throw_beyond(step(b));
+    const auto* from = static_cast<const T*>(x[0]);
+    auto* to = static_cast<T*>(y);
+    for (std::int64_t b = 0; b < batch_; ++b, from += D, to += D) {
+      if (!takes(rows, b)) continue;
+      const T* const at = table_.data<T>() + step(b) * D;
+      for (std::int64_t i = 0; i < D; ++i) to[i] = from[i] + at[i];
+    }
+  }
   static bool takes(Rows rows, std::int64_t row) { return !rows || rows[row]; }
   std::int64_t& step(std::int64_t row) { return steps_[static_cast<std::size_t>(row)]; }
   /// In the words of the whole sequence.

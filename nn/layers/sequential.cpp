@@ -2,9 +2,10 @@
 #include "ferrite/nn/layers/sequential.h"
 
 #include <algorithm>
+#include <array>
 
 #include "ferrite/nn/detail/chain_call.h"
-#include "ferrite/nn/detail/steps.h"
+#include "ferrite/nn/detail/step_graph.h"
 #include "ferrite/tensor/norms.h"
 
 namespace ferrite::nn {
@@ -160,17 +161,10 @@ StepResult Sequential::step(const Tensor& x, const Tensors& states) const {
   return r;
 }
 
-std::unique_ptr<Step> Sequential::make_chain(const StepRows& in, bool adds) const {
-  std::vector<std::unique_ptr<Step>> steps;
-  StepRows rows = in;
-  for (const Item& item : layers_) {
-    steps.push_back(detail::step_of(*item.layer, rows));
-    rows = steps.back()->result();
-  }
-  return detail::chain_step(std::move(steps), in, adds);
+std::size_t Sequential::add_steps(detail::StepGraph& graph, std::size_t x) const {
+  for (const Item& item : layers_) x = graph.add(*item.layer, x);
+  return x;
 }
-
-std::unique_ptr<Step> Sequential::make_step(const StepRows& in) const { return make_chain(in, false); }
 
 void Sequential::clone_into(Sequential& to) const {
   (void)whole();
@@ -194,19 +188,19 @@ StepResult Residual::step(const Tensor& x, const Tensors& states) const {
   return r;
 }
 
-std::unique_ptr<Step> Residual::make_step(const StepRows& in) const {
+std::size_t Residual::add_steps(detail::StepGraph& graph, std::size_t x) const {
   const Pace p = pace();
   if (p.stride != 1 || p.delay != p.after)
     throw PaceError("residual: the chain gives one step for " + std::to_string(p.stride) + ", " +
                     std::to_string(p.delay - p.after) +
                     " fewer in all, so there is none to add to each; pad its windows (same, causal), and put strides "
                     "before or behind the residual");
-  if (p == Pace{}) return make_chain(in, true);
-  std::vector<std::unique_ptr<Step>> both;
-  both.push_back(detail::identity_step(in));
-  both.push_back(make_chain(in, false));
-  return detail::branches_step(std::move(both), in, p,
-                               [](const Tensors& outputs) { return added(outputs[0], outputs[1]); });
+  const std::array<std::size_t, 2> both = {x, Sequential::add_steps(graph, x)};
+  const StepRows in = graph.rows(x), out = graph.rows(both[1]);
+  if (out.width != in.width || out.dtype != in.dtype)
+    throw ShapeError("residual: the chain changes the shape: " + std::to_string(in.width) + " to " +
+                     std::to_string(out.width) + " features");
+  return graph.add_aligned(*this, detail::sum_step(in, 2), both, p);
 }
 
 std::unique_ptr<Layer> Residual::clone() const {

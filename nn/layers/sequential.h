@@ -54,7 +54,7 @@ class Sequential : public Layer {
   /// Those of all its layers, "<layer>.<state>".
   std::vector<StepState> states(const StepRows& in) const override;
   StepResult step(const Tensor& x, const Tensors& states) const override;
-  std::unique_ptr<Step> make_step(const StepRows& in) const override;
+  std::size_t add_steps(detail::StepGraph& graph, std::size_t x) const override;
   std::unique_ptr<Layer> clone() const override;
 
  protected:
@@ -63,7 +63,6 @@ class Sequential : public Layer {
     std::unique_ptr<Layer> layer;
   };
   void clone_into(Sequential& to) const;
-  std::unique_ptr<Step> make_chain(const StepRows& in, bool adds) const;
 
  private:
   bool only_chains() const override { return true; }
@@ -81,7 +80,7 @@ class Residual final : public Sequential {
   std::string kind() const override { return "residual"; }
   Tensor forward(const Tensor& x, const Context& context) const override;
   StepResult step(const Tensor& x, const Tensors& states) const override;
-  std::unique_ptr<Step> make_step(const StepRows& in) const override;
+  std::size_t add_steps(detail::StepGraph& graph, std::size_t x) const override;
   std::unique_ptr<Layer> clone() const override;
 };
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ferrite/nn/detail/steps.h"
+#include "ferrite/nn/detail/step_graph.h"
 #include "ferrite/nn/layers/detail/spectra.h"
 #include "ferrite/tensor/kernel/fft_plan.h"
 
@@ -74,8 +74,8 @@ class FrameInTime final : public Step {
 
   StepRows result() const override { return {batch_, o_.channels * o_.n_fft, dtype_of<T>}; }
   bool commits() const override { return false; }
-  void run(const void* x, void* y) override {
-    const auto* from = static_cast<const T*>(x);
+  void run(Inputs x, void* y) override {
+    const auto* from = static_cast<const T*>(x[0]);
     auto* to = static_cast<T*>(y);
     const std::int64_t parts = 2 * detail::frequencies_of(o_.n_fft);
     for (std::int64_t r = 0; r < batch_ * o_.channels; ++r)
@@ -102,21 +102,19 @@ std::unique_ptr<Step> Stft::make_step(const StepRows& in) const {
   return detail::window_step(*this, *window(), in, of_dtype<SpectrumOfWindow, WindowFunction>(in.dtype, *this, in));
 }
 
-std::unique_ptr<Step> InverseStft::make_step(const StepRows& in) const {
+std::size_t InverseStft::add_steps(detail::StepGraph& graph, std::size_t x) const {
   const InverseStftOptions& o = options();
-  std::vector<std::unique_ptr<Step>> steps;
-  steps.push_back(of_dtype<FrameInTime, Step>(in.dtype, o, in.batch));
-  const StepRows frames = steps[0]->result();
+  const StepRows in = graph.rows(x);
+  const std::size_t in_time = graph.add(*this, of_dtype<FrameInTime, Step>(in.dtype, o, in.batch), {x});
+  const StepRows frames = graph.rows(in_time);
   const StepWindow w = *window();
   const Buffer window_buffer = taper;
   auto joined = detail::window_program(
-      kind(), {{in.batch, w.taps, frames.width}, in.dtype}, [&](const Tensor& x) {  // [B, n, C n_fft]
-        const Tensor by_channel = transpose(reshape(x, {in.batch, w.taps, o.channels, o.n_fft}), 1, 2);
+      kind(), {{in.batch, w.taps, frames.width}, in.dtype}, [&](const Tensor& windows) {  // [B, n, C n_fft]
+        const Tensor by_channel = transpose(reshape(windows, {in.batch, w.taps, o.channels, o.n_fft}), 1, 2);
         return select(detail::covered_blocks(by_channel, window_buffer.value(), o.hop_length), 1, 0);
       });
-  steps.push_back(detail::window_step(*this, w, frames, std::move(joined)));
-  for (const auto& s : steps) s->set_layer(path(), kind());
-  return detail::chain_step(std::move(steps), in, false);
+  return graph.add(*this, detail::window_step(*this, w, frames, std::move(joined)), {in_time});
 }
 
 }  // namespace ferrite::nn

@@ -2,7 +2,7 @@
 #include "ferrite/nn/layers/transformer.h"
 
 #include "ferrite/nn/detail/lengths.h"
-#include "ferrite/nn/detail/steps.h"
+#include "ferrite/nn/detail/step_graph.h"
 #include "ferrite/tensor/padding.h"
 
 namespace ferrite::nn {
@@ -113,26 +113,16 @@ StepResult TransformerEncoderLayer::step(const Tensor& x, const Tensors& states)
   return {y, next};
 }
 
-std::unique_ptr<Step> TransformerEncoderLayer::make_step(const StepRows& in) const {
-  const auto chain = [&](const std::vector<const Layer*>& layers, bool adds) {
-    std::vector<std::unique_ptr<Step>> steps;
-    StepRows rows = in;
-    for (const Layer* layer : layers) {
-      steps.push_back(detail::step_of(*layer, rows));
-      rows = steps.back()->result();
-    }
-    return detail::chain_step(std::move(steps), in, adds);
-  };
-  const bool first = options().norm_first;
-  std::vector<std::unique_ptr<Step>> halves;
-  const auto half = [&](const LayerNorm& norm, std::vector<const Layer*> branch) {
-    if (first) branch.insert(branch.begin(), &norm);
-    halves.push_back(chain(branch, true));
-    if (!first) halves.push_back(detail::step_of(norm, in));
+std::size_t TransformerEncoderLayer::add_steps(detail::StepGraph& graph, std::size_t x) const {
+  const auto half = [&](const LayerNorm& norm, const std::vector<const Layer*>& layers) {
+    std::size_t y = options().norm_first ? graph.add(norm, x) : x;
+    for (const Layer* layer : layers) y = graph.add(*layer, y);
+    x = graph.add(*this, detail::sum_step(graph.rows(x), 2), {x, y});
+    if (!options().norm_first) x = graph.add(norm, x);
   };
   half(norm1, {&self_attn});
   half(norm2, feed_forward.layers());
-  return detail::chain_step(std::move(halves), in, false);
+  return x;
 }
 
 // ---- decoder ---------------------------------------------------------------------------------------------

@@ -93,11 +93,11 @@ class RecurrentStepOf final : public Step {
 
   StepRows result() const override { return {B_, P_, dtype_of<T>}; }
 
-  void run(const void* x, void* y) override {
+  void run(Inputs x, void* y) override {
     const std::int64_t Hp = padded<T>(H_), Pp = padded<T>(P_), G = cell_->gates;
     T* const i = room_.get();
     T* const between = i + B_ * G * Hp;
-    const T* at = static_cast<const T*>(x);
+    const T* at = static_cast<const T*>(x[0]);
     std::int64_t row = layers_[0].weights().weight_ih.K;
     T* const now = h();
     T* const after = swapped_ ? h_.get() : next_.get();
@@ -131,7 +131,7 @@ class RecurrentStepOf final : public Step {
   }
   void commit() override { swapped_ = !swapped_; }
   bool never_throws() const override { return true; }
-  void advance(const void* x, void* y) override {
+  void advance(Inputs x, void* y) override {
     run(x, y);
     commit();
   }
@@ -147,8 +147,8 @@ class RecurrentStepOf final : public Step {
   }
 
   std::int64_t most_at_once() const override { return at_once_; }
-  void run_several(std::int64_t n, const void* x, void* y) override {
-    detail::Rows<const T*> from{static_cast<const T*>(x), B_ * layers_[0].weights().weight_ih.K,
+  void run_several(std::int64_t n, Inputs x, void* y) override {
+    detail::Rows<const T*> from{static_cast<const T*>(x[0]), B_ * layers_[0].weights().weight_ih.K,
                                 layers_[0].weights().weight_ih.K};
     for (std::int64_t k = 0; k < L_; ++k) {
       const bool last = k + 1 == L_;

@@ -33,18 +33,19 @@ class Computed final : public Step {
   }
 
   StepRows result() const override { return step_->result(); }
-  void run(const void* x, void* y) override { step_->run(x, y); }
+  Pace pace() const override { return step_->pace(); }
+  void run(Inputs x, void* y) override { step_->run(x, y); }
   void commit() override { step_->commit(); }
   bool never_throws() const override { return step_->never_throws(); }
-  void advance(const void* x, void* y) override { step_->advance(x, y); }
+  void advance(Inputs x, void* y) override { step_->advance(x, y); }
   bool skips() const override { return step_->skips(); }
-  Rows run_rows(Rows rows, const void* x, void* y) override { return step_->run_rows(rows, x, y); }
+  Rows run_rows(const Rows* rows, Inputs x, void* y) override { return step_->run_rows(rows, x, y); }
   void commit_rows(Rows rows) override { step_->commit_rows(rows); }
   bool commits() const override { return step_->commits(); }
   std::int64_t finishing() const override { return step_->finishing(); }
   Rows finish(Rows rows, std::int64_t i, void* y) override { return step_->finish(rows, i, y); }
   std::int64_t most_at_once() const override { return step_->most_at_once(); }
-  void run_several(std::int64_t n, const void* x, void* y) override { step_->run_several(n, x, y); }
+  void run_several(std::int64_t n, Inputs x, void* y) override { step_->run_several(n, x, y); }
   void refresh() override {
     for (std::size_t i = 0; i < parameters_.size(); ++i)
       if (i != at_) copy_->named_parameters()[i].variable.assign(parameters_[i].variable.peek());

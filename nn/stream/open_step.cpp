@@ -13,8 +13,6 @@ namespace {
 
 using ferrite::detail::OpenScan;
 
-std::int64_t bytes_of(const Spec& s) { return s.shape.numel() * size_of(s.dtype); }
-
 /// By which variables of a layer those of its copy are replaced: the copy is traced, the stream follows the layer.
 class Originals {
  public:
@@ -159,28 +157,28 @@ class OpenStep final : public Step {
 
   StepRows result() const override { return out_; }
 
-  void run(const void* x, void* y) override {
+  void run(Inputs x, void* y) override {
     check_room(nullptr);
     run_scan(x, y);
   }
   bool never_throws() const override { return !blocks_.empty(); }  // pointwise
   std::int64_t most_at_once() const override { return blocks_.empty() ? 1 : kAnyNumber; }
-  void run_several(std::int64_t n, const void* x, void* y) override {
-    blocks_.run(n, static_cast<const std::byte*>(x), bytes_of(spec_of(in_)), static_cast<std::byte*>(y),
+  void run_several(std::int64_t n, Inputs x, void* y) override {
+    blocks_.run(n, static_cast<const std::byte*>(x[0]), bytes_of(spec_of(in_)), static_cast<std::byte*>(y),
                 bytes_of(spec_of(out_)), *scan_);
   }
   /// Rows without an x run on zero states, on which nothing fails.
-  Rows run_rows(Rows rows, const void* x, void* y) override {
-    check_room(rows);
-    put_aside(rows);
+  Rows run_rows(const Rows* rows, Inputs x, void* y) override {
+    check_room(rows[0]);
+    put_aside(rows[0]);
     try {
       run_scan(x, y);
     } catch (...) {
-      put_back(rows);
+      put_back(rows[0]);
       throw;
     }
-    put_back(rows);
-    return rows;
+    put_back(rows[0]);
+    return rows[0];
   }
   void commit() override {
     for (std::size_t g = 0; g < growing_.size(); ++g) append(g, nullptr);  // an entry may be a state before the step
@@ -257,8 +255,8 @@ class OpenStep final : public Step {
     return scan_->x(1 + static_cast<std::size_t>(std::find(growing_.begin(), growing_.end(), i) - growing_.begin()));
   }
 
-  void run_scan(const void* x, void* y) {
-    std::copy_n(static_cast<const std::byte*>(x), in_.batch * in_.width * size_of(in_.dtype), scan_->x(0));
+  void run_scan(Inputs x, void* y) {
+    std::copy_n(static_cast<const std::byte*>(x[0]), in_.batch * in_.width * size_of(in_.dtype), scan_->x(0));
     scan_->run();
     std::copy_n(scan_->y(0), out_.batch * out_.width * size_of(out_.dtype), static_cast<std::byte*>(y));
   }

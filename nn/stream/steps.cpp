@@ -10,40 +10,19 @@ namespace {
 
 using ferrite::detail::GateMatrix;
 
-std::int64_t bytes_of(const StepRows& r) { return r.batch * r.width * size_of(r.dtype); }
-
-class Identity final : public Step {
- public:
-  explicit Identity(const StepRows& rows) : rows_(rows) {}
-  StepRows result() const override { return rows_; }
-  bool commits() const override { return false; }
-  void run(const void* x, void* y) override {
-    std::copy_n(static_cast<const std::byte*>(x), bytes_of(rows_), static_cast<std::byte*>(y));
-  }
-  bool never_throws() const override { return true; }
-  std::int64_t most_at_once() const override { return kAnyNumber; }
-  void run_several(std::int64_t n, const void* x, void* y) override {
-    std::copy_n(static_cast<const std::byte*>(x), n * bytes_of(rows_), static_cast<std::byte*>(y));
-  }
-  std::unique_ptr<Step> clone() const override { return std::make_unique<Identity>(*this); }
-
- private:
-  StepRows rows_;
-};
-
 class Pointwise final : public Step {
  public:
   Pointwise(const Primitive& op, const StepRows& rows) : op_(&op), block_(op.block(rows.dtype)), rows_(rows) {}
   const Primitive* pointwise() const override { return op_; }
   StepRows result() const override { return rows_; }
   bool commits() const override { return false; }
-  void run(const void* x, void* y) override { Pointwise::run_several(1, x, y); }
+  void run(Inputs x, void* y) override { Pointwise::run_several(1, x, y); }
   bool never_throws() const override { return true; }
-  void advance(const void* x, void* y) override { Pointwise::run_several(1, x, y); }
+  void advance(Inputs x, void* y) override { Pointwise::run_several(1, x, y); }
   std::int64_t most_at_once() const override { return kAnyNumber; }
-  void run_several(std::int64_t n, const void* x, void* y) override {
+  void run_several(std::int64_t n, Inputs x, void* y) override {
     const std::ptrdiff_t run = 1;
-    block_(&x, &run, y, n * rows_.batch * rows_.width);
+    block_(x, &run, y, n * rows_.batch * rows_.width);
   }
   std::unique_ptr<Step> clone() const override { return std::make_unique<Pointwise>(*this); }
 
@@ -71,13 +50,13 @@ class LinearStep final : public Step {
   }
   StepRows result() const override { return {batch_, N_, dtype_of<T>}; }
   bool commits() const override { return false; }
-  void run(const void* x, void* y) override { LinearStep::run_several(1, x, y); }
+  void run(Inputs x, void* y) override { LinearStep::run_several(1, x, y); }
   bool never_throws() const override { return true; }
-  void advance(const void* x, void* y) override { LinearStep::run_several(1, x, y); }
+  void advance(Inputs x, void* y) override { LinearStep::run_several(1, x, y); }
   std::int64_t most_at_once() const override { return kAnyNumber; }
-  void run_several(std::int64_t n, const void* x, void* y) override {
+  void run_several(std::int64_t n, Inputs x, void* y) override {
     matrix_.data = packed_.get();  // of a copy elsewhere
-    product_(matrix_, n * batch_, static_cast<const T*>(x), D_, has_bias_ ? added_.get() : nullptr, static_cast<T*>(y));
+    product_(matrix_, n * batch_, static_cast<const T*>(x[0]), D_, has_bias_ ? added_.get() : nullptr, static_cast<T*>(y));
   }
   void refresh() override {
     const Tensor w = contiguous(weight_.peek());
@@ -104,8 +83,8 @@ class EmbeddingStep final : public Step {
   }
   StepRows result() const override { return {batch_, table_.shape()[1], table_.dtype()}; }
   bool commits() const override { return false; }
-  void run(const void* x, void* y) override {
-    const auto* const tokens = static_cast<const std::int64_t*>(x);
+  void run(Inputs x, void* y) override {
+    const auto* const tokens = static_cast<const std::int64_t*>(x[0]);
     const std::int64_t row = table_.shape()[1] * size_of(table_.dtype());
     for (std::int64_t b = 0; b < batch_; ++b)
       if (tokens[b] < 0 || tokens[b] >= table_.shape()[0]) throw_token(tokens[b]);
@@ -156,8 +135,8 @@ class OnTensors final : public Step {
         next_(o.next_.size()) {}
 
   StepRows result() const override { return out_; }
-  void run(const void* x, void* y) override {
-    const Tensor result = contiguous(call(tensor_of({shape(), in_.dtype}, x)));
+  void run(Inputs x, void* y) override {
+    const Tensor result = contiguous(call(tensor_of({shape(), in_.dtype}, x[0])));
     std::copy_n(result.raw(), bytes_of(out_), static_cast<std::byte*>(y));
   }
   void commit() override {
@@ -224,14 +203,30 @@ class OnTensors final : public Step {
 
 }  // namespace
 
-void run_profiled(Step& step, const void* x, void* y) {
+void run_profiled(Step& step, Step::Inputs x, void* y) {
   const ferrite::detail::ProfileEvent event(step.step_name(), step.scope());
   ferrite::detail::in_layer(step.scope(), [&] { step.run(x, y); });
 }
 
-void run_profiled(Step& step, std::int64_t n, const void* x, void* y) {
+void run_profiled(Step& step, std::int64_t n, Step::Inputs x, void* y) {
   const ferrite::detail::ProfileEvent event(step.steps_name(), step.scope());
   step.run_several(n, x, y);
+}
+
+Step::Rows run_rows_of(Step& step, const Step::Rows* rows, Step::Inputs x, void* y) {
+  std::optional<ferrite::detail::ProfileEvent> event;
+  if (ferrite::detail::profiling()) event.emplace(step.step_name(), step.scope());
+  Step::Rows given = nullptr;
+  ferrite::detail::in_layer(step.scope(), [&] { given = step.run_rows(rows, x, y); });
+  return given;
+}
+
+Step::Rows finish_rows_of(Step& step, Step::Rows rows, std::int64_t i, void* y) {
+  std::optional<ferrite::detail::ProfileEvent> event;
+  if (ferrite::detail::profiling()) event.emplace(step.step_name(), step.scope());
+  Step::Rows given = nullptr;
+  ferrite::detail::in_layer(step.scope(), [&] { given = step.finish(rows, i, y); });
+  return given;
 }
 
 std::unique_ptr<Layer> copy_in_place_of(const Layer& layer) {
@@ -240,23 +235,15 @@ std::unique_ptr<Layer> copy_in_place_of(const Layer& layer) {
   return copy;
 }
 
-std::unique_ptr<Step> step_of(const Layer& layer, const StepRows& in) {
-  const StepInput wanted = layer.step_input();
-  if (wanted.width > 0 && (wanted.width != in.width || wanted.dtype != in.dtype))
-    throw ShapeError("stream: " + layer.kind() + " takes " + std::to_string(wanted.width) + " values of " +
-                     std::string(name_of(wanted.dtype)) + " a row, the layer before it gives " +
-                     std::to_string(in.width) + " of " + std::string(name_of(in.dtype)));
+std::unique_ptr<Step> own_step_of(const Layer& layer, const StepRows& in) {
   std::unique_ptr<Step> step = layer.make_step(in);
   if (!step) step = layer.program_step(in);
   if (!step) {
     ferrite::detail::log_info("stream: " + layer.kind() + " has no step of its own: it runs on tensors");
     step = std::make_unique<OnTensors>(layer, in);
   }
-  step->set_layer(layer.path(), layer.kind());
   return step;
 }
-
-std::unique_ptr<Step> identity_step(const StepRows& rows) { return std::make_unique<Identity>(rows); }
 
 std::unique_ptr<Step> pointwise_step(const Primitive& op, const StepRows& rows) {
   return std::make_unique<Pointwise>(op, rows);

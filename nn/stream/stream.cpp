@@ -128,8 +128,9 @@ template void Stream::advance(std::span<const std::int64_t>, std::span<float>);
 template void Stream::advance(std::span<const std::int64_t>, std::span<double>);
 
 void Stream::run_once() {
-  if (never_throws_ && !ferrite::detail::profiling()) return step_->advance(room_->x.get(), room_->y.get());
-  detail::run_step(*step_, room_->x.get(), room_->y.get());
+  const void* const x = room_->x.get();
+  if (never_throws_ && !ferrite::detail::profiling()) return step_->advance(&x, room_->y.get());
+  detail::run_step(*step_, &x, room_->y.get());
   if (commits_) step_->commit();
 }
 
@@ -144,7 +145,8 @@ bool Stream::fed(std::span<const In> x, std::span<Out> y) {
   std::memcpy(room_->x.get(), x.data(), x.size_bytes());
   Step::Rows gave = all_.data();
   if (skips_) {
-    gave = detail::run_rows_of(*step_, gave, room_->x.get(), room_->y.get());
+    const void* const from = room_->x.get();
+    gave = detail::run_rows_of(*step_, &gave, &from, room_->y.get());
     step_->commit_rows(all_.data());
   } else {
     run_once();
@@ -211,7 +213,8 @@ void Stream::several(std::int64_t n, std::span<const In> x, std::span<Out> y) {
       advance(x.first(in), y.first(out));
     } else {
       std::memcpy(room_->x.get(), x.data(), now * in * sizeof(In));
-      detail::run_steps(*step_, static_cast<std::int64_t>(now), room_->x.get(), room_->y.get());
+      const void* const from = room_->x.get();
+      detail::run_steps(*step_, static_cast<std::int64_t>(now), &from, room_->y.get());
       std::memcpy(y.data(), room_->y.get(), now * out * sizeof(Out));
     }
     x = x.subspan(now * in);

@@ -76,18 +76,22 @@ class WindowStep final : public Step {
         out_(o.out_) {}
 
   StepRows result() const override { return out_; }
+  Pace pace() const override { return pace_; }
   bool skips() const override { return !pace_.even(); }
-  void run(const void* x, void* y) override { WindowStep::run_rows(all_.data(), x, y); }
-  Rows run_rows(Rows rows, const void* x, void* y) override {
+  void run(Inputs x, void* y) override {
+    const Rows all = all_.data();
+    WindowStep::run_rows(&all, x, y);
+  }
+  Rows run_rows(const Rows* rows, Inputs x, void* y) override {
     for (std::int64_t b = 0; b < in_.batch; ++b) {
-      taken_[index(b)] = rows[b];
-      if (rows[b]) ring_.write(b, static_cast<const std::byte*>(x) + b * ring_.row_bytes());
+      taken_[index(b)] = rows[0][b];
+      if (taken_[index(b)]) ring_.write(b, static_cast<const std::byte*>(x[0]) + b * ring_.row_bytes());
     }
     return outputs(y);
   }
   std::int64_t most_at_once() const override { return pace_.even() ? function_->most_at_once() : 1; }
-  void run_several(std::int64_t n, const void* x, void* y) override {
-    const auto* from = static_cast<const std::byte*>(x);
+  void run_several(std::int64_t n, Inputs x, void* y) override {
+    const auto* from = static_cast<const std::byte*>(x[0]);
     std::byte* window = function_->x();
     for (std::int64_t t = 0; t < n; ++t)
       for (std::int64_t b = 0; b < in_.batch; ++b, from += ring_.row_bytes(), window += window_bytes()) {

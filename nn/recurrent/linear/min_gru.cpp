@@ -1,6 +1,7 @@
 /// The minimal GRU and LSTM.
 #include "ferrite/nn/recurrent/min_gru.h"
 
+#include "ferrite/nn/detail/step_graph.h"
 #include "ferrite/nn/recurrent/detail/linear_recurrence.h"
 #include "ferrite/nn/recurrent/detail/scan_steps.h"
 
@@ -14,13 +15,11 @@ void check(const char* name, std::int64_t D, std::int64_t H, std::int64_t P) {
 }
 
 /// The gates, the recurrence, the projection.
-std::unique_ptr<Step> step_of(detail::MinimalCell cell, std::int64_t H, const Linear& gates,
-                              const std::optional<Linear>& out, const StepRows& in) {
-  std::vector<std::unique_ptr<Step>> steps;
-  steps.push_back(detail::linear_step(gates.weight, gates.bias, in.batch));
-  steps.push_back(detail::minimal_step(cell, H, steps[0]->result()));
-  if (out) steps.push_back(detail::linear_step(out->weight, out->bias, in.batch));
-  return detail::chain_step(std::move(steps), in, false);
+std::size_t add_steps_of(const Layer& layer, detail::MinimalCell cell, std::int64_t H, const Linear& gates,
+                         const std::optional<Linear>& out, detail::StepGraph& graph, std::size_t x) {
+  const std::size_t z = graph.add(gates, x);
+  const std::size_t h = graph.add(layer, detail::minimal_step(cell, H, graph.rows(z)), {z});
+  return out ? graph.add(*out, h) : h;
 }
 
 MinimalOptions steps_of(const SequenceOptions& o) { return {o.lengths, o.resets}; }
@@ -41,8 +40,8 @@ Tensor MinGru::run_sequence(const Tensor& x, const SequenceOptions& options, Ten
   return to_out_ ? (*to_out_)(h) : h;
 }
 
-std::unique_ptr<Step> MinGru::make_step(const StepRows& in) const {
-  return step_of(detail::MinimalCell::gru, hidden_size(), to_hidden_and_gate_, to_out_, in);
+std::size_t MinGru::add_steps(detail::StepGraph& graph, std::size_t x) const {
+  return add_steps_of(*this, detail::MinimalCell::gru, hidden_size(), to_hidden_and_gate_, to_out_, graph, x);
 }
 
 MinLstm::MinLstm(std::int64_t input_size, std::int64_t hidden_size, const MinLstmOptions& o, const Init& init)
@@ -59,8 +58,8 @@ Tensor MinLstm::run_sequence(const Tensor& x, const SequenceOptions& options, Te
   return to_out_ ? (*to_out_)(h) : h;
 }
 
-std::unique_ptr<Step> MinLstm::make_step(const StepRows& in) const {
-  return step_of(detail::MinimalCell::lstm, hidden_size(), to_hidden_and_f_i_gate_, to_out_, in);
+std::size_t MinLstm::add_steps(detail::StepGraph& graph, std::size_t x) const {
+  return add_steps_of(*this, detail::MinimalCell::lstm, hidden_size(), to_hidden_and_f_i_gate_, to_out_, graph, x);
 }
 
 template class LayerOf<MinGru, MinGruOptions, SizedSequenceLayer>;

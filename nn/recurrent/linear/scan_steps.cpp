@@ -46,13 +46,13 @@ class OneState : public Step {
   explicit OneState(const Shape& state, std::int64_t at_once) : states_(state), at_once_(at_once) {}
 
   bool never_throws() const override { return true; }
-  void run(const void* x, void* y) override { self().steps(1, x, states_.now(), y, states_.next()); }
+  void run(Inputs x, void* y) override { self().steps(1, x[0], states_.now(), y, states_.next()); }
   void commit() override { states_.commit(); }
   void commit_rows(Rows rows) override { states_.commit_rows(rows); }
-  void advance(const void* x, void* y) override { self().steps(1, x, states_.now(), y, states_.now()); }
+  void advance(Inputs x, void* y) override { self().steps(1, x[0], states_.now(), y, states_.now()); }
   std::int64_t most_at_once() const override { return at_once_; }
-  void run_several(std::int64_t n, const void* x, void* y) override {
-    self().steps(n, x, states_.now(), y, states_.now());
+  void run_several(std::int64_t n, Inputs x, void* y) override {
+    self().steps(n, x[0], states_.now(), y, states_.now());
   }
   void states(const StateVisitor& see) override { see(states_.state()); }
   std::unique_ptr<Step> clone() const override { return std::make_unique<Self>(static_cast<const Self&>(*this)); }

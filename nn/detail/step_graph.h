@@ -1,0 +1,79 @@
+#pragma once
+/// The steps of a stream as a graph: what every layer computes of which rows, in one order.
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ferrite/nn/detail/steps.h"
+
+namespace ferrite::nn::detail {
+
+/// What Layer::add_steps builds: values, which are rows that a step gives, and the steps that make them of earlier ones.
+/// All steps of a model are in one graph, so that they are committed, and rows skipped, in one place.
+class StepGraph {
+ public:
+  /// A value by its number; 0 is the input.
+  using Value = std::size_t;
+
+  explicit StepGraph(const StepRows& input) : values_{{.rows = input}} {}
+
+  const StepRows& rows(Value v) const& { return values_[v].rows; }
+  const StepRows& rows(Value v) const&& = delete;
+  /// When a value has a step, seen from the input.
+  const Pace& pace(Value v) const& { return values_[v].pace; }
+  const Pace& pace(Value v) const&& = delete;
+
+  /// What a step of a layer makes of such values, which have their steps together.
+  Value add(const Layer& layer, std::unique_ptr<Step> step, std::span<const Value> x);
+  Value add(const Layer& layer, std::unique_ptr<Step> step, std::initializer_list<Value> x) {
+    return add(layer, std::move(step), std::span(x.begin(), x.size()));
+  }
+  /// The same of values of which some look further ahead than others: the others' rows wait for theirs, as many as fit
+  /// `latest`, the pace of the latest one seen from where they part.
+  Value add_aligned(const Layer& layer, std::unique_ptr<Step> step, std::span<const Value> x, const Pace& latest);
+  /// What a layer makes of a value. Throws ShapeError where the layer takes other rows.
+  Value add(const Layer& layer, Value x);
+
+  /// All steps up to a value as one, that of the layer that added them. Nothing may be added then.
+  std::unique_ptr<Step> step(const Layer& whole, Value result) &&;
+
+ private:
+  friend class GraphStep;
+  struct Rows {
+    StepRows rows;
+    Pace pace{};
+  };
+  struct Node {
+    std::unique_ptr<Step> step;
+    std::vector<Value> x;
+    Value y = 0;
+  };
+
+  /// Pointwise operations become a part of the step before them, where it takes them and nobody else reads it.
+  void join_pointwise(Value& result);
+
+  std::vector<Rows> values_;
+  std::vector<Node> nodes_;  ///< in an order in which they can run
+};
+
+// ---- steps of several values -------------------------------------------------------------------------------
+
+/// x + y + ..., from the first on, of rows that are equal.
+std::unique_ptr<Step> sum_step(const StepRows& rows, std::size_t terms);
+/// The values of a row side by side.
+std::unique_ptr<Step> concat_step(std::span<const StepRows> rows);
+/// Some values of each row, from `first` on.
+std::unique_ptr<Step> columns_step(const StepRows& rows, std::int64_t first, std::int64_t width);
+/// x times a number.
+std::unique_ptr<Step> scale_step(const StepRows& rows, double factor);
+/// x times y.
+std::unique_ptr<Step> product_step(const StepRows& rows);
+/// A program of several values.
+std::unique_ptr<Step> program_of_values(std::span<const StepRows> rows,
+                                        const std::function<Tensor(const Tensors&)>& together);
+/// A step of values that wait for each other.
+std::unique_ptr<Step> aligned_step(std::unique_ptr<Step> step, std::span<const StepRows> rows, const Pace& latest);
+
+}  // namespace ferrite::nn::detail

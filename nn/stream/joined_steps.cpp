@@ -1,0 +1,191 @@
+/// Steps that make one value of several, and of parts of one.
+#include <algorithm>
+#include <array>
+
+#include "ferrite/nn/detail/step_graph.h"
+#include "ferrite/nn/detail/waiting_rows.h"
+#include "ferrite/tensor/operations.h"
+
+namespace ferrite::nn::detail {
+namespace {
+
+/// A step without states that works on any number of rows: `Self` says how, in rows(n, x, y).
+template <class Self>
+class Stateless : public Step {
+ public:
+  explicit Stateless(const StepRows& given) : given_(given) {}
+
+  StepRows result() const override { return given_; }
+  bool commits() const override { return false; }
+  bool never_throws() const override { return true; }
+  void run(Inputs x, void* y) override { self().rows(given_.batch, x, y); }
+  void advance(Inputs x, void* y) override { self().rows(given_.batch, x, y); }
+  std::int64_t most_at_once() const override { return kAnyNumber; }
+  void run_several(std::int64_t n, Inputs x, void* y) override { self().rows(n * given_.batch, x, y); }
+  std::unique_ptr<Step> clone() const override { return std::make_unique<Self>(static_cast<const Self&>(*this)); }
+
+ protected:
+  std::int64_t width() const { return given_.width; }
+
+ private:
+  const Self& self() const { return static_cast<const Self&>(*this); }
+
+  StepRows given_;
+};
+
+template <class T>
+class Sum final : public Stateless<Sum<T>> {
+ public:
+  Sum(const StepRows& rows, std::size_t terms) : Stateless<Sum>(rows), terms_(terms) {}
+  void rows(std::int64_t n, Step::Inputs x, void* y) const {
+    add(n * this->width(), static_cast<const T*>(x[0]), static_cast<const T*>(x[1]), static_cast<T*>(y));
+    for (std::size_t i = 2; i < terms_; ++i)
+      add(n * this->width(), static_cast<const T*>(y), static_cast<const T*>(x[i]), static_cast<T*>(y));
+  }
+
+ private:
+  static void add(std::int64_t n, const T* a, const T* b, T* y) {
+    for (std::int64_t k = 0; k < n; ++k) y[k] = a[k] + b[k];
+  }
+  std::size_t terms_;
+};
+
+template <class T>
+class Product final : public Stateless<Product<T>> {
+ public:
+  explicit Product(const StepRows& rows) : Stateless<Product>(rows) {}
+  void rows(std::int64_t n, Step::Inputs x, void* y) const {
+    const auto *a = static_cast<const T*>(x[0]), *b = static_cast<const T*>(x[1]);
+    for (std::int64_t k = 0; k < n * this->width(); ++k) static_cast<T*>(y)[k] = a[k] * b[k];
+  }
+};
+
+template <class T>
+class Scaled final : public Stateless<Scaled<T>> {
+ public:
+  Scaled(const StepRows& rows, double factor) : Stateless<Scaled>(rows), factor_(static_cast<T>(factor)) {}
+  void rows(std::int64_t n, Step::Inputs x, void* y) const {
+    const auto* const a = static_cast<const T*>(x[0]);
+    for (std::int64_t k = 0; k < n * this->width(); ++k) static_cast<T*>(y)[k] = a[k] * factor_;
+  }
+
+ private:
+  T factor_;
+};
+
+class Columns final : public Stateless<Columns> {
+ public:
+  Columns(const StepRows& given, std::int64_t row, std::int64_t first) : Stateless(given), row_(row), first_(first) {}
+  void rows(std::int64_t n, Step::Inputs x, void* y) const {
+    const std::int64_t size = size_of(result().dtype), bytes = width() * size;
+    const std::byte* from = static_cast<const std::byte*>(x[0]) + first_ * size;
+    auto* to = static_cast<std::byte*>(y);
+    for (std::int64_t r = 0; r < n; ++r, from += row_ * size, to += bytes) std::copy_n(from, bytes, to);
+  }
+
+ private:
+  std::int64_t row_, first_;  ///< values of a row, and the first one of those that are taken
+};
+
+class Concatenation final : public Stateless<Concatenation> {
+ public:
+  explicit Concatenation(const StepRows& given, std::vector<std::int64_t> bytes)
+      : Stateless(given), bytes_(std::move(bytes)) {}
+  void rows(std::int64_t n, Step::Inputs x, void* y) const {
+    auto* to = static_cast<std::byte*>(y);
+    for (std::int64_t r = 0; r < n; ++r)
+      for (std::size_t i = 0; i < bytes_.size(); to += bytes_[i++])
+        std::copy_n(static_cast<const std::byte*>(x[i]) + r * bytes_[i], bytes_[i], to);
+  }
+
+ private:
+  std::vector<std::int64_t> bytes_;  ///< by value: of a row
+};
+
+/// A step of values of which some have their rows earlier than others: they wait until each has one.
+class Aligned final : public Step {
+ public:
+  Aligned(std::unique_ptr<Step> step, std::span<const StepRows> rows, const Pace& latest)
+      : step_(std::move(step)), ready_(static_cast<std::size_t>(rows[0].batch)) {
+    // A value is ahead by what another gives later for the same inputs, and once more by what it gives at the end.
+    const std::int64_t most = (latest.delay + latest.after) / latest.stride + 2;
+    for (const StepRows& r : rows) {
+      waiting_.emplace_back(r, most);
+      rooms_.emplace_back((bytes_of(r) + 127) / 8);
+    }
+    find_rooms();
+  }
+  Aligned(const Aligned& o) : Step(o), step_(o.step_->clone()), waiting_(o.waiting_), rooms_(o.rooms_), ready_(o.ready_) {
+    find_rooms();
+  }
+
+  StepRows result() const override { return step_->result(); }
+  bool skips() const override { return true; }
+  void run(Inputs, void*) override {}  // it skips
+  Rows run_rows(const Rows* rows, Inputs x, void* y) override {
+    for (std::size_t k = 0; k < waiting_.size(); ++k) waiting_[k].add(rows[k], x[k]);
+    bool any = false;
+    for (std::size_t b = 0; b < ready_.size(); ++b) {
+      ready_[b] = std::all_of(waiting_.begin(), waiting_.end(), [b](const WaitingRows& w) { return w.any(b); });
+      if (!ready_[b]) continue;
+      any = true;
+      for (std::size_t k = 0; k < waiting_.size(); ++k)
+        std::copy_n(waiting_[k].front(b), waiting_[k].bytes(),
+                    reinterpret_cast<std::byte*>(rooms_[k].get()) + static_cast<std::int64_t>(b) * waiting_[k].bytes());
+    }
+    if (!any) return nullptr;
+    step_->run(x_.data(), y);
+    return ready_.data();
+  }
+  void commit_rows(Rows) override {
+    for (WaitingRows& w : waiting_) w.commit(ready_.data());
+  }
+  void refresh() override { step_->refresh(); }
+  void states(const StateVisitor& see) override {
+    for (WaitingRows& w : waiting_) w.states(see);
+  }
+  std::unique_ptr<Step> clone() const override { return std::make_unique<Aligned>(*this); }
+
+ private:
+  void find_rooms() {
+    for (const StepMemory<double>& r : rooms_) x_.push_back(r.get());
+  }
+
+  std::unique_ptr<Step> step_;
+  std::vector<WaitingRows> waiting_;
+  std::vector<StepMemory<double>> rooms_;
+  std::vector<const void*> x_;
+  std::vector<std::uint8_t> ready_;  ///< by row: whether every value has one
+};
+
+template <template <class> class S, class... A>
+std::unique_ptr<Step> of_dtype(const StepRows& rows, const A&... a) {
+  if (rows.dtype == Dtype::f64) return std::make_unique<S<double>>(rows, a...);
+  return std::make_unique<S<float>>(rows, a...);
+}
+
+}  // namespace
+
+std::unique_ptr<Step> sum_step(const StepRows& rows, std::size_t terms) { return of_dtype<Sum>(rows, terms); }
+std::unique_ptr<Step> product_step(const StepRows& rows) { return of_dtype<Product>(rows); }
+std::unique_ptr<Step> scale_step(const StepRows& rows, double factor) { return of_dtype<Scaled>(rows, factor); }
+
+std::unique_ptr<Step> columns_step(const StepRows& rows, std::int64_t first, std::int64_t width) {
+  return std::make_unique<Columns>(StepRows{rows.batch, width, rows.dtype}, rows.width, first);
+}
+
+std::unique_ptr<Step> concat_step(std::span<const StepRows> rows) {
+  StepRows given{rows[0].batch, 0, rows[0].dtype};
+  std::vector<std::int64_t> bytes;
+  for (const StepRows& r : rows) {
+    given.width += r.width;
+    bytes.push_back(r.width * size_of(r.dtype));
+  }
+  return std::make_unique<Concatenation>(given, std::move(bytes));
+}
+
+std::unique_ptr<Step> aligned_step(std::unique_ptr<Step> step, std::span<const StepRows> rows, const Pace& latest) {
+  return std::make_unique<Aligned>(std::move(step), rows, latest);
+}
+
+}  // namespace ferrite::nn::detail

@@ -1,0 +1,329 @@
+/// The steps of a model as one: run one after the other in memory of their own, and committed together.
+#include "ferrite/nn/detail/step_graph.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <optional>
+#include <utility>
+
+namespace ferrite::nn::detail {
+namespace {
+
+constexpr std::size_t kNever = std::numeric_limits<std::size_t>::max();
+
+/// Places in one memory for values that are alive at different times.
+class Places {
+ public:
+  std::int64_t take(std::int64_t bytes) {
+    std::size_t best = kNever;
+    for (std::size_t i = 0; i < free_.size(); ++i)
+      if (free_[i].bytes >= bytes && (best == kNever || free_[i].bytes < free_[best].bytes)) best = i;
+    if (best == kNever) return std::exchange(end_, end_ + bytes);
+    const std::int64_t at = free_[best].at;
+    free_[best] = {at + bytes, free_[best].bytes - bytes};
+    if (free_[best].bytes == 0) free_.erase(free_.begin() + static_cast<std::ptrdiff_t>(best));
+    return at;
+  }
+  void give(std::int64_t at, std::int64_t bytes) { free_.push_back({at, bytes}); }
+  std::int64_t end() const { return end_; }
+
+ private:
+  struct Hole {
+    std::int64_t at, bytes;
+  };
+  std::vector<Hole> free_;
+  std::int64_t end_ = 0;
+};
+
+}  // namespace
+
+/// A graph that is complete. Where values stand is decided once; the input and the result stand where the caller says.
+class GraphStep final : public Step {
+ public:
+  GraphStep(StepGraph graph, StepGraph::Value result)
+      : values_(std::move(graph.values_)), nodes_(std::move(graph.nodes_)), result_(result) {
+    plan();
+  }
+  GraphStep(const GraphStep& o) : Step(o), values_(o.values_), result_(o.result_) {
+    for (const StepGraph::Node& n : o.nodes_) nodes_.push_back({n.step->clone(), n.x, n.y});
+    plan();
+  }
+
+  StepRows result() const override { return values_[result_].rows; }
+  Pace pace() const override { return values_[result_].pace; }
+  void run(Inputs x, void* y) override {
+    bind(x[0], y);
+    for (const Call& c : calls_) run_step(*c.step, c.x, c.y);
+    copy_through(1);
+  }
+  bool never_throws() const override {
+    return std::all_of(calls_.begin(), calls_.end(), [](const Call& c) { return c.step->never_throws(); });
+  }
+  void advance(Inputs x, void* y) override {
+    if (ferrite::detail::profiling()) [[unlikely]]
+      return Step::advance(x, y);
+    bind(x[0], y);
+    for (const Call& c : calls_) c.step->advance(c.x, c.y);
+    copy_through(1);
+  }
+  void commit() override {
+    for (Step* const s : committing_) s->commit();
+  }
+  bool commits() const override { return !committing_.empty(); }
+
+  std::int64_t most_at_once() const override { return at_once_; }
+  void run_several(std::int64_t n, Inputs x, void* y) override {
+    bind(x[0], y);
+    for (const Call& c : calls_) {
+      if (c.several) {
+        run_steps(*c.step, n, c.x, c.y);
+      } else {
+        one_by_one(n, c);
+      }
+    }
+    copy_through(n);
+  }
+
+  bool skips() const override {
+    return std::any_of(calls_.begin(), calls_.end(), [](const Call& c) { return c.step->skips(); });
+  }
+  Rows run_rows(const Rows* rows, Inputs x, void* y) override {
+    bind(x[0], y);
+    begin_rows();
+    have_[0] = rows[0];
+    return onwards(0);
+  }
+  std::int64_t finishing() const override {
+    std::int64_t n = 0;
+    for (const Call& c : calls_) n += c.step->finishing();
+    return n;
+  }
+  /// The inputs end at the first step that looks ahead, then at the second one, and so on.
+  Rows finish(Rows rows, std::int64_t i, void* y) override {
+    bind(nullptr, y);
+    begin_rows();
+    std::size_t k = 0;
+    for (; i >= calls_[k].step->finishing(); ++k) i -= calls_[k].step->finishing();
+    took_[k] = rows;
+    have_[nodes_[k].y] = finish_rows_of(*calls_[k].step, rows, i, calls_[k].y);
+    return onwards(k + 1);
+  }
+  void commit_rows(Rows) override {
+    for (std::size_t k = 0; k < calls_.size(); ++k)
+      if (took_[k] && calls_[k].step->commits()) calls_[k].step->commit_rows(took_[k]);
+  }
+
+  void refresh() override {
+    for (const Call& c : calls_) c.step->refresh();
+  }
+  void states(const StateVisitor& see) override {
+    for (const Call& c : calls_) c.step->states(see);
+  }
+  void states_changed() override {
+    for (const Call& c : calls_) c.step->states_changed();
+  }
+  std::size_t on_tensors() const override {
+    std::size_t n = 0;
+    for (const Call& c : calls_) n += c.step->on_tensors();
+    return n;
+  }
+  std::unique_ptr<Step> clone() const override { return std::make_unique<GraphStep>(*this); }
+
+ private:
+  struct Call {
+    Step* step;
+    const void** x;  ///< in `addresses_`
+    void* y;
+    std::size_t inputs;
+    bool several;  ///< runs several steps at once
+  };
+
+  void plan() {
+    find_most_at_once();
+    std::vector<std::size_t> last(values_.size(), kNever);  // the node that reads a value last
+    for (std::size_t k = 0; k < nodes_.size(); ++k)
+      for (const StepGraph::Value v : nodes_[k].x) last[v] = k;
+    // A step may write a line more than its rows.
+    const auto room = [&](StepGraph::Value v) { return (at_once_ * bytes_of(values_[v].rows) + 127) / 64 * 64; };
+    Places places;
+    std::vector<std::int64_t> at(values_.size());
+    for (std::size_t k = 0; k < nodes_.size(); ++k) {
+      const StepGraph::Value y = nodes_[k].y;
+      if (y != result_) at[y] = places.take(room(y));
+      for (const StepGraph::Value v : nodes_[k].x)
+        if (std::exchange(last[v], last[v] == k ? kNever : last[v]) == k && v != 0 && v != result_)
+          places.give(at[v], room(v));
+    }
+    memory_.emplace(places.end() / 8 + 1);
+    place(at);
+  }
+  void place(const std::vector<std::int64_t>& at) {
+    std::size_t inputs = 0;
+    for (const StepGraph::Node& n : nodes_) inputs += n.x.size();
+    addresses_.reserve(inputs);
+    auto* const base = reinterpret_cast<std::byte*>(memory_->get());
+    for (const StepGraph::Node& n : nodes_) {
+      calls_.push_back({n.step.get(), addresses_.data() + addresses_.size(), base + at[n.y], n.x.size(),
+                        n.step->most_at_once() > 1});
+      for (const StepGraph::Value v : n.x) {
+        if (v == 0) x_slots_.push_back(addresses_.size());
+        if (v == result_) y_slots_.push_back(addresses_.size());
+        addresses_.push_back(base + at[v]);
+      }
+      if (n.step->commits()) committing_.push_back(n.step.get());
+    }
+    have_.resize(values_.size());
+    took_.resize(nodes_.size());
+    rows_.resize(inputs);
+  }
+  /// One, where a step may throw when others behind it have gone on, or gives nothing at times.
+  void find_most_at_once() {
+    std::int64_t most = 0;
+    for (const auto& v : values_) most = std::max(most, bytes_of(v.rows));
+    at_once_ = steps_at_once(most);
+    for (const StepGraph::Node& n : nodes_) {
+      const std::int64_t own = n.step->most_at_once();
+      if (n.step->skips() || (own == 1 && !n.step->never_throws())) at_once_ = 1;
+      if (own > 1) at_once_ = std::min(at_once_, own);
+    }
+  }
+
+  [[gnu::always_inline]] void bind(const void* x, void* y) {
+    if (x == x_ && y == y_) [[likely]]
+      return;
+    x_ = x, y_ = y;
+    for (const std::size_t i : x_slots_) addresses_[i] = x;
+    for (const std::size_t i : y_slots_) addresses_[i] = y;
+    for (std::size_t k = 0; k < nodes_.size(); ++k)
+      if (nodes_[k].y == result_) calls_[k].y = y;
+  }
+  /// Of a graph that gives its input.
+  void copy_through(std::int64_t n) const {
+    if (result_ == 0) [[unlikely]]
+      std::copy_n(static_cast<const std::byte*>(x_), n * bytes_of(values_[0].rows), static_cast<std::byte*>(y_));
+  }
+  void one_by_one(std::int64_t n, const Call& c) {
+    const StepGraph::Node& node = nodes_[static_cast<std::size_t>(&c - calls_.data())];
+    std::array<const void*, kMostInputs> x{};
+    auto* y = static_cast<std::byte*>(c.y);
+    for (std::int64_t t = 0; t < n; ++t, y += bytes_of(values_[node.y].rows)) {
+      for (std::size_t i = 0; i < c.inputs; ++i)
+        x[i] = static_cast<const std::byte*>(c.x[i]) + t * bytes_of(values_[node.x[i]].rows);
+      c.step->advance(x.data(), y);
+    }
+  }
+
+  void begin_rows() {
+    std::fill(have_.begin(), have_.end(), nullptr);
+    std::fill(took_.begin(), took_.end(), nullptr);
+  }
+  /// The steps from one on, of which some value has rows.
+  Rows onwards(std::size_t k) {
+    for (; k < calls_.size(); ++k) {
+      const Call& c = calls_[k];
+      Rows* const rows = rows_.data() + (c.x - addresses_.data());
+      Rows any = nullptr;
+      for (std::size_t i = 0; i < c.inputs; ++i)
+        if ((rows[i] = have_[nodes_[k].x[i]])) any = rows[i];
+      if (!any) continue;
+      took_[k] = any;
+      have_[nodes_[k].y] = run_rows_of(*c.step, rows, c.x, c.y);
+    }
+    if (have_[result_]) copy_through(1);
+    return have_[result_];
+  }
+
+  static constexpr std::size_t kMostInputs = 32;
+
+  std::vector<StepGraph::Rows> values_;
+  std::vector<StepGraph::Node> nodes_;
+  StepGraph::Value result_;
+  std::int64_t at_once_ = 1;  ///< steps that there is room for
+  std::optional<StepMemory<double>> memory_;
+  std::vector<Call> calls_;                   ///< by node
+  std::vector<const void*> addresses_;        ///< of the inputs of all nodes
+  std::vector<std::size_t> x_slots_, y_slots_;  ///< which of them are the input and the result
+  const void* x_ = nullptr;
+  void* y_ = nullptr;
+  std::vector<Step*> committing_;
+  std::vector<Rows> have_, took_, rows_;  ///< in the last `run_rows` or `finish`: by value, by node, and by input
+};
+
+StepGraph::Value StepGraph::add(const Layer& layer, std::unique_ptr<Step> step, std::span<const Value> x) {
+  step->set_layer(layer.path(), layer.kind());
+  Pace latest = values_[x[0]].pace;
+  for (const Value v : x)
+    if (values_[v].pace.delay > latest.delay) latest = values_[v].pace;
+  values_.push_back({step->result(), latest.then(step->pace())});
+  nodes_.push_back({std::move(step), {x.begin(), x.end()}, values_.size() - 1});
+  return values_.size() - 1;
+}
+
+StepGraph::Value StepGraph::add_aligned(const Layer& layer, std::unique_ptr<Step> step, std::span<const Value> x,
+                                        const Pace& latest) {
+  std::vector<StepRows> rows;
+  for (const Value v : x) rows.push_back(values_[v].rows);
+  return add(layer, latest.after > 0 ? aligned_step(std::move(step), rows, latest) : std::move(step), x);
+}
+
+StepGraph::Value StepGraph::add(const Layer& layer, Value x) {
+  const StepRows in = rows(x);
+  const StepInput wanted = layer.step_input();
+  if (wanted.width > 0 && (wanted.width != in.width || wanted.dtype != in.dtype))
+    throw ShapeError("stream: " + layer.kind() + " takes " + std::to_string(wanted.width) + " values of " +
+                     std::string(name_of(wanted.dtype)) + " a row, the layer before it gives " +
+                     std::to_string(in.width) + " of " + std::string(name_of(in.dtype)));
+  return layer.add_steps(*this, x);
+}
+
+void StepGraph::join_pointwise(Value& result) {
+  std::vector<std::size_t> readers(values_.size()), maker(values_.size(), kNever);
+  for (std::size_t k = 0; k < nodes_.size(); ++k) {
+    for (const Value v : nodes_[k].x) ++readers[v];
+    maker[nodes_[k].y] = k;
+  }
+  ++readers[result];
+  std::vector<Node> left;
+  std::vector<Value> now(values_.size());
+  std::vector<std::size_t> at(values_.size(), kNever);  // by value: its node in `left`
+  for (Value v = 0; v < now.size(); ++v) now[v] = v;
+  for (Node& n : nodes_) {
+    for (Value& v : n.x) v = now[v];
+    const Primitive* const op = n.step->pointwise();
+    const std::size_t before = at[n.x[0]];
+    if (op && before != kNever && readers[n.x[0]] == 1 && left[before].step->join(*op)) {
+      now[n.y] = n.x[0];
+      readers[n.x[0]] = readers[n.y];
+      continue;
+    }
+    at[n.y] = left.size();
+    left.push_back(std::move(n));
+  }
+  nodes_ = std::move(left);
+  result = now[result];
+}
+
+std::unique_ptr<Step> StepGraph::step(const Layer& whole, Value result) && {
+  join_pointwise(result);
+  if (nodes_.size() == 1 && result != 0) return std::move(nodes_[0].step);
+  auto step = std::make_unique<GraphStep>(std::move(*this), result);
+  step->set_layer(whole.path(), whole.kind());
+  return step;
+}
+
+std::unique_ptr<Step> step_of(const Layer& layer, const StepRows& in) {
+  StepGraph graph(in);
+  const StepGraph::Value y = graph.add(layer, 0);
+  return std::move(graph).step(layer, y);
+}
+
+}  // namespace ferrite::nn::detail
+
+namespace ferrite::nn {
+
+std::size_t Layer::add_steps(detail::StepGraph& graph, std::size_t x) const {
+  return graph.add(*this, detail::own_step_of(*this, graph.rows(x)), {x});
+}
+
+}  // namespace ferrite::nn
