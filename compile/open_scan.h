@@ -34,6 +34,8 @@ class OpenScan {
   ~OpenScan();
 
   std::size_t carries() const;
+  /// Whether a step may throw: some operation refuses some values. Memory is no reason, which is there beforehand.
+  bool may_fail() const;
   /// The type of one step of a y.
   const Spec& y_spec(std::size_t k) const;
 

@@ -242,8 +242,8 @@ class StepGraph;
 extern constinit thread_local bool in_single_step;
 
 /// The step of a layer that gives none itself: a program of `Layer::over` or `Layer::step`, traced once. Null: it has
-/// neither, or cannot be traced.
-std::unique_ptr<Step> traced_step(const Layer& layer, const StepRows& in);
+/// neither, or cannot be traced, as `why` says then.
+std::unique_ptr<Step> traced_step(const Layer& layer, const StepRows& in, std::string& why);
 
 /// Says that `make_step` is all that a stream asks a layer for, so that a program with such layers alone has nothing of
 /// what traces the others.
@@ -307,13 +307,13 @@ class Layer : public Module {
   /// One step of this layer on plain rows that `step_input` allows (nn/step.h), where that is faster than the program
   /// of `step`; null: there is none.
   virtual std::unique_ptr<Step> make_step(const StepRows&) const { return nullptr; }
-  /// Adds the layer's steps to those of a stream and gives the value that they make of `x` (nn/detail/step_graph.h): one
-  /// step of its own, unless the layer is made of others.
+  /// Adds the layer's steps to those of a stream and gives the value that they make of `x` (nn/detail/step_graph.h):
+  /// one step of its own, unless the layer is made of others.
   virtual std::size_t add_steps(detail::StepGraph& graph, std::size_t x) const;
   /// The program that a stream runs where `make_step` gives nothing; where it is null, too, the stream runs the layer
   /// itself on tensors.
-  std::unique_ptr<Step> program_step(const StepRows& in) const {
-    return traced_step_ ? traced_step_(*this, in) : nullptr;
+  std::unique_ptr<Step> program_step(const StepRows& in, std::string& why) const {
+    return traced_step_ ? traced_step_(*this, in, why) : nullptr;
   }
   /// Whether the layer reads `context.state` and `context.cell`. A layer that does not say so is not called with them.
   virtual bool takes_state() const { return false; }
@@ -364,7 +364,7 @@ class Layer : public Module {
   /// `forward` with lengths that nobody has checked yet.
   Tensor forward_checked(const Tensor& x, const Context& context) const;
 
-  std::unique_ptr<Step> (*traced_step_)(const Layer&, const StepRows&) = nullptr;
+  std::unique_ptr<Step> (*traced_step_)(const Layer&, const StepRows&, std::string&) = nullptr;
 };
 
 /// Gives the variables of `to` the values of the variables of the same names in `from`. Throws Error when names, shapes

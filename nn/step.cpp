@@ -38,10 +38,8 @@ StepRows detail::rows_after(const Layer& layer, const StepRows& in, const std::v
   return rows_of(layer.advance(tracer.input(spec_of(in)), given).y);
 }
 
-void Step::set_layer(std::string_view path, std::string_view kind) {
-  scope_ = Scope::of(path);
-  names_ = Label::of(std::string(kind) + " steps").text();
-}
+LayerNames::LayerNames(std::string_view path, std::string_view kind)
+    : scope(Scope::of(path)), steps(Label::of(std::string(kind) + " steps").text()) {}
 
 Pace Pace::then(const Pace& next) const {
   const auto scaled = [&](std::int64_t n) { return ferrite::detail::checked_mul(stride, n, "pace"); };

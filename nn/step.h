@@ -1,5 +1,6 @@
 #pragma once
 /// One layer of a stream: a time step on plain rows of floats.
+#include <algorithm>
 #include <functional>
 #include <limits>
 #include <memory>
@@ -103,7 +104,6 @@ struct StateMemory {
   /// ring.
   const std::int64_t* at = nullptr;
   std::int64_t behind = 0, ring = 0;
-
 };
 
 /// A stream that gives fewer steps than it takes is asked for one of each.
@@ -116,6 +116,14 @@ class PaceError : public Error {
 class CapacityError : public Error {
  public:
   using Error::Error;
+};
+
+/// How errors and profiles name a layer's step.
+struct LayerNames {
+  LayerNames() = default;
+  LayerNames(std::string_view path, std::string_view kind);
+  Scope scope{};
+  std::string_view steps{};  ///< "gru steps"; lives as long as the process
 };
 
 /// One step of a layer on plain rows: what a stream is made of. It holds handles to the model's variables, its own copy
@@ -173,20 +181,26 @@ class Step {
   virtual bool join(const Primitive&) { return false; }
   /// Takes the variables' present values; the states stay.
   virtual void refresh() {}
+  /// Shows the steps that this one is made of, in order: itself, where there are no others.
+  using StepVisitor = std::function<void(Step&)>;
+  virtual void each(const StepVisitor& see) { see(*this); }
+  /// What runs, and of a layer on tensors why there is nothing better.
+  enum class Runs : std::uint8_t { kernel, program, on_tensors };
+  virtual Runs runs() const { return Runs::kernel; }
+  virtual std::string why() const { return {}; }
   using StateVisitor = std::function<void(const StateMemory&)>;
   /// Shows the states where they lie now, in the order in which they are saved: h before c.
   virtual void states(const StateVisitor&) {}
   /// They were changed from outside: what was derived from them is wrong.
   virtual void states_changed() {}
-  /// How many layers inside have no step of their own and run on tensors from the pool instead.
-  virtual std::size_t on_tensors() const { return 0; }
   virtual std::unique_ptr<Step> clone() const = 0;
 
   /// The layer whose step it is: errors and profiles name it.
   const Scope& scope() const& { return scope_; }
   Scope scope() const&& { return scope_; }
-  /// By its path and kind.
-  void set_layer(std::string_view path, std::string_view kind);
+  void set_layer(const LayerNames& names) { scope_ = names.scope, names_ = names.steps; }
+  /// The kind of the layer, "gru".
+  std::string_view kind() const { return names_.substr(0, names_.size() - std::min<std::size_t>(names_.size(), 6)); }
   /// What a profile calls `run` and `run_several`: "gru step" and "gru steps".
   std::string_view step_name() const { return names_.substr(0, names_.size() - (names_.empty() ? 0 : 1)); }
   std::string_view steps_name() const { return names_; }

@@ -170,6 +170,15 @@ constexpr bool takes_storage_types_of() {
   }
 }
 
+template <class Op>
+constexpr TimeRule time_of() {
+  if constexpr (requires { Op::time; }) {
+    return Op::time;
+  } else {
+    return TimeRule::unknown;
+  }
+}
+
 template <StructuredOp Op>
 inline constexpr Primitive structured = {.name = Op::name,
                                          .summary = Op::summary,
@@ -183,6 +192,7 @@ inline constexpr Primitive structured = {.name = Op::name,
                                          .vjp = vjp_of<Op>(),
                                          .jvp = jvp_of<Op>(),
                                          .linearity = linearity_of<Op>(),
+                                         .time = time_of<Op>(),
                                          .reads = reads_of<Op>(),
                                          .onnx = Op::onnx,
                                          .stablehlo = Op::stablehlo,
@@ -260,6 +270,7 @@ inline constexpr Primitive composite = {.name = Op::name,
                                         .kind = OperationKind::composite,
                                         .infer = infer_composite,
                                         .vjp = vjp_of<Op>(),
+                                        .time = time_of<Op>(),
                                         .reads = composite_reads<Op>(),
                                         .onnx = Op::onnx,
                                         .reference = composite_reference<Op>,

@@ -140,6 +140,35 @@ enum class Linearity : std::uint8_t {
   in_each,   ///< in each operand while the others stay: f(a x, y) = a f(x, y)
 };
 
+/// What an operation does to an axis that is time: how one step of it is made from steps of its operands
+/// (compile/step_program.h). Pointwise operations need none.
+enum class TimeRule : std::uint8_t {
+  unknown,  ///< it may read any step
+  keeps,    ///< every axis stays where it is and what it was
+  reshapes,
+  permutes,
+  expands,
+  reduces,     ///< over the axes of ReductionAttrs
+  along_axis,  ///< reads along one axis, AxisAttrs; steps along others do not meet
+  stacks,
+  concatenates,
+  chooses,     ///< entries along an axis, by indices
+  multiplies,  ///< matrices
+  pads,
+  slices,
+  convolves,
+  convolves_transposed,
+  pools_sums,
+  pools_maxima,
+  pools_places,
+  transforms_reals,    ///< along the last axis
+  transforms_complex,  ///< along the last but one, whose elements are pairs
+  normalizes,          ///< over the last axes
+  linear_recurrence,   ///< h[t] = a[t] h[t-1] + b[t]
+  recurrence,          ///< a sequence of a recurrent layer
+  scan,
+};
+
 namespace detail {
 
 /// A window that a view operation takes on its input.
@@ -223,6 +252,7 @@ struct Primitive {
   /// linearity, of a pointwise operation by its `vjp`, whose Jacobian is diagonal; else the transpose of its `vjp`.
   Tensors (*jvp)(const Jvp&) = nullptr;
   Linearity linearity = Linearity::none;
+  TimeRule time = TimeRule::unknown;
   detail::Reads reads{};
   std::string_view onnx{};
   std::string_view stablehlo{};

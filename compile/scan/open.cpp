@@ -5,6 +5,7 @@
 #include <array>
 #include <cstring>
 
+#include "ferrite/compile/graph/rewrite.h"
 #include "ferrite/compile/scan/detail/operation.h"
 #include "ferrite/compile/scan/detail/repeated.h"
 #include "ferrite/compile/scan/detail/run.h"
@@ -204,6 +205,11 @@ bool OpenScan::is_repeated(const OpenScan& one, std::int64_t times) const {
   return one.carries() == 0 && many.body->signature() == few.body->signature() && few.body->signature().xs == 1 &&
          std::equal(few.captures.begin(), few.captures.end(), many.captures.begin(), many.captures.end(), same) &&
          detail::is_repeated(few.body->graph(), many.body->graph(), times);
+}
+
+bool OpenScan::may_fail() const {
+  const Effects effects = effects_of(bound_->p->body->graph());
+  return effects.throws || effects.communicates;
 }
 
 std::size_t OpenScan::carries() const { return bound_->carries.size(); }

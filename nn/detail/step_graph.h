@@ -10,8 +10,8 @@
 
 namespace ferrite::nn::detail {
 
-/// What Layer::add_steps builds: values, which are rows that a step gives, and the steps that make them of earlier ones.
-/// All steps of a model are in one graph, so that they are committed, and rows skipped, in one place.
+/// What Layer::add_steps builds: values, which are rows that a step gives, and the steps that make them of earlier
+/// ones. All steps of a model are in one graph, so that they are committed, and rows skipped, in one place.
 class StepGraph {
  public:
   /// A value by its number; 0 is the input.
@@ -47,7 +47,7 @@ class StepGraph {
   };
   struct Node {
     std::unique_ptr<Step> step;
-    std::vector<Value> x;
+    InlineVector<Value, 4> x;
     Value y = 0;
   };
 
@@ -56,6 +56,8 @@ class StepGraph {
 
   std::vector<Rows> values_;
   std::vector<Node> nodes_;  ///< in an order in which they can run
+  const Layer* named_ = nullptr;
+  LayerNames names_{};  ///< of that layer
 };
 
 // ---- steps of several values -------------------------------------------------------------------------------

@@ -94,6 +94,24 @@ class StepMemory {
 std::unique_ptr<Step> pointwise_step(const Primitive& op, const StepRows& rows);
 /// x W + b.
 std::unique_ptr<Step> linear_step(const Parameter& weight, const Parameter& bias, std::int64_t batch);
+/// One step in operations, and what it carries.
+struct StepSource {
+  std::string kind;
+  std::vector<StepState> states;
+  std::function<StepResult(const Tensor& x, const Tensors& states)> step;
+  /// What the states begin with, by the variables' present values: undefined for zeros.
+  std::function<std::vector<Tensor>()> begin;
+  /// By which variable of the layer one that `step` reads is replaced.
+  std::function<Variable(const Variable&)> originals;
+  bool any_rows = true;  ///< whether `step` takes any number of rows
+};
+/// Of Layer::step.
+StepSource source_of(const Layer& layer, const StepRows& in);
+/// Of Layer::forward, traced over time: what a step reads of earlier ones is found in the program. Throws ValueError
+/// that names the layer and operation that look ahead or at all steps, or of which that is not known, and TraceError.
+StepSource analysed(const Layer& layer, const StepRows& in);
+/// It as a planned program.
+std::unique_ptr<Step> open_step(const StepSource& source, const StepRows& in);
 /// Rows of a table.
 std::unique_ptr<Step> embedding_step(const Parameter& weight, std::int64_t batch);
 /// The step of a layer whose parameter `name` is computed by a function when the step is made and by `refresh`.
@@ -109,6 +127,7 @@ class WindowFunction {
   virtual std::byte* x() = 0;
   virtual const std::byte* y() const = 0;
   virtual StepRows result() const = 0;
+  virtual Step::Runs runs() const { return Step::Runs::kernel; }
   virtual void run() = 0;
   /// How many steps of windows `run_several` takes at most: x [n, B, taps, D] -> y [n, B, N], with the bits of `run`.
   virtual std::int64_t most_at_once() const { return 1; }

@@ -103,6 +103,7 @@ std::unique_ptr<Step> Stft::make_step(const StepRows& in) const {
 }
 
 std::size_t InverseStft::add_steps(detail::StepGraph& graph, std::size_t x) const {
+  if (!streams()) return Layer::add_steps(graph, x);
   const InverseStftOptions& o = options();
   const StepRows in = graph.rows(x);
   const std::size_t in_time = graph.add(*this, of_dtype<FrameInTime, Step>(in.dtype, o, in.batch), {x});

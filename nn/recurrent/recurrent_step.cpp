@@ -253,7 +253,10 @@ class RecurrentStepOf final : public Step {
 
 std::unique_ptr<Step> GatedRecurrent::make_step(const StepRows& in) const {
   if (!causal()) return nullptr;
-  if (sizes().zones()) return sizes().form.scans() ? sizes().form.scans()->traced_step(*this, in) : nullptr;
+  if (sizes().zones()) {
+    std::string why;
+    return sizes().form.scans() ? sizes().form.scans()->traced_step(*this, in, why) : nullptr;
+  }
   return step_from({}, in);
 }
 

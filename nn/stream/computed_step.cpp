@@ -53,9 +53,7 @@ class Computed final : public Step {
     take_computed();
     step_->refresh();
   }
-  void states(const StateVisitor& see) override { step_->states(see); }
-  void states_changed() override { step_->states_changed(); }
-  std::size_t on_tensors() const override { return step_->on_tensors(); }
+  void each(const StepVisitor& see) override { step_->each(see); }
   std::unique_ptr<Step> clone() const override { return std::make_unique<Computed>(*this); }
 
  private:

@@ -115,7 +115,8 @@ class Aligned final : public Step {
     }
     find_rooms();
   }
-  Aligned(const Aligned& o) : Step(o), step_(o.step_->clone()), waiting_(o.waiting_), rooms_(o.rooms_), ready_(o.ready_) {
+  Aligned(const Aligned& o)
+      : Step(o), step_(o.step_->clone()), waiting_(o.waiting_), rooms_(o.rooms_), ready_(o.ready_) {
     find_rooms();
   }
 

@@ -6,7 +6,6 @@
 #include "ferrite/compile/open_scan.h"
 #include "ferrite/nn/detail/states.h"
 #include "ferrite/nn/detail/steps.h"
-#include "ferrite/tensor/log.h"
 
 namespace ferrite::nn::detail {
 namespace {
@@ -54,13 +53,12 @@ void check_rows(const std::string& kind, std::int64_t batch, const StepState& s)
                      " rows on axis " + std::to_string(s.capacity > 0 ? 0 : s.rows) + ", got " +
                      Spec{s.shape, s.dtype}.str() + " with capacity " + std::to_string(s.capacity));
 }
-void check_initial(const std::string& kind, const StepState& s) {
+void check_initial(const std::string& kind, const StepState& s, const Tensor& initial) {
   Spec wanted = s.spec();
   wanted.shape.erase(s.rows);
-  const Spec given{s.initial.shape(), s.initial.dtype()};
-  if (given != wanted)
+  if (initial.spec() != wanted)
     throw ShapeError("stream: the state '" + s.name + "' of " + kind + " must begin with " + wanted.str() + ", got " +
-                     given.str());
+                     initial.spec().str());
 }
 [[noreturn]] void throw_full(const std::string& kind, const StepState& s, std::size_t row) {
   throw CapacityError("stream: '" + s.name + "' of " + kind + " is full: row " + std::to_string(row) + " has made " +
@@ -126,8 +124,12 @@ class BlockScans {
 /// ys: appending one copies nothing but itself.
 class OpenStep final : public Step {
  public:
-  OpenStep(const Layer& layer, const StepRows& in)
-      : kind_(layer.kind()), in_(in), states_(layer.states(in)), steps_(static_cast<std::size_t>(in.batch)) {
+  OpenStep(const StepSource& source, const StepRows& in)
+      : kind_(source.kind),
+        in_(in),
+        states_(source.states),
+        begin_(source.begin),
+        steps_(static_cast<std::size_t>(in.batch)) {
     for (std::size_t i = 0; i < states_.size(); ++i) {
       check_rows(kind_, in.batch, states_[i]);
       (states_[i].capacity ? growing_ : carried_).push_back(i);
@@ -135,8 +137,9 @@ class OpenStep final : public Step {
     std::int64_t bytes = 0;
     for (const std::size_t i : carried_) bytes += bytes_of(states_[i].spec());
     spare_.resize(static_cast<std::size_t>(bytes));
-    open(layer);
+    open(source);
     take_initial();
+    may_fail_ = !growing_.empty() || scan_->may_fail();
     begin_states(*this);
     const Spec& y = scan_->y_spec(0);
     out_ = {in.batch, y.shape.numel() / in.batch, y.dtype};
@@ -147,21 +150,24 @@ class OpenStep final : public Step {
         in_(o.in_),
         out_(o.out_),
         states_(o.states_),
+        begin_(o.begin_),
         initial_(o.initial_),
         carried_(o.carried_),
         growing_(o.growing_),
         steps_(o.steps_),
         spare_(o.spare_.size()),
+        may_fail_(o.may_fail_),
         scan_(std::make_unique<OpenScan>(*o.scan_)),
         blocks_(o.blocks_) {}
 
   StepRows result() const override { return out_; }
+  Runs runs() const override { return Runs::program; }
 
   void run(Inputs x, void* y) override {
     check_room(nullptr);
     run_scan(x, y);
   }
-  bool never_throws() const override { return !blocks_.empty(); }  // pointwise
+  bool never_throws() const override { return !may_fail_; }
   std::int64_t most_at_once() const override { return blocks_.empty() ? 1 : kAnyNumber; }
   void run_several(std::int64_t n, Inputs x, void* y) override {
     blocks_.run(n, static_cast<const std::byte*>(x[0]), bytes_of(spec_of(in_)), static_cast<std::byte*>(y),
@@ -215,9 +221,7 @@ class OpenStep final : public Step {
   std::unique_ptr<Step> clone() const override { return std::make_unique<OpenStep>(*this); }
 
  private:
-  void open(const Layer& layer) {
-    const std::unique_ptr<Layer> copy = copy_in_place_of(layer);
-    copy->eval();
+  void open(const StepSource& source) {
     std::vector<Spec> carries, xs = {spec_of(in_)};
     for (const std::size_t i : carried_) carries.push_back(states_[i].spec());
     for (const std::size_t i : growing_) xs.push_back(states_[i].spec());
@@ -227,25 +231,22 @@ class OpenStep final : public Step {
       for (std::size_t k = 0; k < carried_.size(); ++k) given[carried_[k]] = carry[k];
       for (std::size_t k = 0; k < growing_.size(); ++k) given[growing_[k]] = x[1 + k];
       if (!growing_.empty()) given.push_back(x[x.size() - 1]);
-      const StepResult r = copy->advance(x[0], given);
+      const StepResult r = source.step(x[0], given);
       ScanStep step{{}, {r.y}};
       for (const std::size_t i : carried_) step.carry.push_back(r.states[i]);
       for (const std::size_t i : growing_) step.y.push_back(r.states[i]);
       return step;
     };
-    const Originals originals(layer, *copy);
-    scan_ = std::make_unique<OpenScan>(body, carries, xs, originals);
-    if (states_.empty()) blocks_.open(body, in_, *scan_, originals);
+    scan_ = std::make_unique<OpenScan>(body, carries, xs, source.originals);
+    if (states_.empty() && source.any_rows) blocks_.open(body, in_, *scan_, source.originals);
   }
 
   // ---- states --------------------------------------------------------------------------------------------
 
   void take_initial() {
-    initial_.clear();
-    for (const StepState& s : states_) {
-      if (s.initial.defined()) check_initial(kind_, s);
-      initial_.push_back(s.initial.defined() ? contiguous(s.initial.peek()) : Tensor());
-    }
+    initial_ = begin_();
+    for (std::size_t i = 0; i < states_.size(); ++i)
+      if (initial_[i].defined()) check_initial(kind_, states_[i], initial_[i]);
   }
 
   /// Of a state as its next step reads it.
@@ -316,10 +317,12 @@ class OpenStep final : public Step {
   std::string kind_;
   StepRows in_, out_;
   std::vector<StepState> states_;
-  std::vector<Tensor> initial_;  ///< by state: what it begins with, undefined for zeros
+  std::function<std::vector<Tensor>()> begin_;
+  std::vector<Tensor> initial_;                 ///< by state: what it begins with, undefined for zeros
   std::vector<std::size_t> carried_, growing_;  ///< which of the states
   std::vector<std::int64_t> steps_;             ///< by row, since it began
   std::vector<std::byte> spare_;                ///< what is carried of rows without an x, while the scan runs
+  bool may_fail_ = true;
   std::unique_ptr<OpenScan> scan_;
   BlockScans blocks_;
 };
@@ -330,14 +333,48 @@ std::function<Variable(const Variable&)> originals_of(const Layer& layer, const 
   return Originals(layer, copy);
 }
 
-std::unique_ptr<Step> traced_step(const Layer& layer, const StepRows& in) {
-  if (const std::optional<StepWindow> window = layer.window()) return window_step(layer, *window, in);
-  if (!layer.states(in).empty()) return std::make_unique<OpenStep>(layer, in);
-  if (!layer.carried_states().empty()) return nullptr;
+StepSource source_of(const Layer& layer, const StepRows& in) {
+  const std::shared_ptr<Layer> copy = copy_in_place_of(layer);
+  copy->eval();
+  const std::vector<StepState> states = layer.states(in);
+  return {.kind = layer.kind(),
+          .states = states,
+          .step = [copy](const Tensor& x, const Tensors& given) { return copy->advance(x, given); },
+          .begin =
+              [states] {
+                std::vector<Tensor> values;
+                for (const StepState& s : states)
+                  values.push_back(s.initial.defined() ? contiguous(s.initial.peek()) : Tensor());
+                return values;
+              },
+          .originals = originals_of(layer, *copy)};
+}
+
+std::unique_ptr<Step> open_step(const StepSource& source, const StepRows& in) {
+  return std::make_unique<OpenStep>(source, in);
+}
+
+std::unique_ptr<Step> traced_step(const Layer& layer, const StepRows& in, std::string& why) {
+  const bool says = layer.streams(), carries = !layer.carried_states().empty();
+  if (says) {
+    if (const std::optional<StepWindow> window = layer.window()) return window_step(layer, *window, in);
+    if (!layer.states(in).empty()) return open_step(source_of(layer, in), in);
+  }
   try {
-    return std::make_unique<OpenStep>(layer, in);  // traced as it is called, which may fail: it may look at values
-  } catch (const TraceError& e) {
-    ferrite::detail::log_info("stream: the step of " + layer.kind() + " cannot be traced: " + e.what());
+    const StepSource source = analysed(layer, in);
+    // One that carries nothing is called with single steps as it is, which works on any number of rows.
+    if (!source.states.empty() || carries || !says) return open_step(source, in);
+  } catch (const ShapeError& e) {
+    if (!says) throw;
+    why = e.what();           // it takes other numbers of steps than were tried
+  } catch (const Error& e) {  // it is not causal, or looks at values
+    why = e.what();
+  }
+  if (carries || !says) return nullptr;
+  try {
+    return open_step(source_of(layer, in), in);
+  } catch (const TraceError& e) {  // it may look at values
+    why = e.what();
     return nullptr;
   }
 }

@@ -26,6 +26,7 @@ class ProgramOfValues final : public Step {
       : Step(o), bytes_(o.bytes_), scan_(std::make_unique<OpenScan>(*o.scan_)), out_(o.out_) {}
 
   StepRows result() const override { return out_; }
+  Runs runs() const override { return Runs::program; }
   bool commits() const override { return false; }
   void run(Inputs x, void* y) override {
     for (std::size_t k = 0; k < bytes_.size(); ++k)

@@ -83,8 +83,7 @@ Tensor saved(const StateMemory& s) {
 }
 
 void check(const StateMemory& s, const Tensor& given) {
-  if (given.spec() != s.spec)
-    throw ShapeError("stream: holds a state " + s.spec.str() + ", got " + given.spec().str());
+  if (given.spec() != s.spec) throw ShapeError("stream: holds a state " + s.spec.str() + ", got " + given.spec().str());
   if (s.spec.dtype != Dtype::i64) return;
   for (const std::int64_t n : given.to_vector<std::int64_t>())
     if (n < 0 || n > s.most)
@@ -103,34 +102,42 @@ void take(const StateMemory& s, const Tensor& given) {
 
 }  // namespace
 
-void begin_states(Step& step) {
-  step.states([](const StateMemory& s) {
-    for (std::int64_t row = 0; row < batch_of(s); ++row) begin_row(s, row);
+void begin_states(Step& whole) {
+  whole.each([](Step& step) {
+    step.states([](const StateMemory& s) {
+      for (std::int64_t row = 0; row < batch_of(s); ++row) begin_row(s, row);
+    });
+    step.states_changed();
   });
-  step.states_changed();
 }
 
-void begin_states(Step& step, std::int64_t row) {
-  step.states([row](const StateMemory& s) { begin_row(s, row); });
-  step.states_changed();
+void begin_states(Step& whole, std::int64_t row) {
+  whole.each([row](Step& step) {
+    step.states([row](const StateMemory& s) { begin_row(s, row); });
+    step.states_changed();
+  });
 }
 
-std::vector<Tensor> saved_states(Step& step) {
+void each_state(Step& whole, const Step::StateVisitor& see) {
+  whole.each([&see](Step& step) { step.states(see); });
+}
+
+std::vector<Tensor> saved_states(Step& whole) {
   std::vector<Tensor> states;
-  step.states([&](const StateMemory& s) { states.push_back(saved(s)); });
+  each_state(whole, [&states](const StateMemory& s) { states.push_back(saved(s)); });
   return states;
 }
 
-void restore_states(Step& step, std::span<const Tensor> states) {
+void restore_states(Step& whole, std::span<const Tensor> states) {
   std::size_t n = 0;
-  step.states([&](const StateMemory&) { ++n; });
+  each_state(whole, [&n](const StateMemory&) { ++n; });
   if (states.size() != n)
     throw ValueError("stream: " + std::to_string(states.size()) + " states given, the model has " + std::to_string(n));
   const Tensor* given = states.data();
-  step.states([&](const StateMemory& s) { check(s, *given++); });
+  each_state(whole, [&given](const StateMemory& s) { check(s, *given++); });
   given = states.data();
-  step.states([&](const StateMemory& s) { take(s, *given++); });
-  step.states_changed();
+  each_state(whole, [&given](const StateMemory& s) { take(s, *given++); });
+  whole.each([](Step& step) { step.states_changed(); });
 }
 
 }  // namespace ferrite::nn::detail

@@ -2,7 +2,6 @@
 #include "ferrite/nn/detail/step_graph.h"
 
 #include <algorithm>
-#include <array>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -90,7 +89,6 @@ class GraphStep final : public Step {
   }
   Rows run_rows(const Rows* rows, Inputs x, void* y) override {
     bind(x[0], y);
-    begin_rows();
     have_[0] = rows[0];
     return onwards(0);
   }
@@ -102,7 +100,8 @@ class GraphStep final : public Step {
   /// The inputs end at the first step that looks ahead, then at the second one, and so on.
   Rows finish(Rows rows, std::int64_t i, void* y) override {
     bind(nullptr, y);
-    begin_rows();
+    std::fill(have_.begin(), have_.end(), nullptr);
+    std::fill(took_.begin(), took_.end(), nullptr);
     std::size_t k = 0;
     for (; i >= calls_[k].step->finishing(); ++k) i -= calls_[k].step->finishing();
     took_[k] = rows;
@@ -117,16 +116,8 @@ class GraphStep final : public Step {
   void refresh() override {
     for (const Call& c : calls_) c.step->refresh();
   }
-  void states(const StateVisitor& see) override {
-    for (const Call& c : calls_) c.step->states(see);
-  }
-  void states_changed() override {
-    for (const Call& c : calls_) c.step->states_changed();
-  }
-  std::size_t on_tensors() const override {
-    std::size_t n = 0;
-    for (const Call& c : calls_) n += c.step->on_tensors();
-    return n;
+  void each(const StepVisitor& see) override {
+    for (const Call& c : calls_) c.step->each(see);
   }
   std::unique_ptr<Step> clone() const override { return std::make_unique<GraphStep>(*this); }
 
@@ -159,8 +150,11 @@ class GraphStep final : public Step {
     place(at);
   }
   void place(const std::vector<std::int64_t>& at) {
-    std::size_t inputs = 0;
-    for (const StepGraph::Node& n : nodes_) inputs += n.x.size();
+    std::size_t inputs = 0, most = 0;
+    for (const StepGraph::Node& n : nodes_) {
+      inputs += n.x.size();
+      most = std::max(most, n.x.size());
+    }
     addresses_.reserve(inputs);
     auto* const base = reinterpret_cast<std::byte*>(memory_->get());
     for (const StepGraph::Node& n : nodes_) {
@@ -175,7 +169,8 @@ class GraphStep final : public Step {
     }
     have_.resize(values_.size());
     took_.resize(nodes_.size());
-    rows_.resize(inputs);
+    rows_.resize(most);
+    moved_.resize(most);
   }
   /// One, where a step may throw when others behind it have gone on, or gives nothing at times.
   void find_most_at_once() {
@@ -205,53 +200,52 @@ class GraphStep final : public Step {
   }
   void one_by_one(std::int64_t n, const Call& c) {
     const StepGraph::Node& node = nodes_[static_cast<std::size_t>(&c - calls_.data())];
-    std::array<const void*, kMostInputs> x{};
     auto* y = static_cast<std::byte*>(c.y);
     for (std::int64_t t = 0; t < n; ++t, y += bytes_of(values_[node.y].rows)) {
       for (std::size_t i = 0; i < c.inputs; ++i)
-        x[i] = static_cast<const std::byte*>(c.x[i]) + t * bytes_of(values_[node.x[i]].rows);
-      c.step->advance(x.data(), y);
+        moved_[i] = static_cast<const std::byte*>(c.x[i]) + t * bytes_of(values_[node.x[i]].rows);
+      c.step->advance(moved_.data(), y);
     }
   }
 
-  void begin_rows() {
-    std::fill(have_.begin(), have_.end(), nullptr);
-    std::fill(took_.begin(), took_.end(), nullptr);
-  }
-  /// The steps from one on, of which some value has rows.
+  /// The steps from one on, as far as some value that they read has rows.
   Rows onwards(std::size_t k) {
     for (; k < calls_.size(); ++k) {
       const Call& c = calls_[k];
-      Rows* const rows = rows_.data() + (c.x - addresses_.data());
-      Rows any = nullptr;
-      for (std::size_t i = 0; i < c.inputs; ++i)
-        if ((rows[i] = have_[nodes_[k].x[i]])) any = rows[i];
-      if (!any) continue;
-      took_[k] = any;
-      have_[nodes_[k].y] = run_rows_of(*c.step, rows, c.x, c.y);
+      const StepGraph::Node& node = nodes_[k];
+      const Rows* rows = &have_[node.x[0]];
+      took_[k] = *rows;
+      if (c.inputs > 1) {
+        for (std::size_t i = 0; i < c.inputs; ++i)
+          if ((rows_[i] = have_[node.x[i]])) took_[k] = rows_[i];
+        rows = rows_.data();
+      }
+      have_[node.y] = took_[k] ? run_rows_of(*c.step, rows, c.x, c.y) : nullptr;
     }
     if (have_[result_]) copy_through(1);
     return have_[result_];
   }
-
-  static constexpr std::size_t kMostInputs = 32;
 
   std::vector<StepGraph::Rows> values_;
   std::vector<StepGraph::Node> nodes_;
   StepGraph::Value result_;
   std::int64_t at_once_ = 1;  ///< steps that there is room for
   std::optional<StepMemory<double>> memory_;
-  std::vector<Call> calls_;                   ///< by node
-  std::vector<const void*> addresses_;        ///< of the inputs of all nodes
+  std::vector<Call> calls_;                     ///< by node
+  std::vector<const void*> addresses_;          ///< of the inputs of all nodes
   std::vector<std::size_t> x_slots_, y_slots_;  ///< which of them are the input and the result
   const void* x_ = nullptr;
   void* y_ = nullptr;
   std::vector<Step*> committing_;
-  std::vector<Rows> have_, took_, rows_;  ///< in the last `run_rows` or `finish`: by value, by node, and by input
+  std::vector<Rows> have_, took_;   ///< in the last `run_rows` or `finish`: by value, and by node
+  std::vector<Rows> rows_;          ///< of a step's inputs
+  std::vector<const void*> moved_;  ///< where the inputs of a step among several stand
 };
 
 StepGraph::Value StepGraph::add(const Layer& layer, std::unique_ptr<Step> step, std::span<const Value> x) {
-  step->set_layer(layer.path(), layer.kind());
+  if (&layer != named_) names_ = {layer.path(), layer.kind()};
+  named_ = &layer;
+  step->set_layer(names_);
   Pace latest = values_[x[0]].pace;
   for (const Value v : x)
     if (values_[v].pace.delay > latest.delay) latest = values_[v].pace;
@@ -278,11 +272,10 @@ StepGraph::Value StepGraph::add(const Layer& layer, Value x) {
 }
 
 void StepGraph::join_pointwise(Value& result) {
-  std::vector<std::size_t> readers(values_.size()), maker(values_.size(), kNever);
-  for (std::size_t k = 0; k < nodes_.size(); ++k) {
-    for (const Value v : nodes_[k].x) ++readers[v];
-    maker[nodes_[k].y] = k;
-  }
+  if (std::none_of(nodes_.begin(), nodes_.end(), [](const Node& n) { return n.step->pointwise(); })) return;
+  std::vector<std::size_t> readers(values_.size());
+  for (const Node& n : nodes_)
+    for (const Value v : n.x) ++readers[v];
   ++readers[result];
   std::vector<Node> left;
   std::vector<Value> now(values_.size());
@@ -308,7 +301,7 @@ std::unique_ptr<Step> StepGraph::step(const Layer& whole, Value result) && {
   join_pointwise(result);
   if (nodes_.size() == 1 && result != 0) return std::move(nodes_[0].step);
   auto step = std::make_unique<GraphStep>(std::move(*this), result);
-  step->set_layer(whole.path(), whole.kind());
+  step->set_layer({whole.path(), whole.kind()});
   return step;
 }
 

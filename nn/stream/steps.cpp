@@ -56,7 +56,8 @@ class LinearStep final : public Step {
   std::int64_t most_at_once() const override { return kAnyNumber; }
   void run_several(std::int64_t n, Inputs x, void* y) override {
     matrix_.data = packed_.get();  // of a copy elsewhere
-    product_(matrix_, n * batch_, static_cast<const T*>(x[0]), D_, has_bias_ ? added_.get() : nullptr, static_cast<T*>(y));
+    product_(matrix_, n * batch_, static_cast<const T*>(x[0]), D_, has_bias_ ? added_.get() : nullptr,
+             static_cast<T*>(y));
   }
   void refresh() override {
     const Tensor w = contiguous(weight_.peek());
@@ -109,8 +110,9 @@ class EmbeddingStep final : public Step {
 /// calls.
 class OnTensors final : public Step {
  public:
-  OnTensors(const Layer& layer, const StepRows& in)
-      : layer_(evaluating(layer)),
+  OnTensors(const Layer& layer, const StepRows& in, std::string why)
+      : why_(std::move(why)),
+        layer_(evaluating(layer)),
         parameters_(layer.named_parameters()),
         buffers_(layer.named_buffers()),
         carry_(*layer_, in.batch),
@@ -125,6 +127,7 @@ class OnTensors final : public Step {
   }
   OnTensors(const OnTensors& o)
       : Step(o),
+        why_(o.why_),
         layer_(evaluating(*o.layer_)),
         parameters_(o.parameters_),
         buffers_(o.buffers_),
@@ -162,7 +165,8 @@ class OnTensors final : public Step {
            .rows = 1,
            .first = reinterpret_cast<std::byte*>(now_[i].get())});
   }
-  std::size_t on_tensors() const override { return 1; }
+  Runs runs() const override { return Runs::on_tensors; }
+  std::string why() const override { return why_; }
   std::unique_ptr<Step> clone() const override { return std::make_unique<OnTensors>(*this); }
 
  private:
@@ -192,6 +196,7 @@ class OnTensors final : public Step {
     return y;
   }
 
+  std::string why_;
   std::unique_ptr<Layer> layer_;
   std::vector<Named<Parameter>> parameters_;
   std::vector<Named<Buffer>> buffers_;
@@ -235,12 +240,29 @@ std::unique_ptr<Layer> copy_in_place_of(const Layer& layer) {
   return copy;
 }
 
+namespace {
+
+/// Of a layer that does not say that it streams: what its program tells.
+std::unique_ptr<Step> found_step_of(const Layer& layer, const StepRows& in) {
+  std::string why = "its output at a step needs other steps than those before it";
+  if (std::unique_ptr<Step> step = layer.program_step(in, why)) return step;
+  constexpr std::string_view prefix = "stream: ";
+  if (why.starts_with(prefix)) why.erase(0, prefix.size());
+  const std::string path = layer.path();
+  throw ValueError("stream: " + (path.empty() ? layer.kind() : "the layer '" + path + "' (" + layer.kind() + ")") +
+                   " is not causal: " + why);
+}
+
+}  // namespace
+
 std::unique_ptr<Step> own_step_of(const Layer& layer, const StepRows& in) {
+  if (!layer.streams()) return found_step_of(layer, in);
   std::unique_ptr<Step> step = layer.make_step(in);
-  if (!step) step = layer.program_step(in);
+  std::string why = "it gives no step of its own";
+  if (!step) step = layer.program_step(in, why);
   if (!step) {
-    ferrite::detail::log_info("stream: " + layer.kind() + " has no step of its own: it runs on tensors");
-    step = std::make_unique<OnTensors>(layer, in);
+    ferrite::detail::log_info("stream: " + layer.kind() + " runs on tensors: " + why);
+    step = std::make_unique<OnTensors>(layer, in, why);
   }
   return step;
 }

@@ -18,27 +18,6 @@ struct Stream::Room {
   detail::StepMemory<double> x, y;
 };
 
-namespace {
-
-/// Which layer of a chain does not stream, "; the layer '1' (mean_over_time)": empty where it is the model itself.
-std::string refusing(const Layer& model) {
-  const Layer* at = &model;
-  const auto first_of = [&](const auto& parts) {
-    for (std::size_t i = 0; i < parts.size(); ++i)
-      if (!parts[i].streams()) return &parts[i];
-    return at;
-  };
-  for (const Layer* before = nullptr; before != at;) {
-    before = at;
-    if (const auto* chain = dynamic_cast<const Sequential*>(at)) at = first_of(*chain);
-    if (const auto* branches = dynamic_cast<const Branches*>(at)) at = first_of(*branches);
-  }
-  if (at == &model) return {};
-  return ", for its layer '" + at->path() + "' (" + at->kind() + ") is not";
-}
-
-}  // namespace
-
 Stream Layer::stream(std::int64_t batch) const { return Stream(*this, batch); }
 
 Stream::Stream() = default;
@@ -49,11 +28,6 @@ Stream::~Stream() = default;
 Stream::Stream(const Layer& model, std::int64_t batch) : batch_(batch), pace_(model.pace()) {
   (void)model.named_parameters();  // throws where it was moved from
   if (batch < 1) throw ValueError("stream: the batch must be positive, got " + std::to_string(batch));
-  if (!model.streams())
-    throw ValueError("stream: " + model.kind() + " is not causal" + refusing(model) +
-                     ": its output at a step needs all other steps' inputs (a backward direction, a mean "
-                     "over time) or padding other than zeros, it gives several steps for one (a transposed "
-                     "convolution), or one of its layers does not declare `causal`");
   all_.assign(static_cast<std::size_t>(batch), 1);
   gave_.assign(static_cast<std::size_t>(batch), 0);
   const NewFrame frame;
@@ -67,6 +41,15 @@ Stream::Stream(const Layer& model, std::int64_t batch) : batch_(batch), pace_(mo
     parameters_ = model.named_parameters();
     buffers_ = model.named_buffers();
     any_float_ = input.keeps_width && parameters_.empty();
+    if (!model.streams()) try_width(model);
+  }
+}
+
+/// Whether it streams at all does not depend on the width, where any number of values will do.
+void Stream::try_width(const Layer& model) const {
+  try {
+    (void)detail::step_of(model, {batch_, 4, in_.dtype});
+  } catch (const ShapeError&) {  // it takes others
   }
 }
 
@@ -294,6 +277,10 @@ void Stream::refresh() {
   if (step_) step_->refresh();
 }
 
-std::size_t Stream::on_tensors() const { return step_ ? step_->on_tensors() : 0; }
+std::size_t Stream::on_tensors() const {
+  std::size_t n = 0;
+  if (step_) step_->each([&n](const Step& s) { n += s.runs() == Step::Runs::on_tensors ? 1U : 0U; });
+  return n;
+}
 
 }  // namespace ferrite::nn

@@ -1,13 +1,37 @@
 #pragma once
 /// Streams: networks that run one time step at a time.
+#include <iosfwd>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "ferrite/nn/module.h"
 #include "ferrite/nn/step.h"
 
 namespace ferrite::nn {
+
+/// How one layer of a stream runs.
+struct LayerReport {
+  std::string layer;     ///< its path, "encoder.0"
+  std::string kind;      ///< "gru"
+  std::string runs;      ///< "kernel", written for it; "program", planned and fused; "tensors", as any call
+  std::int64_t at_once;  ///< steps
+  std::int64_t bytes;    ///< of its states
+  std::string why;       ///< why it takes one step at a time, or runs on tensors; else empty
+};
+
+/// How a stream runs, layer by layer, in order. Layers that do nothing in a stream, as dropout, are not listed; what
+/// lies between layers, as the sum of a residual, is listed as the layer that it belongs to.
+struct StreamReport {
+  std::vector<LayerReport> layers{};
+  std::int64_t at_once = 1;  ///< steps that go through all layers together
+  std::int64_t bytes = 0;    ///< of all states
+
+  /// A table with a line for each layer.
+  std::string str() const;
+};
+std::ostream& operator<<(std::ostream& out, const StreamReport& report);
 
 /// A causal layer or network, or one that looks a few steps ahead, run step by step on data as it comes: audio,
 /// sensors, prices. It owns a copy of the weights as they were when it was made, and its states, which begin as zeros;
@@ -89,6 +113,11 @@ class Stream {
   void refresh();
   /// Layers that run on tensors, having no step of their own.
   std::size_t on_tensors() const;
+  /// How each layer runs, and why not better. Empty before the first step of a model that does not tell the width of
+  /// its rows.
+  ///
+  ///   std::cout << net.stream().report();
+  StreamReport report() const;
 
  private:
   struct Room;
@@ -117,6 +146,8 @@ class Stream {
   void check_row(std::int64_t row) const;
   /// Makes the steps, now that the width of a row is known.
   void prepare(std::int64_t width);
+  /// Throws ValueError where a model that does not tell its width cannot be streamed.
+  void try_width(const Layer& model) const;
 
   /// A copy of the model, where its layers do not tell their width, and its own variables.
   std::unique_ptr<Layer> model_;

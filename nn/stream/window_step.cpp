@@ -28,6 +28,7 @@ class Program final : public WindowFunction {
   std::byte* x() override { return scan_->x(0); }
   const std::byte* y() const override { return scan_->y(0); }
   StepRows result() const override { return out_; }
+  Step::Runs runs() const override { return Step::Runs::program; }
   void run() override { scan_->run(); }
   void refresh() override { scan_->refresh(); }
   std::unique_ptr<WindowFunction> clone() const override { return std::make_unique<Program>(*this); }
@@ -76,6 +77,7 @@ class WindowStep final : public Step {
         out_(o.out_) {}
 
   StepRows result() const override { return out_; }
+  Runs runs() const override { return function_->runs(); }
   Pace pace() const override { return pace_; }
   bool skips() const override { return !pace_.even(); }
   void run(Inputs x, void* y) override {
@@ -122,9 +124,7 @@ class WindowStep final : public Step {
   void states(const StateVisitor& see) override {
     if (window_.reach() > 0) see(ring_.past());
     if (counts())
-      see({.name = "steps",
-           .spec = {{in_.batch}, Dtype::i64},
-           .first = reinterpret_cast<std::byte*>(steps_.data())});
+      see({.name = "steps", .spec = {{in_.batch}, Dtype::i64}, .first = reinterpret_cast<std::byte*>(steps_.data())});
   }
   std::unique_ptr<Step> clone() const override { return std::make_unique<WindowStep>(*this); }
 

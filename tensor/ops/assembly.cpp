@@ -21,6 +21,7 @@ void place(Tensor& out, const Tensor& part, const Shape& begin) {
 struct Concat {
   using Attributes = AxisAttrs;
   static constexpr auto name = "concat", onnx = "Concat", stablehlo = "concatenate";
+  static constexpr TimeRule time = TimeRule::concatenates;
   static constexpr auto summary = "joins along an axis";
   static constexpr Linearity linearity = Linearity::together;
 
@@ -65,6 +66,7 @@ struct Concat {
 struct Stack {
   using Attributes = AxisAttrs;
   static constexpr auto name = "stack", onnx = "", stablehlo = "";
+  static constexpr TimeRule time = TimeRule::stacks;
   static constexpr auto summary = "joins along a new axis";
   static constexpr Linearity linearity = Linearity::together;
 
@@ -98,6 +100,7 @@ struct Stack {
 struct Pad {
   using Attributes = PadAttrs;
   static constexpr auto name = "pad", onnx = "Pad", stablehlo = "pad";
+  static constexpr TimeRule time = TimeRule::pads;
   static constexpr auto summary =
       "adds before[i] and after[i] elements of a value around axis i; negative amounts crop";
 

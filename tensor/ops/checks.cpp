@@ -50,6 +50,7 @@ T bound(const Scalar& s) {
 struct Checked {
   using Attributes = CheckedAttrs;
   static constexpr auto name = "checked", onnx = "Identity", stablehlo = "";
+  static constexpr TimeRule time = TimeRule::keeps;
   static constexpr auto summary = "x itself; refuses a value outside low..high, and NaN, in the name of `who`";
 
   static Specs infer(Inputs in, const Attributes& attrs) {

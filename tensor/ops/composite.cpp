@@ -87,6 +87,7 @@ struct LogSumExp {
 struct Softmax {
   using Attributes = AxisAttrs;
   static constexpr auto name = "softmax", onnx = "Softmax";
+  static constexpr TimeRule time = TimeRule::along_axis;
   static constexpr Reads reads = reads_outputs;
   static constexpr auto summary = "e^x / sum of e^x along an axis, without overflow";
 
@@ -112,6 +113,7 @@ struct Softmin {
 struct LogSoftmax {
   using Attributes = AxisAttrs;
   static constexpr auto name = "log_softmax", onnx = "LogSoftmax";
+  static constexpr TimeRule time = TimeRule::along_axis;
   static constexpr Reads reads = reads_outputs;
   static constexpr auto summary = "x - ln of the sum of e^x along an axis, without overflow";
 
@@ -136,6 +138,7 @@ void check_layer_norm(const Tensor& x, const LayerNormAttrs& a) {
 struct LayerNorm {
   using Attributes = LayerNormAttrs;
   static constexpr auto name = "layer_norm", onnx = "LayerNormalization";
+  static constexpr TimeRule time = TimeRule::normalizes;
   static constexpr Reads reads = reads_inputs;
   static constexpr auto summary = "(x - mean) / sqrt(variance + epsilon) over the last axes, the variance uncorrected";
 

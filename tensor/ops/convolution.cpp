@@ -77,6 +77,7 @@ Tensor bias_gradient(const Tensor& grad) {
 struct Convolution {
   using Attributes = ConvolutionAttrs;
   static constexpr auto name = "convolution", onnx = "Conv", stablehlo = "convolution";
+  static constexpr TimeRule time = TimeRule::convolves;
   static constexpr auto summary = "x [N, C, ...] under weights [O, C / groups, ...], plus a bias: cross-correlation";
   static constexpr Reads reads{0b011, 0};
 
@@ -116,6 +117,7 @@ struct Convolution {
 struct ConvolutionTransposed {
   using Attributes = ConvolutionAttrs;
   static constexpr auto name = "convolution_transposed", onnx = "ConvTranspose", stablehlo = "convolution";
+  static constexpr TimeRule time = TimeRule::convolves_transposed;
   static constexpr auto summary = "the adjoint of convolution by x: y [N, O, ...] under the same weights, plus a bias";
   static constexpr Reads reads{0b011, 0};
 

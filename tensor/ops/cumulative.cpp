@@ -51,6 +51,7 @@ RunningAttrs along(int axis, bool reverse = false) { return {axis, reverse}; }
 struct Cumsum {
   using Attributes = RunningAttrs;
   static constexpr auto name = "cumsum", onnx = "CumSum", stablehlo = "";
+  static constexpr TimeRule time = TimeRule::along_axis;
   static constexpr auto summary = "sum of all elements up to each along an axis, in f64; i64 for bool and i32";
   static constexpr Linearity linearity = Linearity::together;
 
@@ -108,6 +109,7 @@ struct LinearRecurrence {
 struct Cumprod {
   using Attributes = RunningAttrs;
   static constexpr auto name = "cumprod", onnx = "", stablehlo = "";
+  static constexpr TimeRule time = TimeRule::along_axis;
   static constexpr auto summary = "product of all elements up to each along an axis, in f64; i64 for bool and i32";
   static constexpr Reads reads = reads_all;
 

@@ -64,6 +64,7 @@ Tensor call_irfft(const Tensor& x, const InverseRealFftAttrs& attrs);
 struct Rfft {
   using Attributes = RealFftAttrs;
   static constexpr auto name = "rfft", onnx = "", stablehlo = "";
+  static constexpr TimeRule time = TimeRule::transforms_reals;
   static constexpr auto summary =
       "scale * discrete Fourier transform of the last axis, [..., n] -> [..., n / 2 + 1, 2]; frequencies other than 0 "
       "and n / 2 times inner";
@@ -103,6 +104,7 @@ struct Rfft {
 struct Irfft {
   using Attributes = InverseRealFftAttrs;
   static constexpr auto name = "irfft", onnx = "", stablehlo = "";
+  static constexpr TimeRule time = TimeRule::transforms_complex;
   static constexpr auto summary =
       "scale * sum of X_k e^(2 pi i j k / n), [..., n / 2 + 1, 2] -> [..., n]; real parts, frequencies other than 0 "
       "and "
@@ -149,6 +151,7 @@ Tensor call_fft(const Tensor& x, const FftAttrs& attrs);
 struct Fft {
   using Attributes = FftAttrs;
   static constexpr auto name = "fft", onnx = "", stablehlo = "";
+  static constexpr TimeRule time = TimeRule::transforms_complex;
   static constexpr auto summary =
       "scale * discrete Fourier transform of complex numbers, [..., n, 2] -> [..., n, 2]; inverse: with conjugate "
       "roots";

@@ -15,6 +15,7 @@ namespace {
 struct IndexSelect {
   using Attributes = IndexAttrs;
   static constexpr auto name = "index_select", onnx = "Gather", stablehlo = "gather";
+  static constexpr TimeRule time = TimeRule::chooses;
   static constexpr auto summary = "slices of x chosen by a rank-1 index along an axis";
   static constexpr Linearity linearity = Linearity::together;
   static constexpr Reads reads{0b10, 0};

@@ -163,6 +163,7 @@ struct LinearScanGrad {
 struct LinearScan {
   using Attributes = LinearScanAttrs;
   static constexpr auto name = "linear_scan", onnx = "", stablehlo = "";
+  static constexpr TimeRule time = TimeRule::linear_recurrence;
   static constexpr auto summary = "h[t] = a[t] h[t-1] + b[t] over the steps of sequences, real or complex";
   static constexpr Reads reads{0b11101, 0b1};
   static constexpr std::size_t kOptional = 2;

@@ -19,6 +19,7 @@ Specs infer_pool(std::string_view where, Inputs in, const PoolAttrs& a, bool ind
 struct MaxPool {
   using Attributes = PoolAttrs;
   static constexpr auto name = "max_pool", onnx = "MaxPool", stablehlo = "";
+  static constexpr TimeRule time = TimeRule::pools_maxima;
   static constexpr auto summary =
       "the largest element of every window, NaN if there is one; -inf of none; ties: the first";
   static constexpr Reads reads = reads_inputs;
@@ -36,6 +37,7 @@ struct MaxPool {
 struct MaxPoolIndices {
   using Attributes = PoolAttrs;
   static constexpr auto name = "max_pool_indices", onnx = "MaxPool", stablehlo = "";
+  static constexpr TimeRule time = TimeRule::pools_places;
   static constexpr auto summary =
       "i64 place in its plane of the first largest element of every window; of the last NaN";
 

@@ -12,6 +12,7 @@ namespace {
 struct PoolSum {
   using Attributes = PoolAttrs;
   static constexpr auto name = "pool_sum", onnx = "AveragePool", stablehlo = "";
+  static constexpr TimeRule time = TimeRule::pools_sums;
   static constexpr auto summary = "the sum of every window, rows before columns";
   static constexpr Linearity linearity = Linearity::together;
 

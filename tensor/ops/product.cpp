@@ -52,6 +52,7 @@ void fold_lead(Batch& a) {
 /// a [..., M, K] . b [..., K, N] -> [..., M, N]; vectors are made matrices by `matmul` before.
 struct MatMul {
   static constexpr auto name = "matmul", onnx = "MatMul", stablehlo = "dot_general";
+  static constexpr TimeRule time = TimeRule::multiplies;
   static constexpr auto summary = "matrix product of the last two axes, leading axes broadcast";
   static constexpr Linearity linearity = Linearity::in_each;
   static constexpr Reads reads = reads_inputs;

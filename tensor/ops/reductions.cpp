@@ -40,6 +40,7 @@ Tensor kept(const Tensor& y, const Vjp& v, const ReductionAttrs& attrs) {
 struct Sum {
   using Attributes = ReductionAttrs;
   static constexpr auto name = "sum", onnx = "ReduceSum", stablehlo = "reduce";
+  static constexpr TimeRule time = TimeRule::reduces;
   static constexpr auto summary = "sum over axes; i64 for bool and i32; 0 for no elements";
   static constexpr Linearity linearity = Linearity::together;
 
@@ -56,6 +57,7 @@ struct Sum {
 struct Prod {
   using Attributes = ReductionAttrs;
   static constexpr auto name = "prod", onnx = "ReduceProd", stablehlo = "reduce";
+  static constexpr TimeRule time = TimeRule::reduces;
   static constexpr auto summary = "product over axes; i64 for bool and i32; 1 for no elements";
   static constexpr Reads reads = reads_inputs;
 
@@ -90,6 +92,7 @@ Tensors extremum_vjp(const Vjp& v, const ReductionAttrs& attrs) {
 struct Amax {
   using Attributes = ReductionAttrs;
   static constexpr auto name = "amax", onnx = "ReduceMax", stablehlo = "reduce";
+  static constexpr TimeRule time = TimeRule::reduces;
   static constexpr auto summary = "largest element; NaN if there is one; ties share the gradient evenly";
   static constexpr Reads reads = reads_all;
 
@@ -104,6 +107,7 @@ struct Amax {
 struct Amin {
   using Attributes = ReductionAttrs;
   static constexpr auto name = "amin", onnx = "ReduceMin", stablehlo = "reduce";
+  static constexpr TimeRule time = TimeRule::reduces;
   static constexpr auto summary = "smallest element; NaN if there is one; ties share the gradient evenly";
   static constexpr Reads reads = reads_all;
 
@@ -151,6 +155,7 @@ Specs infer_arg(std::string_view name, Inputs in, const ArgAttrs& attrs) {
 struct Argmax {
   using Attributes = ArgAttrs;
   static constexpr auto name = "argmax", onnx = "ArgMax", stablehlo = "";
+  static constexpr TimeRule time = TimeRule::along_axis;
   static constexpr auto summary = "i64 index of the first largest element; a NaN counts as largest";
 
   static Specs infer(Inputs in, const Attributes& attrs) { return infer_arg(name, in, attrs); }
@@ -163,6 +168,7 @@ struct Argmax {
 struct Argmin {
   using Attributes = ArgAttrs;
   static constexpr auto name = "argmin", onnx = "ArgMin", stablehlo = "";
+  static constexpr TimeRule time = TimeRule::along_axis;
   static constexpr auto summary = "i64 index of the first smallest element; a NaN counts as smallest";
 
   static Specs infer(Inputs in, const Attributes& attrs) { return infer_arg(name, in, attrs); }

@@ -88,6 +88,7 @@ void check_row(std::string_view where, const Shape& s, int axis) {
 struct Sort {
   using Attributes = SortAttrs;
   static constexpr auto name = "sort", onnx = "", stablehlo = "";
+  static constexpr TimeRule time = TimeRule::along_axis;
   static constexpr auto summary = "elements in order along an axis, and where they were; stable, NaN largest";
   static constexpr Reads reads{0, 0b10};
 
@@ -115,6 +116,7 @@ struct TopkAttrs {
 struct Topk {
   using Attributes = TopkAttrs;
   static constexpr auto name = "topk", onnx = "TopK", stablehlo = "";
+  static constexpr TimeRule time = TimeRule::along_axis;
   static constexpr auto summary = "the k largest or smallest elements along an axis, and where they were; NaN largest";
   static constexpr Reads reads{0, 0b10};
 

@@ -43,6 +43,7 @@ Specs one_result(const Shape& shape, Dtype dtype) {
 struct Reshape {
   using Attributes = ShapeAttrs;
   static constexpr auto name = "reshape", onnx = "Reshape", stablehlo = "reshape";
+  static constexpr TimeRule time = TimeRule::reshapes;
   static constexpr auto summary = "the elements in row-major order in another shape; a view where strides allow";
   static constexpr Linearity linearity = Linearity::together;
   static constexpr bool takes_storage_types = true;
@@ -62,6 +63,7 @@ struct Reshape {
 
 struct Contiguous {
   static constexpr auto name = "contiguous", onnx = "Identity", stablehlo = "";
+  static constexpr TimeRule time = TimeRule::keeps;
   static constexpr auto summary = "the same values, row-major without gaps";
   static constexpr Linearity linearity = Linearity::together;
   static constexpr bool takes_storage_types = true;
@@ -73,6 +75,7 @@ struct Contiguous {
 
 struct Detach {
   static constexpr auto name = "detach", onnx = "Identity", stablehlo = "";
+  static constexpr TimeRule time = TimeRule::keeps;
   static constexpr auto summary = "the same values; no gradient passes";
   static constexpr bool takes_storage_types = true;
 
@@ -91,6 +94,7 @@ void check_order(const Shape& shape, const Shape& order) {
 struct Permute {
   using Attributes = PermuteAttrs;
   static constexpr auto name = "permute", onnx = "Transpose", stablehlo = "transpose";
+  static constexpr TimeRule time = TimeRule::permutes;
   static constexpr auto summary = "axis i of the result is axis order[i]";
   static constexpr Linearity linearity = Linearity::together;
   static constexpr bool takes_storage_types = true;
@@ -120,6 +124,7 @@ struct Permute {
 struct Expand {
   using Attributes = ShapeAttrs;
   static constexpr auto name = "expand", onnx = "Expand", stablehlo = "broadcast_in_dim";
+  static constexpr TimeRule time = TimeRule::expands;
   static constexpr auto summary = "repeats axes of extent 1 and new leading axes, without copying";
   static constexpr Linearity linearity = Linearity::together;
   static constexpr bool takes_storage_types = true;

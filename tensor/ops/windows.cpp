@@ -11,6 +11,7 @@ namespace {
 struct Slice {
   using Attributes = SliceAttrs;
   static constexpr auto name = "slice", onnx = "Slice", stablehlo = "slice";
+  static constexpr TimeRule time = TimeRule::slices;
   static constexpr auto summary = "count elements from begin along an axis, step apart";
   static constexpr Linearity linearity = Linearity::together;
   static constexpr bool takes_storage_types = true;
@@ -83,6 +84,7 @@ struct Slice {
 struct Select {
   using Attributes = SelectAttrs;
   static constexpr auto name = "select", onnx = "Gather", stablehlo = "";
+  static constexpr TimeRule time = TimeRule::along_axis;
   static constexpr auto summary = "one index along an axis, which is dropped";
   static constexpr Linearity linearity = Linearity::together;
   static constexpr bool takes_storage_types = true;
@@ -118,6 +120,7 @@ struct Select {
 struct Unbind {
   using Attributes = AxisAttrs;
   static constexpr auto name = "unbind", onnx = "Split", stablehlo = "";
+  static constexpr TimeRule time = TimeRule::along_axis;
   static constexpr auto summary = "the slices along an axis, the axis dropped; all views";
   static constexpr Linearity linearity = Linearity::together;
   static constexpr bool takes_storage_types = true;
@@ -158,6 +161,7 @@ struct SplitAttrs {
 struct Split {
   using Attributes = SplitAttrs;
   static constexpr auto name = "split", onnx = "Split", stablehlo = "";
+  static constexpr TimeRule time = TimeRule::along_axis;
   static constexpr auto summary = "pieces of a size along an axis, the last one smaller; all views";
   static constexpr Linearity linearity = Linearity::together;
   static constexpr bool takes_storage_types = true;

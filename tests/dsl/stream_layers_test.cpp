@@ -180,7 +180,8 @@ BOOST_AUTO_TEST_CASE(a_state_that_grows_has_a_capacity) {
   BOOST_TEST(identical(streamed(stream, slice(x, 1, 0, 4), y.spec()), slice(y, 1, 0, 4)));
   std::vector<Tensor> wrong = before;
   wrong[5] = Tensor::from<std::int64_t>({1, 9});
-  BOOST_CHECK_EXCEPTION(stream.restore(wrong), ValueError, says("'steps' of a row cannot be 9, which lies outside 0..4"));
+  BOOST_CHECK_EXCEPTION(stream.restore(wrong), ValueError,
+                        says("'steps' of a row cannot be 9, which lies outside 0..4"));
 }
 
 /// What throws in the middle of a network has changed no state of it.
@@ -193,16 +194,16 @@ BOOST_AUTO_TEST_CASE(a_step_that_throws_has_changed_nothing) {
     }
     std::unique_ptr<nn::Layer> clone() const override { return std::make_unique<Strict>(); }
   };
-  /// A layer without a step: it looks at values.
-  struct Peeking final : nn::Layer {
+  /// A layer without a step: it reads all steps, and would need them.
+  struct Turning final : nn::Layer {
     nn::Gru gru{kFeatures, kFeatures, nn::Init{.seed = 3}};
-    Peeking() { adopt("gru", gru); }
-    std::string kind() const override { return "peeking"; }
+    Turning() { adopt("gru", gru); }
+    std::string kind() const override { return "turning"; }
     bool causal() const override { return true; }
     nn::StepInput step_input() const override { return gru.step_input(); }
-    Tensor forward(const Tensor& x, const nn::Context& c) const override { return gru(x, c); }
+    Tensor forward(const Tensor& x, const nn::Context& c) const override { return gru(flip(flip(x, {1}), {1}), c); }
     std::unique_ptr<nn::Layer> clone() const override {
-      auto copy = std::make_unique<Peeking>();
+      auto copy = std::make_unique<Turning>();
       nn::copy_values(*this, *copy);
       return copy;
     }
@@ -210,7 +211,7 @@ BOOST_AUTO_TEST_CASE(a_step_that_throws_has_changed_nothing) {
   const nn::Init init{.seed = 4};
   const auto net = dsl::sequence(kFeatures)
                        .residual([&](dsl::Builder& b) {
-                         b.gru(kFeatures).lstm(kFeatures).rnn(kFeatures).add(Peeking());
+                         b.gru(kFeatures).lstm(kFeatures).rnn(kFeatures).add(Turning());
                          b.add(causal_layers::FilteredGru(kFeatures, init));
                          b.recurrent<nn::LayerNormGruCell>(kFeatures);
                        })

@@ -1,4 +1,4 @@
-// Layers that stream on tensors, because they look at values or contain recurrent layers without saying what a step is.
+// Layers that stream on tensors, because they look at values.
 #include "ferrite/dsl/builder.h"
 #include "ferrite/nn/carry.h"
 #include "ferrite/nn/stream/stream.h"
@@ -10,7 +10,7 @@ using support::identical;
 
 namespace {
 
-/// A GRU whose output is scaled by a buffer; while training, something else.
+/// A GRU whose output is scaled by a buffer; while training, something else. It looks at values.
 struct Scaled final : nn::Layer {
   nn::Gru gru{3, 4, nn::Init{.seed = 1}};
   Buffer scale;
@@ -22,6 +22,7 @@ struct Scaled final : nn::Layer {
   bool causal() const override { return true; }
   nn::StepInput step_input() const override { return gru.step_input(); }
   Tensor forward(const Tensor& x, const nn::Context& c) const override {
+    if (x.to_vector<float>().empty()) return x;
     const Tensor y = gru(x, c) * scale.value();
     return training() ? y + 100 : y;
   }
@@ -101,13 +102,11 @@ BOOST_AUTO_TEST_CASE(refresh_takes_parameters_and_buffers) {
 }
 
 BOOST_AUTO_TEST_CASE(a_layer_that_would_begin_from_zeros_at_every_step_is_refused) {
-  const auto with_context = [](const nn::Layer& l, const Tensor& x, const nn::Context& c) { return l(x, c); };
-  const auto without = [](const nn::Layer& l, const Tensor& x, const nn::Context&) { return x + l(x); };
   const auto looks_at_values = [](const nn::Layer& l, const Tensor& x, const nn::Context& c) {
     return x.to_vector<float>().empty() ? x : l(x, c);
   };
-  const auto by_run = [](const nn::Layer& l, const Tensor& x, const nn::Context&) {
-    return dynamic_cast<const nn::Gru&>(l).run(x).output;
+  const auto looks_without = [](const nn::Layer& l, const Tensor& x, const nn::Context&) {
+    return x.to_vector<float>().empty() ? x : l(x);
   };
   const auto refused = [](std::unique_ptr<nn::Layer> inner, Around::Call call, const char* phrase) {
     const Around layer(std::move(inner), call);
@@ -115,11 +114,28 @@ BOOST_AUTO_TEST_CASE(a_layer_that_would_begin_from_zeros_at_every_step_is_refuse
     layer(zeros({2, 1, 4}));
     BOOST_CHECK_EXCEPTION(layer.stream(2), ValueError, support::says(phrase));
   };
-  refused(fir(), with_context, "override states and step there");
-  refused(fir(), without, "override states and step there");
   refused(fir(), looks_at_values, "not in the carry");
-  refused(gru(), without, "pass the context on to it");
-  refused(gru(), by_run, "pass the context on to it");
+  refused(gru(), looks_without, "pass the context on to it");
+}
+
+/// Where the program of all steps tells what a step carries, nothing is passed on.
+BOOST_AUTO_TEST_CASE(layers_that_carry_states_inside_stream_as_programs) {
+  const auto with_context = [](const nn::Layer& l, const Tensor& x, const nn::Context& c) { return l(x, c); };
+  const auto without = [](const nn::Layer& l, const Tensor& x, const nn::Context&) { return x + l(x); };
+  const auto by_run = [](const nn::Layer& l, const Tensor& x, const nn::Context&) {
+    return dynamic_cast<const nn::Gru&>(l).run(x).output;
+  };
+  const auto streams = [](std::unique_ptr<nn::Layer> inner, Around::Call call) {
+    const Around layer(std::move(inner), call);
+    const Tensor x = uniform({2, 6, 4}, {.seed = 8}, -1, 1);
+    nn::Stream stream = layer.stream(2);
+    BOOST_TEST(stream.on_tensors() == 0U);
+    BOOST_TEST(identical(streamed(stream, x, 0, 6), layer(x)));
+  };
+  streams(fir(), with_context);
+  streams(fir(), without);
+  streams(gru(), without);
+  streams(gru(), by_run);
 }
 
 BOOST_AUTO_TEST_CASE(inside_a_step_other_axes_and_given_states_begin_where_they_are_told) {

@@ -40,7 +40,7 @@ std::vector<std::string> includes_against_the_layers(const Source& s) {
 /// The subfolders of a folder, lowest first; "" stands for the folder itself.
 const std::map<std::string, std::vector<std::string>> kSubfolders = {
     {"tensor", {"", "kernel", "ops"}},
-    {"compile", {"graph", "passes", "fuse", "plan", "scan", ""}},
+    {"compile", {"graph", "passes", "fuse", "plan", "scan", "stream", ""}},
     {"nn", {"", "optim", "losses", "layers", "recurrent", "stream", "operations"}},
     {"io",
      {"", "file", "zip", "safetensors", "torch", "numpy", "json", "gguf", "nam", "csv", "wav", "time_series", "png",
@@ -55,6 +55,7 @@ const std::map<std::string, std::string> kSubfolderOfHeader = {
     {"compile/scan.h", "scan"},
     {"compile/scan_body.h", "scan"},
     {"compile/open_scan.h", "scan"},
+    {"compile/stream_program.h", "stream"},
     {"io/atomic_file.h", "file"},
     {"io/text_file.h", "file"},
     {"io/torch.h", "torch"},

@@ -66,6 +66,7 @@ template <class Cell>
 struct Sequence {
   using Attributes = SequenceSaves;
   static constexpr auto name = Cell::name, onnx = "", stablehlo = "", summary = Cell::summary;
+  static constexpr TimeRule time = TimeRule::recurrence;
   static constexpr Reads reads = ferrite::detail::reads_all;
   static constexpr bool second_order_by_reference = true;
 

@@ -1,15 +1,10 @@
 /// Rules for recurrences: sequences of the recurrent layers, and scans.
-#include "ferrite/exchange/stream/analysis.h"
+#include "ferrite/compile/stream/detail/analysis.h"
 
 #include "ferrite/compile/scan_body.h"
 #include "ferrite/tensor/linear_scan.h"
 
-namespace ferrite::exchange::detail {
-namespace {
-using ferrite::detail::ScanAttrs;
-using ferrite::detail::ScanBody;
-}  // namespace
-
+namespace ferrite::detail {
 void Analysis::recurrence(const std::vector<std::size_t>& carried, const std::vector<std::size_t>& results,
                           const std::vector<int>& axes, const std::vector<int>& out_axes, const AttrsOf& attrs) {
   const std::int64_t lead = common_lead();
@@ -79,7 +74,7 @@ void Analysis::scanned() {
 
 void Analysis::linear() {
   constexpr int t = 1;  // of a and b [B, T, ...]; a may be that of all steps
-  if (node_->attrs.as<ferrite::detail::LinearScanAttrs>().reverse) refuse("runs backwards in time");
+  if (node_->attrs.as<LinearScanAttrs>().reverse) refuse("runs backwards in time");
   for (std::size_t i = 0; i < node_->in.size(); ++i) {
     if (over_time(i) && (i > 1 || flow(i).axis != t)) refuse("runs along another axis than time");
     if (!is_float(graph_.values[node_->in[i]].dtype)) refuse("has lengths or resets that belong to whole sequences");
@@ -107,4 +102,4 @@ void Analysis::linear() {
   put(0, {.axis = t, .live = true, .lead = lead, .first = first});
 }
 
-}  // namespace ferrite::exchange::detail
+}  // namespace ferrite::detail

@@ -5,9 +5,8 @@
 #include <vector>
 
 #include "ferrite/compile/graph.h"
-#include "ferrite/exchange/program_stream.h"
 
-namespace ferrite::exchange::detail {
+namespace ferrite::detail {
 
 /// The states of a step: as it finds them, and as it leaves them.
 struct FrameStates {
@@ -31,10 +30,11 @@ struct FrameNode {
 class Analysis;
 
 /// A program over time as the program of one step.
-class FrameProgram {
+class StreamProgram {
  public:
-  /// `graph` is the program on some steps. Throws ValueError where it is not causal.
-  FrameProgram(Graph graph, std::span<const ProgramInput> inputs, std::int64_t steps);
+  /// `graph` is the program on some steps, `axes` tell the axis of time of each input, -1 for none. Throws ValueError
+  /// that names the layer and operation that look ahead or at all steps, or of which that is not known.
+  StreamProgram(Graph graph, std::span<const int> axes, std::int64_t steps);
 
   struct State {
     Tensor first;       ///< at the beginning of a sequence
@@ -55,4 +55,4 @@ class FrameProgram {
   std::vector<FrameOperand> outputs_;
 };
 
-}  // namespace ferrite::exchange::detail
+}  // namespace ferrite::detail

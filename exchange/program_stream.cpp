@@ -5,17 +5,17 @@
 #include <cstring>
 
 #include "ferrite/compile/open_scan.h"
+#include "ferrite/compile/stream_program.h"
 #include "ferrite/compile/tracer.h"
-#include "ferrite/exchange/stream/frames.h"
 #include "ferrite/tensor/ops.h"
 #include "ferrite/tensor/recorder.h"
 
 namespace ferrite::exchange {
 namespace {
 
-using detail::FrameProgram;
-using detail::FrameStates;
+using ferrite::detail::FrameStates;
 using ferrite::detail::OpenScan;
+using ferrite::detail::StreamProgram;
 
 /// So many steps are traced: a number that extents of other axes seldom are.
 constexpr std::int64_t kTraced = 11;
@@ -37,11 +37,15 @@ void check_inputs(std::span<const ProgramInput> inputs) {
   }
 }
 
-FrameProgram frames_of(const ProgramStream::Program& f, std::span<const ProgramInput> inputs) {
+StreamProgram frames_of(const ProgramStream::Program& f, std::span<const ProgramInput> inputs) {
   std::vector<Spec> specs;
-  for (const ProgramInput& in : inputs) specs.push_back(with_steps(in, kTraced));
+  std::vector<int> axes;
+  for (const ProgramInput& in : inputs) {
+    specs.push_back(with_steps(in, kTraced));
+    axes.push_back(in.time_axis);
+  }
   const NewFrame frame;
-  return FrameProgram(trace(f, specs), inputs, kTraced);
+  return StreamProgram(trace(f, specs), axes, kTraced);
 }
 
 }  // namespace
@@ -55,7 +59,7 @@ struct ProgramStream::Impl {
   Program program;
   std::vector<ProgramInput> inputs;
   std::vector<std::pair<std::size_t, std::size_t>> states;
-  FrameProgram frames;
+  StreamProgram frames;
   std::unique_ptr<OpenScan> scan;
   std::vector<int> x_of;  ///< by input: the x that it is, -1 for a state
 
@@ -65,7 +69,7 @@ struct ProgramStream::Impl {
 
   void open() {
     std::vector<Spec> carries, xs;
-    for (const FrameProgram::State& s : frames.states()) carries.push_back(s.first.spec());
+    for (const StreamProgram::State& s : frames.states()) carries.push_back(s.first.spec());
     for (const auto& [input, output] : states) carries.push_back(inputs[input].step);
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       x_of.push_back(is_state(i) ? -1 : static_cast<int>(xs.size()));
@@ -211,14 +215,14 @@ void ProgramStream::refresh() {
 
 std::int64_t ProgramStream::state_bytes() const {
   std::size_t bytes = 0;
-  for (const FrameProgram::State& s : impl_->frames.states()) bytes += bytes_of(s.first.spec());
+  for (const StreamProgram::State& s : impl_->frames.states()) bytes += bytes_of(s.first.spec());
   for (const auto& [input, output] : impl_->states) bytes += bytes_of(impl_->inputs[input].step);
   return static_cast<std::int64_t>(bytes);
 }
 
 std::string ProgramStream::report() const {
   std::string text;
-  for (const FrameProgram::State& s : impl_->frames.states()) text += s.words + ", " + s.first.spec().str() + "\n";
+  for (const StreamProgram::State& s : impl_->frames.states()) text += s.words + ", " + s.first.spec().str() + "\n";
   for (const auto& [input, output] : impl_->states)
     text += "input " + std::to_string(input) + ": output " + std::to_string(output) + " of the step before, " +
             impl_->inputs[input].step.str() + "\n";

@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "ferrite/exchange/stream/frames.h"
+#include "ferrite/compile/stream_program.h"
 #include "ferrite/tensor/attributes.h"
 #include "ferrite/tensor/ops.h"
 
-namespace ferrite::exchange::detail {
+namespace ferrite::detail {
 
 /// The constants of an operation for so many steps.
 using AttrsOf = std::function<Attrs(std::int64_t steps)>;
@@ -35,14 +35,13 @@ inline Tensor joined(const Tensor& a, const Tensor& b, int axis) { return concat
 /// rules.cpp, windows.cpp, recurrences.cpp.
 class Analysis {
  public:
-  Analysis(FrameProgram& program, std::span<const ProgramInput> inputs, std::int64_t steps)
+  Analysis(StreamProgram& program, std::span<const int> axes, std::int64_t steps)
       : program_(program),
         graph_(program.graph_),
         flows_(graph_.values.size()),
         known_(graph_.values.size()),
         steps_(steps) {
-    for (std::size_t i = 0; i < graph_.inputs.size(); ++i)
-      flows_[graph_.inputs[i]] = {.axis = inputs[i].time_axis, .live = true};
+    for (std::size_t i = 0; i < graph_.inputs.size(); ++i) flows_[graph_.inputs[i]] = {.axis = axes[i], .live = true};
     for (const Graph::Constant& c : graph_.constants) known_[c.value] = c.tensor;
     for (const Graph::VariableValue& r : graph_.reads) known_[r.value] = graph_.variables[r.variable].peek();
     for (const Graph::Node& n : graph_.nodes) analyse(n);
@@ -108,7 +107,11 @@ class Analysis {
 
   // ---- the rules -----------------------------------------------------------------------------------------
   void place(const Graph::Node& n);
-  void place_view(const Graph::Node& n);
+  void permuted();
+  void expanded();
+  void stacked();
+  /// Steps alone, where time stands before so many last axes.
+  void beside(std::int64_t last, const char* why);
   /// Time stays an axis of its own: as many elements stand before it.
   void reshaped();
   void reduced();
@@ -154,7 +157,7 @@ class Analysis {
   /// h[t] = a[t] h[t-1] + b[t]: pieces of a sequence have the bits of the whole.
   void linear();
 
-  FrameProgram& program_;
+  StreamProgram& program_;
   const Graph& graph_;
   std::vector<Flow> flows_;
   std::vector<Tensor> known_;  ///< values that depend on no input
@@ -162,4 +165,4 @@ class Analysis {
   const Graph::Node* node_ = nullptr;
 };
 
-}  // namespace ferrite::exchange::detail
+}  // namespace ferrite::detail

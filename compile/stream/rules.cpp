@@ -1,20 +1,13 @@
 /// Rules for operations that treat every step alone, and for padding, slices and concatenation in time.
-#include "ferrite/exchange/stream/analysis.h"
+#include "ferrite/compile/stream/detail/analysis.h"
 
 #include <algorithm>
 #include <iterator>
 
 #include "ferrite/compile/scan_body.h"
 
-namespace ferrite::exchange::detail {
+namespace ferrite::detail {
 namespace {
-
-using ferrite::detail::AxisAttrs;
-using ferrite::detail::PadAttrs;
-using ferrite::detail::PermuteAttrs;
-using ferrite::detail::ReductionAttrs;
-using ferrite::detail::ShapeAttrs;
-using ferrite::detail::SliceAttrs;
 
 /// Elements before an axis, for each element of it.
 std::int64_t product(const Shape& s, int end) {
@@ -32,61 +25,59 @@ AttrsOf with_extent(const Shape& s, int axis) {
   };
 }
 
-bool is_recurrent(std::string_view op) {
-  constexpr std::string_view all[] = {"gru_sequence",  "gru_reset_before_sequence",
-                                      "lstm_sequence", "peephole_lstm_sequence",
-                                      "rnn_sequence",  "rnn_relu_sequence"};
-  return std::find(std::begin(all), std::end(all), op) != std::end(all);
-}
-
 }  // namespace
 
 void Analysis::place(const Graph::Node& n) {
-  const std::string_view op = n.op->name;
   if (n.op->is_pointwise()) return broadcast(from_end());
-  if (n.op == &ferrite::detail::scan_primitive()) return scanned();
-  if (op == "linear_scan") return linear();
-  if (is_recurrent(op)) return recurrent();
-  if (op == "convolution" || op == "convolution_transposed") return convolution(op == "convolution_transposed");
-  if (op == "pool_sum" || op == "max_pool" || op == "max_pool_indices") return pooling();
-  if (op == "pad") return padding();
-  if (op == "slice") return sliced();
-  if (op == "concat") return concatenation();
-  if (op == "matmul") return product_of_matrices();
-  if (op == "index_select") return chosen();
-  place_view(n);
+  const int t = flow(0).axis;
+  switch (n.op->time) {
+    case TimeRule::keeps: return alone(t, t, same());
+    case TimeRule::reshapes: return reshaped();
+    case TimeRule::permutes: return permuted();
+    case TimeRule::expands: return expanded();
+    case TimeRule::reduces: return reduced();
+    case TimeRule::along_axis: return along_an_axis();
+    case TimeRule::stacks: return stacked();
+    case TimeRule::concatenates: return concatenation();
+    case TimeRule::chooses: return chosen();
+    case TimeRule::multiplies: return product_of_matrices();
+    case TimeRule::pads: return padding();
+    case TimeRule::slices: return sliced();
+    case TimeRule::convolves: return convolution(false);
+    case TimeRule::convolves_transposed: return convolution(true);
+    case TimeRule::pools_sums:
+    case TimeRule::pools_maxima:
+    case TimeRule::pools_places: return pooling();
+    case TimeRule::transforms_reals: return beside(1, "transforms time");
+    case TimeRule::transforms_complex: return beside(2, "transforms time");
+    case TimeRule::normalizes: return beside(std::get<std::int64_t>(*n.attrs.at(0)), "reduces over time");
+    case TimeRule::linear_recurrence: return linear();
+    case TimeRule::recurrence: return recurrent();
+    case TimeRule::scan: return scanned();
+    case TimeRule::unknown: break;
+  }
+  if (n.op->element_block) return alone(t, t, same());
+  refuse("is not known to be causal");
 }
 
-void Analysis::place_view(const Graph::Node& n) {
-  const std::string_view op = n.op->name;
+void Analysis::permuted() {
+  const Shape order = node_->attrs.as<PermuteAttrs>().order;
   const int t = flow(0).axis;
-  if (op == "contiguous" || op == "detach" || op == "checked" || n.op->element_block) return alone(t, t, same());
-  if (op == "reshape") return reshaped();
-  if (op == "permute") {
-    const Shape order = n.attrs.as<PermuteAttrs>().order;
-    int to = 0;
-    while (order[to] != t) ++to;
-    return alone(t, to, same());
-  }
-  if (op == "expand") {
-    const int to = t + shape(n.out[0]).rank() - in_shape(0).rank();
-    if (shape(n.out[0])[to] != extent(0)) refuse("spreads one step over time");
-    return alone(t, to, with_extent(n.attrs.as<ShapeAttrs>().shape, to));
-  }
-  if (op == "sum" || op == "prod" || op == "amax" || op == "amin") return reduced();
-  if (op == "argmax" || op == "argmin" || op == "select" || op == "unbind" || op == "split" || op == "cumsum" ||
-      op == "cumprod" || op == "sort" || op == "topk" || op == "stack" || op == "softmax" || op == "log_softmax")
-    return along_an_axis();
-  if (op == "rfft" || op == "irfft" || op == "fft") {  // of the last axis, complex numbers as one more
-    if (t >= in_shape(0).rank() - (op == "rfft" ? 1 : 2)) refuse("transforms time");
-    return alone(t, t, same());
-  }
-  if (op == "layer_norm") {
-    const std::int64_t last = std::get<std::int64_t>(*n.attrs.at(0));  // so many axes
-    if (in_shape(0).rank() - t <= last) refuse("reduces over time");
-    return alone(t, t, same());
-  }
-  refuse("is not known to be causal");
+  int to = 0;
+  while (order[to] != t) ++to;
+  alone(t, to, same());
+}
+
+void Analysis::expanded() {
+  const int to = flow(0).axis + shape(node_->out[0]).rank() - in_shape(0).rank();
+  if (shape(node_->out[0])[to] != extent(0)) refuse("spreads one step over time");
+  alone(flow(0).axis, to, with_extent(node_->attrs.as<ShapeAttrs>().shape, to));
+}
+
+void Analysis::beside(std::int64_t last, const char* why) {
+  const int t = flow(0).axis;
+  if (in_shape(0).rank() - t <= last) refuse(why);
+  alone(t, t, same());
 }
 
 void Analysis::reshaped() {
@@ -108,17 +99,19 @@ void Analysis::reduced() {
 }
 
 void Analysis::along_an_axis() {
-  const std::string_view op = node_->op->name;
   const int t = flow(0).axis, axis = node_->attrs.as<AxisAttrs>().axis;
-  if (op == "stack") {
-    for (std::size_t i = 0; i < node_->in.size(); ++i)
-      if (over_time(i) && flow(i).axis != t) refuse("combines values whose axes of time differ");
-    std::vector<int> axes(node_->in.size(), t);
-    return each_step_alone(axes, t + (axis <= t), same());
-  }
   if (axis == t) refuse("goes along time");
   const bool drops = shape(node_->out[0]).rank() < in_shape(0).rank();
   alone(t, t - (drops && axis < t), same());
+}
+
+void Analysis::stacked() {
+  std::size_t timed = 0;
+  while (!over_time(timed)) ++timed;
+  const int t = flow(timed).axis;
+  for (std::size_t i = 0; i < node_->in.size(); ++i)
+    if (over_time(i) && flow(i).axis != t) refuse("combines values whose axes of time differ");
+  each_step_alone(std::vector<int>(node_->in.size(), t), t + (node_->attrs.as<AxisAttrs>().axis <= t), same());
 }
 
 void Analysis::chosen() {
@@ -158,7 +151,7 @@ void Analysis::sliced() {
   const auto a = node_->attrs.as<SliceAttrs>();
   const int t = flow(0).axis;
   if (a.axis != t) return alone(t, t, same());
-  if (a.step != 1) refuse("leaves out steps");
+  if (a.step != 1) refuse(a.step < 0 ? "turns the order of steps" : "leaves out steps");
   if (a.begin > flow(0).lead) refuse("looks " + std::to_string(a.begin - flow(0).lead) + " steps ahead");
   Flow out = flow(0);
   out.lead -= a.begin;
@@ -197,4 +190,4 @@ void Analysis::concatenation() {
   pass_on(out, timed);
 }
 
-}  // namespace ferrite::exchange::detail
+}  // namespace ferrite::detail

@@ -1,11 +1,11 @@
 /// Operands, states and outputs of the program of one step.
-#include "ferrite/exchange/stream/analysis.h"
+#include "ferrite/compile/stream/detail/analysis.h"
 
+#include "ferrite/compile/graph/rewrite.h"
 #include "ferrite/compile/passes.h"
-#include "ferrite/exchange/detail/same_bits.h"
 #include "ferrite/tensor/recorder.h"
 
-namespace ferrite::exchange::detail {
+namespace ferrite::detail {
 namespace {
 
 /// So many frames of a value that stands for all of them.
@@ -81,7 +81,7 @@ void Analysis::check_same_in_all_steps(std::size_t i, int axis) const {
   if (n == 1 || t.strides()[axis] == 0) return;
   const Tensor one = frames(t, axis, 0, 1);
   for (std::int64_t k = 1; k < n; ++k)
-    if (!detail::same_bits(one, frames(t, axis, k, k + 1))) refuse("reads a constant that differs from step to step");
+    if (!same_constant(one, frames(t, axis, k, k + 1))) refuse("reads a constant that differs from step to step");
 }
 
 Tensor Analysis::first_frames(std::size_t i, int axis, std::int64_t lead) const {
@@ -132,16 +132,15 @@ void Analysis::broadcast(int from_end) {
   each_step_alone(axes, shape(node_->out[0]).rank() - from_end, same());
 }
 
-FrameProgram::FrameProgram(Graph graph, std::span<const ProgramInput> inputs, std::int64_t steps)
-    : graph_(std::move(graph)) {
+StreamProgram::StreamProgram(Graph graph, std::span<const int> axes, std::int64_t steps) : graph_(std::move(graph)) {
   if (!graph_.writes.empty())
     throw ValueError("stream: the program writes " + graph_.variables[graph_.writes[0].variable].name() +
                      "; put the model into evaluation mode, or make it a state");
   passes::remove_dead_code(graph_);  // the last state of a recurrence that nobody reads is no step's
-  Analysis(*this, inputs, steps);
+  Analysis(*this, axes, steps);
 }
 
-Tensors FrameProgram::step(const Tensors& inputs, FrameStates& states) const {
+Tensors StreamProgram::step(const Tensors& inputs, FrameStates& states) const {
   std::vector<Tensor> values(graph_.values.size());
   for (std::size_t i = 0; i < graph_.inputs.size(); ++i) values[graph_.inputs[i]] = inputs[i];
   for (const Graph::Constant& c : graph_.constants) values[c.value] = c.tensor;
@@ -156,7 +155,7 @@ Tensors FrameProgram::step(const Tensors& inputs, FrameStates& states) const {
     return slice(both, o.axis, 0, 1);
   };
   for (std::size_t n = 0; n < nodes_.size(); ++n) {
-    const ferrite::detail::Scoped scoped(graph_.nodes[n].scope);
+    const Scoped scoped(graph_.nodes[n].scope);
     Tensors in;
     for (const FrameOperand& o : nodes_[n].in) in.push_back(read(o));
     const Tensors out = nodes_[n].run(in, states);
@@ -167,4 +166,4 @@ Tensors FrameProgram::step(const Tensors& inputs, FrameStates& states) const {
   return out;
 }
 
-}  // namespace ferrite::exchange::detail
+}  // namespace ferrite::detail

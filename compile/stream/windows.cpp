@@ -1,14 +1,9 @@
 /// Rules for windows over time: convolutions and pooling.
-#include "ferrite/exchange/stream/analysis.h"
+#include "ferrite/compile/stream/detail/analysis.h"
 
 #include "ferrite/tensor/window_attributes.h"
 
-namespace ferrite::exchange::detail {
-namespace {
-using ferrite::detail::ConvolutionAttrs;
-using ferrite::detail::PoolAttrs;
-}  // namespace
-
+namespace ferrite::detail {
 void Analysis::window(std::int64_t taps, std::int64_t dilation, std::int64_t before, Scalar value,
                       const AttrsOf& attrs) {
   const int t = flow(0).axis;
@@ -68,9 +63,9 @@ void Analysis::pooling() {
   if (space < 0) return alone(t, t, same());
   if (a.adaptive) refuse("reads windows that depend on the number of steps");
   if (a.stride[space] != 1) refuse("strides over time");
-  const bool sums = node_->op->name == "pool_sum";
+  const bool sums = node_->op->time == TimeRule::pools_sums;
   if (a.before[space] > 0 && !sums) refuse("pads time");
-  if (node_->op->name == "max_pool_indices" && a.kernel[space] != 1) refuse("numbers steps");
+  if (node_->op->time == TimeRule::pools_places && a.kernel[space] != 1) refuse("numbers steps");
   const auto attrs = [a, space](std::int64_t n) {
     PoolAttrs of = a;
     of.before[space] = 0;
@@ -80,4 +75,4 @@ void Analysis::pooling() {
   window(a.kernel[space], a.dilation.rank() ? a.dilation[space] : 1, a.before[space], 0, attrs);
 }
 
-}  // namespace ferrite::exchange::detail
+}  // namespace ferrite::detail
