@@ -45,7 +45,7 @@ class NamLstm final : public nn::LayerOf<NamLstm, NamLstmOptions> {
   /// h and c, which begin with the initial ones.
   std::vector<nn::StepState> states(const nn::StepRows& in) const override;
   nn::StepResult step(const Tensor& x, const Tensors& states) const override;
-  std::size_t add_steps(nn::detail::StepGraph& graph, std::size_t x) const override;
+  std::size_t add_steps(nn::StepGraph& graph, std::size_t x) const override;
 };
 
 /// Models of rising size for one amplifier, one of which runs: SlimmableContainer. Parameters are named
@@ -72,7 +72,7 @@ class NamContainer final : public nn::Layer {
   nn::StepInput step_input() const override;
   std::vector<nn::StepState> states(const nn::StepRows& in) const override;
   nn::StepResult step(const Tensor& x, const Tensors& states) const override;
-  std::size_t add_steps(nn::detail::StepGraph& graph, std::size_t x) const override;
+  std::size_t add_steps(nn::StepGraph& graph, std::size_t x) const override;
   std::unique_ptr<nn::Layer> clone() const override;
 
  private:

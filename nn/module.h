@@ -234,10 +234,9 @@ class Module {
 };
 
 class Layer;
-
-namespace detail {
 class StepGraph;
 
+namespace detail {
 /// Whether this thread calls a layer that says it carries nothing with the one step [B, 1, D] of a stream.
 extern constinit thread_local bool in_single_step;
 
@@ -262,21 +261,21 @@ class Layer : public Module {
   /// The layer in words: its kind and options, "gru(input_size=3, hidden_size=8, layers=2)".
   virtual std::string summary() const { return kind(); }
   virtual Tensor forward(const Tensor& x, const Context& context) const = 0;
-  /// Whether a step's output depends on that step's input and on carried states alone, so that the layer can be
-  /// streamed. A layer that does not say so is taken not to be.
+  /// Whether the layer declares that a step's output depends on that step's input and on carried states alone. A stream
+  /// of one that does not looks into its program.
   virtual bool causal() const { return false; }
-  /// Whether the layer can be streamed: a causal one, and one that looks a few steps ahead, whose stream gives its
-  /// outputs so many steps later and the last ones by `Stream::finish`.
+  /// Whether the layer declares that it streams: a causal one, and one that looks a few steps ahead, whose stream gives
+  /// its outputs so many steps later and the last ones by `Stream::finish`.
   virtual bool streams() const { return causal(); }
   /// What a step of a stream takes.
   virtual StepInput step_input() const;
-  /// What the layer carries from one step of a stream to the next, for such rows. None, where not overridden.
+  /// What the layer carries from one step of a stream to the next, for such rows; for layers whose program does not
+  /// show it. None, where not overridden.
   virtual std::vector<StepState> states(const StepRows& in) const;
   /// One step of `forward` in operations: x [B, D], of tokens i64 [B], and the states -> y [B, N] and the states after
   /// the step, with the bits of `forward`. A stream traces it once and runs the program (nn/stream/stream.h). Where a
-  /// state grows, i64 [B] follows the states: how many steps each row has made. Where not overridden, a step of a layer
-  /// that carries nothing is `forward` on [B, 1, D]; one that carries states in layers of its own gives nothing, and a
-  /// stream runs it on tensors.
+  /// state grows, i64 [B] follows the states: how many steps each row has made. Where neither is overridden, a stream
+  /// finds the step in `forward`, traced over time; a step of a layer that carries nothing is `forward` on [B, 1, D].
   ///
   ///   std::vector<StepState> states(const StepRows& in) const override {
   ///     return {{.name = "before", .shape = {in.batch, in.width}, .dtype = in.dtype}};
@@ -307,9 +306,9 @@ class Layer : public Module {
   /// One step of this layer on plain rows that `step_input` allows (nn/step.h), where that is faster than the program
   /// of `step`; null: there is none.
   virtual std::unique_ptr<Step> make_step(const StepRows&) const { return nullptr; }
-  /// Adds the layer's steps to those of a stream and gives the value that they make of `x` (nn/detail/step_graph.h):
+  /// Adds the layer's steps to those of a stream and gives the value that they make of `x` (nn/step_graph.h):
   /// one step of its own, unless the layer is made of others.
-  virtual std::size_t add_steps(detail::StepGraph& graph, std::size_t x) const;
+  virtual std::size_t add_steps(StepGraph& graph, std::size_t x) const;
   /// The program that a stream runs where `make_step` gives nothing; where it is null, too, the stream runs the layer
   /// itself on tensors.
   std::unique_ptr<Step> program_step(const StepRows& in, std::string& why) const {
@@ -345,7 +344,8 @@ class Layer : public Module {
     return compile([this](const Tensor& x) { return (*this)(x); });
   }
   auto compiled() const&& = delete;
-  /// Runs the layer step by step on its present weights (nn/stream/stream.h). Throws ValueError unless `streams()`.
+  /// Runs the layer step by step on its present weights (nn/stream/stream.h). Throws ValueError where it looks at other
+  /// steps than those before.
   Stream stream(std::int64_t batch = 1) const;
 
  protected:

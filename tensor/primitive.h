@@ -165,6 +165,7 @@ enum class TimeRule : std::uint8_t {
   transforms_complex,  ///< along the last but one, whose elements are pairs
   normalizes,          ///< over the last axes
   linear_recurrence,   ///< h[t] = a[t] h[t-1] + b[t]
+  minimal_recurrence,  ///< of a minimal layer, from gates and h0
   recurrence,          ///< a sequence of a recurrent layer
   scan,
 };

@@ -50,9 +50,7 @@ void Analysis::analyse(const Graph::Node& n) {
   if (!live) fold(n);
   FrameNode node;
   for (const ValueId v : n.in) node.in.push_back({.value = v});
-  node.run = [op = n.op, attrs = n.attrs](const Tensors& in, FrameStates&) {
-    return op->apply(OperandList(in), attrs);
-  };
+  node.run = [op = n.op, attrs = n.attrs](const Tensors& in, FrameStates&) { return applied(*op, in, attrs); };
   for (std::size_t k = 0; k < n.out.size(); ++k) put(k, {.live = live});
   program_.nodes_.push_back(std::move(node));
 }
@@ -100,11 +98,9 @@ void Analysis::each_step_alone(const std::vector<int>& axes, int out_axis, const
   if (lead > 0) {
     Tensors in;
     for (std::size_t i = 0; i < axes.size(); ++i) in.push_back(first_frames(i, axes[i], lead));
-    first = node_->op->apply(OperandList(in), attrs(lead));
+    first = applied(*node_->op, in, attrs(lead));
   }
-  node.run = [op = node_->op, one = Attrs(attrs(1))](const Tensors& in, FrameStates&) {
-    return op->apply(OperandList(in), one);
-  };
+  node.run = [op = node_->op, one = Attrs(attrs(1))](const Tensors& in, FrameStates&) { return applied(*op, in, one); };
   program_.nodes_.push_back(std::move(node));
   for (std::size_t k = 0; k < node_->out.size(); ++k)
     put(k, {.axis = out_axis, .live = true, .lead = lead, .first = first[k]});

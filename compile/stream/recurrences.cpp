@@ -17,7 +17,7 @@ void Analysis::recurrence(const std::vector<std::size_t>& carried, const std::ve
   if (lead > 0) {
     Tensors in;
     for (std::size_t i = 0; i < axes.size(); ++i) in.push_back(first_frames(i, axes[i], lead));
-    first = node_->op->apply(OperandList(in), attrs(lead));
+    first = applied(*node_->op, in, attrs(lead));
     for (std::size_t k = 0; k < carried.size(); ++k) begin[k] = first[results[k]];
   }
   std::vector<std::size_t> states;
@@ -26,7 +26,7 @@ void Analysis::recurrence(const std::vector<std::size_t>& carried, const std::ve
   node.run = [op = node_->op, one = Attrs(attrs(1)), carried, results, states](const Tensors& in, FrameStates& s) {
     Tensors operands = in;
     for (std::size_t k = 0; k < carried.size(); ++k) operands[carried[k]] = s.now[states[k]];
-    Tensors out = op->apply(OperandList(operands), one);
+    Tensors out = applied(*op, operands, one);
     for (std::size_t k = 0; k < carried.size(); ++k) s.next[states[k]] = out[results[k]];
     return out;
   };
@@ -73,29 +73,42 @@ void Analysis::scanned() {
 }
 
 void Analysis::linear() {
-  constexpr int t = 1;  // of a and b [B, T, ...]; a may be that of all steps
   if (node_->attrs.as<LinearScanAttrs>().reverse) refuse("runs backwards in time");
+  const int a = in_shape(0).rank() == in_shape(1).rank() ? 1 : -1;  // it may be that of all steps
+  carrying_results({a, 1}, 2);
+}
+
+void Analysis::carrying_results(std::vector<int> axes, std::size_t state) {
+  constexpr int t = 1;  // of [B, T, ...]
   for (std::size_t i = 0; i < node_->in.size(); ++i) {
-    if (over_time(i) && (i > 1 || flow(i).axis != t)) refuse("runs along another axis than time");
+    if (over_time(i) && (i >= state || flow(i).axis != t)) refuse("runs along another axis than time");
     if (!is_float(graph_.values[node_->in[i]].dtype)) refuse("has lengths or resets that belong to whole sequences");
   }
-  Shape rows = in_shape(1);
-  rows.erase(t);
-  const Tensor h0 = node_->in.size() > 2 ? known_[node_->in[2]] : zeros(rows, graph_.values[node_->in[1]].dtype);
+  Spec rows = graph_.values[node_->out[0]];
+  rows.shape.erase(t);
+  const Tensor h0 = node_->in.size() > state ? known_[node_->in[state]] : zeros(rows.shape, rows.dtype);
   if (!h0.defined()) refuse("begins from a state that depends on an input");
 
-  const std::vector<int> axes{in_shape(0).rank() == in_shape(1).rank() ? t : -1, t, -1};
   const std::int64_t lead = common_lead();
+  axes.resize(node_->in.size(), -1);
   FrameNode node = operands(lead, axes);
-  const auto apply = [op = node_->op, attrs = node_->attrs](const Tensor& a, const Tensor& b, const Tensor& h) {
-    return op->apply(OperandList(Tensors{a, b, h}), attrs)[0];
+  const auto apply = [op = node_->op, attrs = node_->attrs, state](const Tensors& in, const Tensor& h) {
+    Tensors given;
+    for (std::size_t i = 0; i < state; ++i) given.push_back(in[i]);
+    given.push_back(h);
+    return applied(*op, given, attrs)[0];
   };
-  const Tensor first = lead > 0 ? apply(first_frames(0, axes[0], lead), first_frames(1, t, lead), h0) : Tensor();
-  const auto state = static_cast<std::size_t>(
+  Tensor first;
+  if (lead > 0) {
+    Tensors in;
+    for (std::size_t i = 0; i < state; ++i) in.push_back(first_frames(i, axes[i], lead));
+    first = apply(in, h0);
+  }
+  const auto k = static_cast<std::size_t>(
       add_state(lead > 0 ? contiguous(select(first, t, -1)) : h0, "a state of the recurrence"));
-  node.run = [apply, state](const Tensors& in, FrameStates& s) {
-    const Tensor y = apply(in[0], in[1], s.now[state]);
-    s.next[state] = select(y, t, 0);
+  node.run = [apply, k](const Tensors& in, FrameStates& s) {
+    const Tensor y = apply(in, s.now[k]);
+    s.next[k] = select(y, t, 0);
     return Tensors{y};
   };
   program_.nodes_.push_back(std::move(node));

@@ -52,6 +52,7 @@ void Analysis::place(const Graph::Node& n) {
     case TimeRule::transforms_complex: return beside(2, "transforms time");
     case TimeRule::normalizes: return beside(std::get<std::int64_t>(*n.attrs.at(0)), "reduces over time");
     case TimeRule::linear_recurrence: return linear();
+    case TimeRule::minimal_recurrence: return carrying_results({1}, 1);
     case TimeRule::recurrence: return recurrent();
     case TimeRule::scan: return scanned();
     case TimeRule::unknown: break;

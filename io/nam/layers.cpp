@@ -1,6 +1,6 @@
 /// The LSTM and the container of `.nam` files as layers.
 #include "ferrite/io/nam.h"
-#include "ferrite/nn/detail/step_graph.h"
+#include "ferrite/nn/step_graph.h"
 #include "ferrite/tensor/ops.h"
 #include "ferrite/tensor/scalar.h"
 
@@ -51,7 +51,7 @@ nn::StepResult NamLstm::step(const Tensor& x, const Tensors& states) const {
   return {head(r.y), r.states};
 }
 
-std::size_t NamLstm::add_steps(nn::detail::StepGraph& graph, std::size_t x) const {
+std::size_t NamLstm::add_steps(nn::StepGraph& graph, std::size_t x) const {
   const std::size_t h = graph.add(lstm, lstm.step_from({initial_h, initial_c}, graph.rows(x)), {x});
   return graph.add(head, h);
 }
@@ -85,9 +85,7 @@ Tensor NamContainer::forward(const Tensor& x, const nn::Context& context) const 
 nn::StepInput NamContainer::step_input() const { return running().step_input(); }
 std::vector<nn::StepState> NamContainer::states(const nn::StepRows& in) const { return running().states(in); }
 nn::StepResult NamContainer::step(const Tensor& x, const Tensors& states) const { return running().advance(x, states); }
-std::size_t NamContainer::add_steps(nn::detail::StepGraph& graph, std::size_t x) const {
-  return graph.add(running(), x);
-}
+std::size_t NamContainer::add_steps(nn::StepGraph& graph, std::size_t x) const { return graph.add(running(), x); }
 
 std::unique_ptr<nn::Layer> NamContainer::clone() const {
   auto copy = std::make_unique<NamContainer>();

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 
-#include "ferrite/nn/detail/step_graph.h"
+#include "ferrite/nn/detail/joined_steps.h"
+#include "ferrite/nn/detail/steps.h"
+#include "ferrite/nn/step_graph.h"
 
 namespace ferrite::nn {
 
@@ -96,7 +98,7 @@ StepResult Branches::step(const Tensor& x, const Tensors& states) const {
   return r;
 }
 
-std::size_t Branches::add_steps(detail::StepGraph& graph, std::size_t x) const {
+std::size_t Branches::add_steps(StepGraph& graph, std::size_t x) const {
   check_any();
   std::vector<std::size_t> given;
   std::vector<StepRows> rows;

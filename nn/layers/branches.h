@@ -31,7 +31,7 @@ class Branches : public Layer {
   /// Those of all branches, "<branch>.<state>".
   std::vector<StepState> states(const StepRows& in) const override;
   StepResult step(const Tensor& x, const Tensors& states) const override;
-  std::size_t add_steps(detail::StepGraph& graph, std::size_t x) const override;
+  std::size_t add_steps(StepGraph& graph, std::size_t x) const override;
 
  protected:
   /// With a seed, branches without one are drawn when they are added.

@@ -117,7 +117,7 @@ Tensor Dropout::forward(const Tensor& x, const Context&) const {
   return x * mask;
 }
 
-std::size_t Dropout::add_steps(detail::StepGraph&, std::size_t x) const { return x; }
+std::size_t Dropout::add_steps(StepGraph&, std::size_t x) const { return x; }
 
 // ---- activations ---------------------------------------------------------------------------------------
 
@@ -192,7 +192,7 @@ Tensor LastStep::forward(const Tensor& x, const Context& context) const {
   return squeeze(gather(x, 1, expand(at, {x.shape()[0], 1, x.shape()[2]})), 1);
 }
 
-std::size_t LastStep::add_steps(detail::StepGraph&, std::size_t x) const { return x; }
+std::size_t LastStep::add_steps(StepGraph&, std::size_t x) const { return x; }
 
 Unflatten::Unflatten(const UnflattenOptions& o) : LayerOf(o) {
   int left = 0;

@@ -107,7 +107,7 @@ class Dropout final : public LayerOf<Dropout, DropoutOptions> {
   Tensor forward(const Tensor& x, const Context&) const override;
   bool causal() const override { return true; }
   StepInput step_input() const override { return {0, Dtype::f32, true}; }
-  std::size_t add_steps(detail::StepGraph& graph, std::size_t x) const override;
+  std::size_t add_steps(StepGraph& graph, std::size_t x) const override;
 
   State calls;  ///< i64, rank 0
   State key;    ///< i64 [2]: seed and stream of the draws
@@ -152,7 +152,7 @@ class LastStep final : public LayerOf<LastStep> {
   bool reads_lengths() const override { return true; }
   bool causal() const override { return true; }
   StepInput step_input() const override { return {0, Dtype::f32, true}; }
-  std::size_t add_steps(detail::StepGraph& graph, std::size_t x) const override;
+  std::size_t add_steps(StepGraph& graph, std::size_t x) const override;
 };
 
 /// x [B, T, D] -> [B, D]: the mean of the steps, or with `context.lengths` of the valid ones.

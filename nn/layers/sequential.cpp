@@ -5,7 +5,9 @@
 #include <array>
 
 #include "ferrite/nn/detail/chain_call.h"
-#include "ferrite/nn/detail/step_graph.h"
+#include "ferrite/nn/detail/joined_steps.h"
+#include "ferrite/nn/detail/steps.h"
+#include "ferrite/nn/step_graph.h"
 #include "ferrite/tensor/norms.h"
 
 namespace ferrite::nn {
@@ -161,7 +163,7 @@ StepResult Sequential::step(const Tensor& x, const Tensors& states) const {
   return r;
 }
 
-std::size_t Sequential::add_steps(detail::StepGraph& graph, std::size_t x) const {
+std::size_t Sequential::add_steps(StepGraph& graph, std::size_t x) const {
   for (const Item& item : layers_) x = graph.add(*item.layer, x);
   return x;
 }
@@ -188,7 +190,7 @@ StepResult Residual::step(const Tensor& x, const Tensors& states) const {
   return r;
 }
 
-std::size_t Residual::add_steps(detail::StepGraph& graph, std::size_t x) const {
+std::size_t Residual::add_steps(StepGraph& graph, std::size_t x) const {
   const Pace p = pace();
   if (p.stride != 1 || p.delay != p.after)
     throw PaceError("residual: the chain gives one step for " + std::to_string(p.stride) + ", " +

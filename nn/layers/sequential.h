@@ -54,7 +54,7 @@ class Sequential : public Layer {
   /// Those of all its layers, "<layer>.<state>".
   std::vector<StepState> states(const StepRows& in) const override;
   StepResult step(const Tensor& x, const Tensors& states) const override;
-  std::size_t add_steps(detail::StepGraph& graph, std::size_t x) const override;
+  std::size_t add_steps(StepGraph& graph, std::size_t x) const override;
   std::unique_ptr<Layer> clone() const override;
 
  protected:
@@ -80,7 +80,7 @@ class Residual final : public Sequential {
   std::string kind() const override { return "residual"; }
   Tensor forward(const Tensor& x, const Context& context) const override;
   StepResult step(const Tensor& x, const Tensors& states) const override;
-  std::size_t add_steps(detail::StepGraph& graph, std::size_t x) const override;
+  std::size_t add_steps(StepGraph& graph, std::size_t x) const override;
   std::unique_ptr<Layer> clone() const override;
 };
 

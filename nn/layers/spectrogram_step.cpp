@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ferrite/nn/detail/step_graph.h"
+#include "ferrite/nn/detail/steps.h"
 #include "ferrite/nn/layers/detail/spectra.h"
+#include "ferrite/nn/step_graph.h"
 #include "ferrite/tensor/kernel/fft_plan.h"
 
 namespace ferrite::nn {
@@ -102,7 +103,7 @@ std::unique_ptr<Step> Stft::make_step(const StepRows& in) const {
   return detail::window_step(*this, *window(), in, of_dtype<SpectrumOfWindow, WindowFunction>(in.dtype, *this, in));
 }
 
-std::size_t InverseStft::add_steps(detail::StepGraph& graph, std::size_t x) const {
+std::size_t InverseStft::add_steps(StepGraph& graph, std::size_t x) const {
   if (!streams()) return Layer::add_steps(graph, x);
   const InverseStftOptions& o = options();
   const StepRows in = graph.rows(x);

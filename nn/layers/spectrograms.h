@@ -93,7 +93,7 @@ class InverseStft final : public LayerOf<InverseStft, InverseStftOptions> {
   std::optional<StepWindow> window() const override;
   Pace pace() const override;
   Tensor over(const Tensor& x) const override;
-  std::size_t add_steps(detail::StepGraph& graph, std::size_t x) const override;
+  std::size_t add_steps(StepGraph& graph, std::size_t x) const override;
 
   Buffer taper;  ///< the window, `window` in files
 };

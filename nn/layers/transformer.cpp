@@ -1,8 +1,10 @@
 /// The layers of a transformer: attention and two products, each with a residual and a norm.
 #include "ferrite/nn/layers/transformer.h"
 
+#include "ferrite/nn/detail/joined_steps.h"
 #include "ferrite/nn/detail/lengths.h"
-#include "ferrite/nn/detail/step_graph.h"
+#include "ferrite/nn/detail/steps.h"
+#include "ferrite/nn/step_graph.h"
 #include "ferrite/tensor/padding.h"
 
 namespace ferrite::nn {
@@ -113,7 +115,7 @@ StepResult TransformerEncoderLayer::step(const Tensor& x, const Tensors& states)
   return {y, next};
 }
 
-std::size_t TransformerEncoderLayer::add_steps(detail::StepGraph& graph, std::size_t x) const {
+std::size_t TransformerEncoderLayer::add_steps(StepGraph& graph, std::size_t x) const {
   const auto half = [&](const LayerNorm& norm, const std::vector<const Layer*>& layers) {
     std::size_t y = options().norm_first ? graph.add(norm, x) : x;
     for (const Layer* layer : layers) y = graph.add(*layer, y);

@@ -73,7 +73,7 @@ class TransformerEncoderLayer final : public LayerOf<TransformerEncoderLayer, Tr
   StepInput step_input() const override { return self_attn.step_input(); }
   std::vector<StepState> states(const StepRows& in) const override { return self_attn.states(in); }
   StepResult step(const Tensor& x, const Tensors& states) const override;
-  std::size_t add_steps(detail::StepGraph& graph, std::size_t x) const override;
+  std::size_t add_steps(StepGraph& graph, std::size_t x) const override;
 
   MultiheadAttention self_attn;
   FeedForward feed_forward;

@@ -91,7 +91,7 @@ class Wavenet final : public LayerOf<Wavenet, WavenetOptions> {
   Tensor forward(const Tensor& x, const Context& context) const override;
   bool causal() const override { return true; }
   StepInput step_input() const override;
-  std::size_t add_steps(detail::StepGraph& graph, std::size_t x) const override;
+  std::size_t add_steps(StepGraph& graph, std::size_t x) const override;
 
  private:
   bool only_chains() const override { return true; }

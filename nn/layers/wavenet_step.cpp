@@ -1,13 +1,12 @@
 /// A step of the stacked WaveNet: the steps of its layers, and what is added between them.
 #include <optional>
 
-#include "ferrite/nn/detail/step_graph.h"
+#include "ferrite/nn/detail/joined_steps.h"
 #include "ferrite/nn/layers/wavenet.h"
+#include "ferrite/nn/step_graph.h"
 
 namespace ferrite::nn {
 namespace {
-
-using detail::StepGraph;
 
 /// The steps of a net, value after value.
 struct Steps {
@@ -31,7 +30,7 @@ struct Steps {
 
 }  // namespace
 
-std::size_t Wavenet::add_steps(detail::StepGraph& graph, std::size_t x) const {
+std::size_t Wavenet::add_steps(StepGraph& graph, std::size_t x) const {
   (void)whole();
   const Steps steps{graph, *this};
   std::size_t h = x;

@@ -52,7 +52,7 @@ class MinGru final : public LayerOf<MinGru, MinGruOptions, SizedSequenceLayer> {
   MinGru(std::int64_t input_size, std::int64_t hidden_size, const MinGruOptions& options, const Init& init = {});
   MinGru(std::int64_t input_size, std::int64_t hidden_size, const Init& init = {})
       : MinGru(input_size, hidden_size, MinGruOptions{}, init) {}
-  std::size_t add_steps(detail::StepGraph& graph, std::size_t x) const override;
+  std::size_t add_steps(StepGraph& graph, std::size_t x) const override;
 
  private:
   Tensor run_sequence(const Tensor& x, const SequenceOptions& options, Tensors& states) const override;
@@ -83,7 +83,7 @@ class MinLstm final : public LayerOf<MinLstm, MinLstmOptions, SizedSequenceLayer
   MinLstm(std::int64_t input_size, std::int64_t hidden_size, const MinLstmOptions& options, const Init& init = {});
   MinLstm(std::int64_t input_size, std::int64_t hidden_size, const Init& init = {})
       : MinLstm(input_size, hidden_size, MinLstmOptions{}, init) {}
-  std::size_t add_steps(detail::StepGraph& graph, std::size_t x) const override;
+  std::size_t add_steps(StepGraph& graph, std::size_t x) const override;
 
  private:
   Tensor run_sequence(const Tensor& x, const SequenceOptions& options, Tensors& states) const override;

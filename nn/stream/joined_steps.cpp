@@ -2,8 +2,10 @@
 #include <algorithm>
 #include <array>
 
-#include "ferrite/nn/detail/step_graph.h"
+#include "ferrite/nn/detail/joined_steps.h"
+#include "ferrite/nn/detail/steps.h"
 #include "ferrite/nn/detail/waiting_rows.h"
+#include "ferrite/nn/step_graph.h"
 #include "ferrite/tensor/operations.h"
 
 namespace ferrite::nn::detail {

@@ -70,6 +70,15 @@ std::int64_t least_capacity(const std::vector<StepState>& states, const std::vec
   for (const std::size_t i : growing) least = std::min(least, states[i].capacity);
   return least;
 }
+/// The entry that a step gave of a state that grows, [B, ...], to what it has so far.
+void append(const StepState& s, const std::byte* entries, const std::vector<std::int64_t>& steps, Step::Rows rows,
+            std::byte* to) {
+  const auto batch = static_cast<std::int64_t>(steps.size()), entry = bytes_of({s.shape, s.dtype}) / batch;
+  for (std::int64_t row = 0; row < batch; ++row)
+    if (!rows || rows[row])
+      std::copy_n(entries + row * entry, entry, to + (row * s.capacity + steps[static_cast<std::size_t>(row)]) * entry);
+}
+
 /// The program of a step without states, on the rows of several steps at once: where it is pointwise.
 class BlockScans {
  public:
@@ -187,12 +196,15 @@ class OpenStep final : public Step {
     return rows[0];
   }
   void commit() override {
-    for (std::size_t g = 0; g < growing_.size(); ++g) append(g, nullptr);  // an entry may be a state before the step
+    for (std::size_t g = 0; g < growing_.size(); ++g)
+      append(states_[growing_[g]], scan_->y(1 + g), steps_, nullptr,
+             scan_->x(1 + g));  // an entry may be a state before the step
     scan_->commit();
     count(nullptr);
   }
   void commit_rows(Rows rows) override {
-    for (std::size_t g = 0; g < growing_.size(); ++g) append(g, rows);
+    for (std::size_t g = 0; g < growing_.size(); ++g)
+      append(states_[growing_[g]], scan_->y(1 + g), steps_, rows, scan_->x(1 + g));
     scan_->commit();
     put_back(rows);
     count(rows);
@@ -294,14 +306,6 @@ class OpenStep final : public Step {
     for (const std::size_t i : growing_)
       for (std::size_t row = 0; row < steps_.size(); ++row)
         if ((!rows || rows[row]) && steps_[row] >= states_[i].capacity) throw_full(kind_, states_[i], row);
-  }
-  void append(std::size_t g, Rows rows) {
-    const StepState& s = states_[growing_[g]];
-    const std::int64_t entry = bytes_of({s.shape, s.dtype}) / in_.batch;
-    for (std::int64_t row = 0; row < in_.batch; ++row)
-      if (!rows || rows[row])
-        std::copy_n(scan_->y(1 + g) + row * entry, entry,
-                    scan_->x(1 + g) + (row * s.capacity + steps_[static_cast<std::size_t>(row)]) * entry);
   }
   void count(Rows rows) {
     if (growing_.empty()) return;

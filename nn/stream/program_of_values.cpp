@@ -2,7 +2,9 @@
 #include <algorithm>
 
 #include "ferrite/compile/open_scan.h"
-#include "ferrite/nn/detail/step_graph.h"
+#include "ferrite/nn/detail/joined_steps.h"
+#include "ferrite/nn/detail/steps.h"
+#include "ferrite/nn/step_graph.h"
 
 namespace ferrite::nn::detail {
 namespace {

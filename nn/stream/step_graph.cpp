@@ -1,5 +1,7 @@
 /// The steps of a model as one: run one after the other in memory of their own, and committed together.
-#include "ferrite/nn/detail/step_graph.h"
+#include "ferrite/nn/step_graph.h"
+#include "ferrite/nn/detail/joined_steps.h"
+#include "ferrite/nn/detail/steps.h"
 
 #include <algorithm>
 #include <limits>
@@ -37,106 +39,86 @@ class Places {
 
 }  // namespace
 
-/// A graph that is complete. Where values stand is decided once; the input and the result stand where the caller says.
-class GraphStep final : public Step {
+/// A graph that is complete, as calls of its steps. Where values stand is decided once; the input and the result stand
+/// where the caller says.
+class StepCalls {
  public:
-  GraphStep(StepGraph graph, StepGraph::Value result)
-      : values_(std::move(graph.values_)), nodes_(std::move(graph.nodes_)), result_(result) {
-    plan();
-  }
-  GraphStep(const GraphStep& o) : Step(o), values_(o.values_), result_(o.result_) {
-    for (const StepGraph::Node& n : o.nodes_) nodes_.push_back({n.step->clone(), n.x, n.y});
-    plan();
-  }
-
-  StepRows result() const override { return values_[result_].rows; }
-  Pace pace() const override { return values_[result_].pace; }
-  void run(Inputs x, void* y) override {
-    bind(x[0], y);
-    for (const Call& c : calls_) run_step(*c.step, c.x, c.y);
-    copy_through(1);
-  }
-  bool never_throws() const override {
-    return std::all_of(calls_.begin(), calls_.end(), [](const Call& c) { return c.step->never_throws(); });
-  }
-  void advance(Inputs x, void* y) override {
-    if (ferrite::detail::profiling()) [[unlikely]]
-      return Step::advance(x, y);
-    bind(x[0], y);
-    for (const Call& c : calls_) c.step->advance(c.x, c.y);
-    copy_through(1);
-  }
-  void commit() override {
-    for (Step* const s : committing_) s->commit();
-  }
-  bool commits() const override { return !committing_.empty(); }
-
-  std::int64_t most_at_once() const override { return at_once_; }
-  void run_several(std::int64_t n, Inputs x, void* y) override {
-    bind(x[0], y);
-    for (const Call& c : calls_) {
-      if (c.several) {
-        run_steps(*c.step, n, c.x, c.y);
-      } else {
-        one_by_one(n, c);
-      }
-    }
-    copy_through(n);
-  }
-
-  bool skips() const override {
-    return std::any_of(calls_.begin(), calls_.end(), [](const Call& c) { return c.step->skips(); });
-  }
-  Rows run_rows(const Rows* rows, Inputs x, void* y) override {
-    bind(x[0], y);
-    have_[0] = rows[0];
-    return onwards(0);
-  }
-  std::int64_t finishing() const override {
-    std::int64_t n = 0;
-    for (const Call& c : calls_) n += c.step->finishing();
-    return n;
-  }
-  /// The inputs end at the first step that looks ahead, then at the second one, and so on.
-  Rows finish(Rows rows, std::int64_t i, void* y) override {
-    bind(nullptr, y);
-    std::fill(have_.begin(), have_.end(), nullptr);
-    std::fill(took_.begin(), took_.end(), nullptr);
-    std::size_t k = 0;
-    for (; i >= calls_[k].step->finishing(); ++k) i -= calls_[k].step->finishing();
-    took_[k] = rows;
-    have_[nodes_[k].y] = finish_rows_of(*calls_[k].step, rows, i, calls_[k].y);
-    return onwards(k + 1);
-  }
-  void commit_rows(Rows) override {
-    for (std::size_t k = 0; k < calls_.size(); ++k)
-      if (took_[k] && calls_[k].step->commits()) calls_[k].step->commit_rows(took_[k]);
-  }
-
-  void refresh() override {
-    for (const Call& c : calls_) c.step->refresh();
-  }
-  void each(const StepVisitor& see) override {
-    for (const Call& c : calls_) c.step->each(see);
-  }
-  std::unique_ptr<Step> clone() const override { return std::make_unique<GraphStep>(*this); }
-
- private:
   struct Call {
     Step* step;
     const void** x;  ///< in `addresses_`
     void* y;
-    std::size_t inputs;
+    std::span<const StepGraph::Value> from;
+    StepGraph::Value to;
     bool several;  ///< runs several steps at once
   };
 
-  void plan() {
+  StepCalls(std::vector<StepGraph::Rows> values, std::vector<StepGraph::Node> nodes, StepGraph::Value result)
+      : values_(std::move(values)), nodes_(std::move(nodes)), result_(result) {
     find_most_at_once();
+    plan();
+  }
+  StepCalls(const StepCalls& o) : StepCalls(o.values_, copies(o.nodes_), o.result_) {}
+  StepCalls& operator=(const StepCalls&) = delete;
+
+  auto begin() const { return calls_.begin(); }
+  auto end() const { return calls_.end(); }
+  std::size_t size() const { return calls_.size(); }
+  const Call& operator[](std::size_t k) const { return calls_[k]; }
+  const StepGraph::Rows& result() const { return values_[result_]; }
+  StepGraph::Value result_value() const { return result_; }
+  std::size_t values() const { return values_.size(); }
+  /// Steps that there is room for.
+  std::int64_t at_once() const { return at_once_; }
+  std::size_t most_inputs() const { return moved_.size(); }
+
+  [[gnu::always_inline]] void bind(const void* x, void* y) {
+    if (x == x_ && y == y_) [[likely]]
+      return;
+    x_ = x, y_ = y;
+    for (const std::size_t i : x_slots_) addresses_[i] = x;
+    for (const std::size_t i : y_slots_) addresses_[i] = y;
+    for (Call& c : calls_)
+      if (c.to == result_) c.y = y;
+  }
+  /// Of a graph that gives its input.
+  void copy_through(std::int64_t n) const {
+    if (result_ == 0) [[unlikely]]
+      std::copy_n(static_cast<const std::byte*>(x_), n * bytes(0), static_cast<std::byte*>(y_));
+  }
+  void one_by_one(std::int64_t n, const Call& c) {
+    auto* y = static_cast<std::byte*>(c.y);
+    for (std::int64_t t = 0; t < n; ++t, y += bytes(c.to)) {
+      for (std::size_t i = 0; i < c.from.size(); ++i)
+        moved_[i] = static_cast<const std::byte*>(c.x[i]) + t * bytes(c.from[i]);
+      c.step->advance(moved_.data(), y);
+    }
+  }
+
+ private:
+  static std::vector<StepGraph::Node> copies(const std::vector<StepGraph::Node>& nodes) {
+    std::vector<StepGraph::Node> all;
+    for (const StepGraph::Node& n : nodes) all.push_back({n.step->clone(), n.x, n.y});
+    return all;
+  }
+  std::int64_t bytes(StepGraph::Value v) const { return bytes_of(values_[v].rows); }
+
+  /// One, where a step may throw when others behind it have gone on, or gives nothing at times.
+  void find_most_at_once() {
+    std::int64_t most = 0;
+    for (StepGraph::Value v = 0; v < values_.size(); ++v) most = std::max(most, bytes(v));
+    at_once_ = steps_at_once(most);
+    for (const StepGraph::Node& n : nodes_) {
+      const std::int64_t own = n.step->most_at_once();
+      if (n.step->skips() || (own == 1 && !n.step->never_throws())) at_once_ = 1;
+      if (own > 1) at_once_ = std::min(at_once_, own);
+    }
+  }
+  void plan() {
     std::vector<std::size_t> last(values_.size(), kNever);  // the node that reads a value last
     for (std::size_t k = 0; k < nodes_.size(); ++k)
       for (const StepGraph::Value v : nodes_[k].x) last[v] = k;
     // A step may write a line more than its rows.
-    const auto room = [&](StepGraph::Value v) { return (at_once_ * bytes_of(values_[v].rows) + 127) / 64 * 64; };
+    const auto room = [&](StepGraph::Value v) { return (at_once_ * bytes(v) + 127) / 64 * 64; };
     Places places;
     std::vector<std::int64_t> at(values_.size());
     for (std::size_t k = 0; k < nodes_.size(); ++k) {
@@ -156,91 +138,151 @@ class GraphStep final : public Step {
       most = std::max(most, n.x.size());
     }
     addresses_.reserve(inputs);
+    moved_.resize(most);
     auto* const base = reinterpret_cast<std::byte*>(memory_->get());
     for (const StepGraph::Node& n : nodes_) {
-      calls_.push_back({n.step.get(), addresses_.data() + addresses_.size(), base + at[n.y], n.x.size(),
+      calls_.push_back({n.step.get(),
+                        addresses_.data() + addresses_.size(),
+                        base + at[n.y],
+                        {n.x.data(), n.x.size()},
+                        n.y,
                         n.step->most_at_once() > 1});
       for (const StepGraph::Value v : n.x) {
         if (v == 0) x_slots_.push_back(addresses_.size());
         if (v == result_) y_slots_.push_back(addresses_.size());
         addresses_.push_back(base + at[v]);
       }
-      if (n.step->commits()) committing_.push_back(n.step.get());
     }
-    have_.resize(values_.size());
-    took_.resize(nodes_.size());
-    rows_.resize(most);
-    moved_.resize(most);
-  }
-  /// One, where a step may throw when others behind it have gone on, or gives nothing at times.
-  void find_most_at_once() {
-    std::int64_t most = 0;
-    for (const auto& v : values_) most = std::max(most, bytes_of(v.rows));
-    at_once_ = steps_at_once(most);
-    for (const StepGraph::Node& n : nodes_) {
-      const std::int64_t own = n.step->most_at_once();
-      if (n.step->skips() || (own == 1 && !n.step->never_throws())) at_once_ = 1;
-      if (own > 1) at_once_ = std::min(at_once_, own);
-    }
-  }
-
-  [[gnu::always_inline]] void bind(const void* x, void* y) {
-    if (x == x_ && y == y_) [[likely]]
-      return;
-    x_ = x, y_ = y;
-    for (const std::size_t i : x_slots_) addresses_[i] = x;
-    for (const std::size_t i : y_slots_) addresses_[i] = y;
-    for (std::size_t k = 0; k < nodes_.size(); ++k)
-      if (nodes_[k].y == result_) calls_[k].y = y;
-  }
-  /// Of a graph that gives its input.
-  void copy_through(std::int64_t n) const {
-    if (result_ == 0) [[unlikely]]
-      std::copy_n(static_cast<const std::byte*>(x_), n * bytes_of(values_[0].rows), static_cast<std::byte*>(y_));
-  }
-  void one_by_one(std::int64_t n, const Call& c) {
-    const StepGraph::Node& node = nodes_[static_cast<std::size_t>(&c - calls_.data())];
-    auto* y = static_cast<std::byte*>(c.y);
-    for (std::int64_t t = 0; t < n; ++t, y += bytes_of(values_[node.y].rows)) {
-      for (std::size_t i = 0; i < c.inputs; ++i)
-        moved_[i] = static_cast<const std::byte*>(c.x[i]) + t * bytes_of(values_[node.x[i]].rows);
-      c.step->advance(moved_.data(), y);
-    }
-  }
-
-  /// The steps from one on, as far as some value that they read has rows.
-  Rows onwards(std::size_t k) {
-    for (; k < calls_.size(); ++k) {
-      const Call& c = calls_[k];
-      const StepGraph::Node& node = nodes_[k];
-      const Rows* rows = &have_[node.x[0]];
-      took_[k] = *rows;
-      if (c.inputs > 1) {
-        for (std::size_t i = 0; i < c.inputs; ++i)
-          if ((rows_[i] = have_[node.x[i]])) took_[k] = rows_[i];
-        rows = rows_.data();
-      }
-      have_[node.y] = took_[k] ? run_rows_of(*c.step, rows, c.x, c.y) : nullptr;
-    }
-    if (have_[result_]) copy_through(1);
-    return have_[result_];
   }
 
   std::vector<StepGraph::Rows> values_;
   std::vector<StepGraph::Node> nodes_;
   StepGraph::Value result_;
-  std::int64_t at_once_ = 1;  ///< steps that there is room for
+  std::int64_t at_once_ = 1;
   std::optional<StepMemory<double>> memory_;
   std::vector<Call> calls_;                     ///< by node
   std::vector<const void*> addresses_;          ///< of the inputs of all nodes
   std::vector<std::size_t> x_slots_, y_slots_;  ///< which of them are the input and the result
+  std::vector<const void*> moved_;              ///< where the inputs of a step among several stand
   const void* x_ = nullptr;
   void* y_ = nullptr;
-  std::vector<Step*> committing_;
-  std::vector<Rows> have_, took_;   ///< in the last `run_rows` or `finish`: by value, and by node
-  std::vector<Rows> rows_;          ///< of a step's inputs
-  std::vector<const void*> moved_;  ///< where the inputs of a step among several stand
 };
+
+/// A graph that is complete, as one step.
+class GraphStep final : public Step {
+ public:
+  GraphStep(StepGraph graph, StepGraph::Value result)
+      : calls_(std::move(graph.values_), std::move(graph.nodes_), result) {
+    find_committing();
+  }
+  GraphStep(const GraphStep& o) : Step(o), calls_(o.calls_) { find_committing(); }
+
+  StepRows result() const override { return calls_.result().rows; }
+  Pace pace() const override { return calls_.result().pace; }
+  void run(Inputs x, void* y) override {
+    calls_.bind(x[0], y);
+    for (const StepCalls::Call& c : calls_) run_step(*c.step, c.x, c.y);
+    calls_.copy_through(1);
+  }
+  bool never_throws() const override {
+    return std::all_of(calls_.begin(), calls_.end(), [](const auto& c) { return c.step->never_throws(); });
+  }
+  void advance(Inputs x, void* y) override {
+    if (ferrite::detail::profiling()) [[unlikely]]
+      return Step::advance(x, y);
+    calls_.bind(x[0], y);
+    for (const StepCalls::Call& c : calls_) c.step->advance(c.x, c.y);
+    calls_.copy_through(1);
+  }
+  void commit() override {
+    for (Step* const s : committing_) s->commit();
+  }
+  bool commits() const override { return !committing_.empty(); }
+
+  std::int64_t most_at_once() const override { return calls_.at_once(); }
+  void run_several(std::int64_t n, Inputs x, void* y) override {
+    calls_.bind(x[0], y);
+    for (const StepCalls::Call& c : calls_) {
+      if (c.several) {
+        run_steps(*c.step, n, c.x, c.y);
+      } else {
+        calls_.one_by_one(n, c);
+      }
+    }
+    calls_.copy_through(n);
+  }
+
+  bool skips() const override {
+    return std::any_of(calls_.begin(), calls_.end(), [](const auto& c) { return c.step->skips(); });
+  }
+  Rows run_rows(const Rows* rows, Inputs x, void* y) override {
+    calls_.bind(x[0], y);
+    have_[0] = rows[0];
+    return onwards(0);
+  }
+  std::int64_t finishing() const override {
+    std::int64_t n = 0;
+    for (const StepCalls::Call& c : calls_) n += c.step->finishing();
+    return n;
+  }
+  /// The inputs end at the first step that looks ahead, then at the second one, and so on.
+  Rows finish(Rows rows, std::int64_t i, void* y) override {
+    calls_.bind(nullptr, y);
+    std::fill(have_.begin(), have_.end(), nullptr);
+    std::fill(took_.begin(), took_.end(), nullptr);
+    std::size_t k = 0;
+    for (; i >= calls_[k].step->finishing(); ++k) i -= calls_[k].step->finishing();
+    took_[k] = rows;
+    have_[calls_[k].to] = finish_rows_of(*calls_[k].step, rows, i, calls_[k].y);
+    return onwards(k + 1);
+  }
+  void commit_rows(Rows) override {
+    for (std::size_t k = 0; k < calls_.size(); ++k)
+      if (took_[k] && calls_[k].step->commits()) calls_[k].step->commit_rows(took_[k]);
+  }
+
+  void refresh() override {
+    for (const StepCalls::Call& c : calls_) c.step->refresh();
+  }
+  void each(const StepVisitor& see) override {
+    for (const StepCalls::Call& c : calls_) c.step->each(see);
+  }
+  std::unique_ptr<Step> clone() const override { return std::make_unique<GraphStep>(*this); }
+
+ private:
+  void find_committing() {
+    for (const StepCalls::Call& c : calls_)
+      if (c.step->commits()) committing_.push_back(c.step);
+    have_.resize(calls_.values());
+    took_.resize(calls_.size());
+    rows_.resize(calls_.most_inputs());
+  }
+  /// The steps from one on, as far as some value that they read has rows.
+  Rows onwards(std::size_t k) {
+    for (; k < calls_.size(); ++k) {
+      const StepCalls::Call& c = calls_[k];
+      const Rows* rows = &have_[c.from[0]];
+      took_[k] = *rows;
+      if (c.from.size() > 1) {
+        for (std::size_t i = 0; i < c.from.size(); ++i)
+          if ((rows_[i] = have_[c.from[i]])) took_[k] = rows_[i];
+        rows = rows_.data();
+      }
+      have_[c.to] = took_[k] ? run_rows_of(*c.step, rows, c.x, c.y) : nullptr;
+    }
+    if (have_[calls_.result_value()]) calls_.copy_through(1);
+    return have_[calls_.result_value()];
+  }
+
+  StepCalls calls_;
+  std::vector<Step*> committing_;
+  std::vector<Rows> have_, took_;  ///< in the last `run_rows` or `finish`: by value, and by step
+  std::vector<Rows> rows_;         ///< of a step's inputs
+};
+
+}  // namespace ferrite::nn::detail
+
+namespace ferrite::nn {
 
 StepGraph::Value StepGraph::add(const Layer& layer, std::unique_ptr<Step> step, std::span<const Value> x) {
   if (&layer != named_) names_ = {layer.path(), layer.kind()};
@@ -258,7 +300,7 @@ StepGraph::Value StepGraph::add_aligned(const Layer& layer, std::unique_ptr<Step
                                         const Pace& latest) {
   std::vector<StepRows> rows;
   for (const Value v : x) rows.push_back(values_[v].rows);
-  return add(layer, latest.after > 0 ? aligned_step(std::move(step), rows, latest) : std::move(step), x);
+  return add(layer, latest.after > 0 ? detail::aligned_step(std::move(step), rows, latest) : std::move(step), x);
 }
 
 StepGraph::Value StepGraph::add(const Layer& layer, Value x) {
@@ -279,13 +321,13 @@ void StepGraph::join_pointwise(Value& result) {
   ++readers[result];
   std::vector<Node> left;
   std::vector<Value> now(values_.size());
-  std::vector<std::size_t> at(values_.size(), kNever);  // by value: its node in `left`
+  std::vector<std::size_t> at(values_.size(), detail::kNever);  // by value: its node in `left`
   for (Value v = 0; v < now.size(); ++v) now[v] = v;
   for (Node& n : nodes_) {
     for (Value& v : n.x) v = now[v];
     const Primitive* const op = n.step->pointwise();
     const std::size_t before = at[n.x[0]];
-    if (op && before != kNever && readers[n.x[0]] == 1 && left[before].step->join(*op)) {
+    if (op && before != detail::kNever && readers[n.x[0]] == 1 && left[before].step->join(*op)) {
       now[n.y] = n.x[0];
       readers[n.x[0]] = readers[n.y];
       continue;
@@ -300,22 +342,18 @@ void StepGraph::join_pointwise(Value& result) {
 std::unique_ptr<Step> StepGraph::step(const Layer& whole, Value result) && {
   join_pointwise(result);
   if (nodes_.size() == 1 && result != 0) return std::move(nodes_[0].step);
-  auto step = std::make_unique<GraphStep>(std::move(*this), result);
+  auto step = std::make_unique<detail::GraphStep>(std::move(*this), result);
   step->set_layer({whole.path(), whole.kind()});
   return step;
 }
 
-std::unique_ptr<Step> step_of(const Layer& layer, const StepRows& in) {
+std::unique_ptr<Step> detail::step_of(const Layer& layer, const StepRows& in) {
   StepGraph graph(in);
   const StepGraph::Value y = graph.add(layer, 0);
   return std::move(graph).step(layer, y);
 }
 
-}  // namespace ferrite::nn::detail
-
-namespace ferrite::nn {
-
-std::size_t Layer::add_steps(detail::StepGraph& graph, std::size_t x) const {
+std::size_t Layer::add_steps(StepGraph& graph, std::size_t x) const {
   return graph.add(*this, detail::own_step_of(*this, graph.rows(x)), {x});
 }
 

@@ -41,13 +41,13 @@ std::ostream& operator<<(std::ostream& out, const StreamReport& report);
 ///   nn::Stream stream = net.stream();
 ///   stream.step(features, result);  // std::span<const float>, std::span<float>
 ///
-/// A step allocates nothing, takes no lock and makes no system call; layers that have no step of their own
-/// (`on_tensors` counts them) run on tensors from the pool of the calling thread instead. Dropout is off. `last_step`
-/// is the step itself. Not for use by several threads at once. For audio threads: docs/audio.md.
+/// A step allocates nothing, takes no lock and makes no system call; layers that look at values (`on_tensors` counts
+/// them) run on tensors from the pool of the calling thread instead. Dropout is off. `last_step` is the step itself.
+/// Not for use by several threads at once. For audio threads: docs/audio.md.
 class Stream {
  public:
-  /// B sequences side by side. Throws ValueError when the layer cannot be streamed (Layer::streams), and for a batch
-  /// below 1.
+  /// B sequences side by side. Throws ValueError that names the layer and operation which look at other steps than
+  /// those before, where the model cannot be streamed, and for a batch below 1.
   Stream(const Layer& model, std::int64_t batch);
   Stream(Stream&&) noexcept;
   Stream& operator=(Stream&&) noexcept;
@@ -97,7 +97,7 @@ class Stream {
   std::int64_t stride() const { return pace_.stride; }
   std::int64_t delay() const { return pace_.delay; }
 
-  /// Begins anew from zero states.
+  /// Begins anew.
   void reset();
   /// One of the sequences begins anew, the others go on. Allocates nothing where a step does not. Throws ValueError for
   /// a row outside 0..batch - 1, and when the inputs have ended.
@@ -111,7 +111,7 @@ class Stream {
   void restore(const std::vector<Tensor>& states);
   /// Takes the present weights of the model; the states stay.
   void refresh();
-  /// Layers that run on tensors, having no step of their own.
+  /// Layers that run on tensors, as any call.
   std::size_t on_tensors() const;
   /// How each layer runs, and why not better. Empty before the first step of a model that does not tell the width of
   /// its rows.

@@ -10,8 +10,15 @@
 #include "ferrite/compile/stream_program.h"
 #include "ferrite/tensor/attributes.h"
 #include "ferrite/tensor/ops.h"
+#include "ferrite/tensor/pointwise.h"
+#include "ferrite/tensor/window_attributes.h"
 
 namespace ferrite::detail {
+
+/// What a node gives: a composite, where a program has one whole, by its parts.
+inline Tensors applied(const Primitive& op, const Tensors& in, const Attrs& attrs) {
+  return op.is_composite() ? apply_composite(op, OperandList(in), attrs) : op.apply(OperandList(in), attrs);
+}
 
 /// The constants of an operation for so many steps.
 using AttrsOf = std::function<Attrs(std::int64_t steps)>;
@@ -69,7 +76,7 @@ class Analysis {
   void fold(const Graph::Node& n) {
     Tensors in;
     for (const ValueId v : n.in) in.push_back(known_[v]);
-    const Tensors out = n.op->apply(OperandList(in), n.attrs);
+    const Tensors out = applied(*n.op, in, n.attrs);
     for (std::size_t k = 0; k < out.size(); ++k) known_[n.out[k]] = out[k];
   }
   void put(std::size_t k, const Flow& f) { flows_[node_->out[k]] = f; }
@@ -144,8 +151,12 @@ class Analysis {
   // ---- windows -------------------------------------------------------------------------------------------
   /// A window of `taps` frames, `dilation` apart, the first of them `before` frames of `value` ahead of the operand.
   /// `attrs(n)`: the constants for n results on frames without padding.
-  void window(std::int64_t taps, std::int64_t dilation, std::int64_t before, Scalar value, const AttrsOf& attrs);
+  void window(std::int64_t taps, std::int64_t dilation, std::int64_t before, Scalar value, const AttrsOf& attrs,
+              const std::function<Tensors(const Tensors&)>& one = {});
   void convolution(bool transposed);
+  /// One result of a convolution along time as a product of matrices, which a plan packs: with the bits of the
+  /// convolution, whose terms come in this order, too (docs/numerics.md).
+  static std::function<Tensors(const Tensors&)> product_of_window(const ConvolutionAttrs& a);
   void pooling();
 
   // ---- recurrences ---------------------------------------------------------------------------------------
@@ -156,6 +167,8 @@ class Analysis {
   void scanned();
   /// h[t] = a[t] h[t-1] + b[t]: pieces of a sequence have the bits of the whole.
   void linear();
+  /// A recurrence along axis 1 whose state is its result: it begins from operand `state`, zeros where there is none.
+  void carrying_results(std::vector<int> axes, std::size_t state);
 
   StreamProgram& program_;
   const Graph& graph_;

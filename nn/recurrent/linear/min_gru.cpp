@@ -1,9 +1,10 @@
 /// The minimal GRU and LSTM.
 #include "ferrite/nn/recurrent/min_gru.h"
 
-#include "ferrite/nn/detail/step_graph.h"
+#include "ferrite/nn/detail/steps.h"
 #include "ferrite/nn/recurrent/detail/linear_recurrence.h"
 #include "ferrite/nn/recurrent/detail/scan_steps.h"
+#include "ferrite/nn/step_graph.h"
 
 namespace ferrite::nn {
 namespace {
@@ -16,7 +17,7 @@ void check(const char* name, std::int64_t D, std::int64_t H, std::int64_t P) {
 
 /// The gates, the recurrence, the projection.
 std::size_t add_steps_of(const Layer& layer, detail::MinimalCell cell, std::int64_t H, const Linear& gates,
-                         const std::optional<Linear>& out, detail::StepGraph& graph, std::size_t x) {
+                         const std::optional<Linear>& out, StepGraph& graph, std::size_t x) {
   const std::size_t z = graph.add(gates, x);
   const std::size_t h = graph.add(layer, detail::minimal_step(cell, H, graph.rows(z)), {z});
   return out ? graph.add(*out, h) : h;
@@ -40,7 +41,7 @@ Tensor MinGru::run_sequence(const Tensor& x, const SequenceOptions& options, Ten
   return to_out_ ? (*to_out_)(h) : h;
 }
 
-std::size_t MinGru::add_steps(detail::StepGraph& graph, std::size_t x) const {
+std::size_t MinGru::add_steps(StepGraph& graph, std::size_t x) const {
   return add_steps_of(*this, detail::MinimalCell::gru, hidden_size(), to_hidden_and_gate_, to_out_, graph, x);
 }
 
@@ -58,7 +59,7 @@ Tensor MinLstm::run_sequence(const Tensor& x, const SequenceOptions& options, Te
   return to_out_ ? (*to_out_)(h) : h;
 }
 
-std::size_t MinLstm::add_steps(detail::StepGraph& graph, std::size_t x) const {
+std::size_t MinLstm::add_steps(StepGraph& graph, std::size_t x) const {
   return add_steps_of(*this, detail::MinimalCell::lstm, hidden_size(), to_hidden_and_f_i_gate_, to_out_, graph, x);
 }
 

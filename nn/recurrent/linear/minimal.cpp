@@ -167,6 +167,7 @@ struct MinimalScan {
   using Attributes = MinimalAttrs;
   static constexpr auto name = cell == MinimalCell::gru ? "min_gru_scan" : "min_lstm_scan";
   static constexpr auto onnx = "", stablehlo = "";
+  static constexpr TimeRule time = TimeRule::minimal_recurrence;
   static constexpr auto summary = cell == MinimalCell::gru ? "h[t] = h[t-1] + sigmoid(z[t]) (g(c[t]) - h[t-1])"
                                                            : "h[t] = f[t] h[t-1] + i[t] g(c[t]) of a minimal LSTM";
   static constexpr Reads reads = reads_all;

@@ -6,9 +6,17 @@
 #include <string>
 #include <vector>
 
-#include "ferrite/nn/detail/steps.h"
+#include "ferrite/nn/step.h"
+#include "ferrite/tensor/inline_vector.h"
 
-namespace ferrite::nn::detail {
+namespace ferrite::nn {
+
+class Layer;
+
+namespace detail {
+class GraphStep;
+class StepCalls;
+}  // namespace detail
 
 /// What Layer::add_steps builds: values, which are rows that a step gives, and the steps that make them of earlier
 /// ones. All steps of a model are in one graph, so that they are committed, and rows skipped, in one place.
@@ -40,7 +48,8 @@ class StepGraph {
   std::unique_ptr<Step> step(const Layer& whole, Value result) &&;
 
  private:
-  friend class GraphStep;
+  friend class detail::GraphStep;
+  friend class detail::StepCalls;
   struct Rows {
     StepRows rows;
     Pace pace{};
@@ -60,22 +69,4 @@ class StepGraph {
   LayerNames names_{};  ///< of that layer
 };
 
-// ---- steps of several values -------------------------------------------------------------------------------
-
-/// x + y + ..., from the first on, of rows that are equal.
-std::unique_ptr<Step> sum_step(const StepRows& rows, std::size_t terms);
-/// The values of a row side by side.
-std::unique_ptr<Step> concat_step(std::span<const StepRows> rows);
-/// Some values of each row, from `first` on.
-std::unique_ptr<Step> columns_step(const StepRows& rows, std::int64_t first, std::int64_t width);
-/// x times a number.
-std::unique_ptr<Step> scale_step(const StepRows& rows, double factor);
-/// x times y.
-std::unique_ptr<Step> product_step(const StepRows& rows);
-/// A program of several values.
-std::unique_ptr<Step> program_of_values(std::span<const StepRows> rows,
-                                        const std::function<Tensor(const Tensors&)>& together);
-/// A step of values that wait for each other.
-std::unique_ptr<Step> aligned_step(std::unique_ptr<Step> step, std::span<const StepRows> rows, const Pace& latest);
-
-}  // namespace ferrite::nn::detail
+}  // namespace ferrite::nn
