@@ -52,6 +52,16 @@ std::vector<StepState> states_of(const StreamProgram& program, const StreamProgr
   return states;
 }
 
+/// Throws where a number of steps, as the divisor of a mean, became a part of the program.
+void check_any_steps(const StreamProgram& program, const StreamProgram& other, const StepRows& in) {
+  Spec x = spec_of(in);
+  x.shape.insert(kTime, 1);
+  const NewFrame frame;
+  const Tensor any = is_float(x.dtype) ? cast(uniform(x.shape, {.seed = 1}, -1, 1), x.dtype) : zeros(x.shape, x.dtype);
+  if (!program.same_step(other, {any}))
+    throw ValueError("stream: what a step computes depends on the number of steps of its sequence");
+}
+
 /// Rows all begin alike.
 std::vector<Tensor> first_values(const StreamProgram& program, const std::vector<StepState>& states) {
   const NewFrame frame;
@@ -72,8 +82,9 @@ std::unique_ptr<Layer> evaluating(const Layer& layer) {
 StepSource analysed(const Layer& layer, const StepRows& in) {
   const std::shared_ptr<const Layer> copy = evaluating(layer);
   const auto program = std::make_shared<const StreamProgram>(program_of(*copy, in, kSteps));
-  const StreamProgram more = program_of(*copy, {in.batch + 1, in.width, in.dtype}, kOtherSteps);
+  const StreamProgram more = program_of(*copy, {in.batch + 1, in.width, in.dtype}, kSteps);
   const std::vector<StepState> states = states_of(*program, more);
+  check_any_steps(*program, program_of(*copy, in, kOtherSteps), in);
   if (program->outputs()[0].axis != kTime)
     throw ValueError("stream: " + layer.kind() + " gives results whose axis of time is not 1, [B, T, ...]");
   const auto step = [program, copy](const Tensor& x, const Tensors& given) -> StepResult {

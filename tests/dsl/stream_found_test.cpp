@@ -155,6 +155,10 @@ BOOST_AUTO_TEST_CASE(what_is_not_causal_is_refused_by_its_layer_and_operation) {
   refused([](const Tensor& x, const Found&) { return flip(x, {1}); }, "slice of 1 turns the order of steps");
   refused([](const Tensor& x, const Found&) { return x * unsqueeze(cast(arange(x.shape()[1]), x.dtype()), 1); },
           "reads a constant that differs from step to step");
+  refused([](const Tensor& x, const Found&) { return x / x.shape()[1]; }, "depends on the number of steps");
+  refused([](const Tensor& x, const Found&) { return x + delayed(x, x.shape()[1] / 3); },
+          "depends on the number of steps");
+  refused([](const Tensor& x, const Found&) { return softmax(x, 1); }, "over time");
 }
 
 BOOST_AUTO_TEST_CASE(reports_tell_how_each_layer_runs) {
