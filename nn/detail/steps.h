@@ -34,6 +34,17 @@ inline std::int64_t steps_at_once(std::int64_t bytes) {
 }
 /// What `most_at_once` says of a layer that carries nothing from one step to the next: any number.
 constexpr std::int64_t kAnyNumber = std::numeric_limits<std::int64_t>::max();
+/// A step whose result may stand where an input of equal rows does: each of its numbers is a function of those in its
+/// place.
+class InPlace {
+ public:
+  virtual ~InPlace() = default;
+
+ protected:
+  InPlace() = default;
+  InPlace(const InPlace&) = default;
+  InPlace& operator=(const InPlace&) = default;
+};
 /// What follows, as events of a profile.
 void run_profiled(Step& step, Step::Inputs x, void* y);
 void run_profiled(Step& step, std::int64_t n, Step::Inputs x, void* y);

@@ -36,7 +36,7 @@ class Stateless : public Step {
 };
 
 template <class T>
-class Sum final : public Stateless<Sum<T>> {
+class Sum final : public Stateless<Sum<T>>, public InPlace {
  public:
   Sum(const StepRows& rows, std::size_t terms) : Stateless<Sum>(rows), terms_(terms) {}
   void rows(std::int64_t n, Step::Inputs x, void* y) const {
@@ -53,7 +53,7 @@ class Sum final : public Stateless<Sum<T>> {
 };
 
 template <class T>
-class Product final : public Stateless<Product<T>> {
+class Product final : public Stateless<Product<T>>, public InPlace {
  public:
   explicit Product(const StepRows& rows) : Stateless<Product>(rows) {}
   void rows(std::int64_t n, Step::Inputs x, void* y) const {
@@ -63,7 +63,7 @@ class Product final : public Stateless<Product<T>> {
 };
 
 template <class T>
-class Scaled final : public Stateless<Scaled<T>> {
+class Scaled final : public Stateless<Scaled<T>>, public InPlace {
  public:
   Scaled(const StepRows& rows, double factor) : Stateless<Scaled>(rows), factor_(static_cast<T>(factor)) {}
   void rows(std::int64_t n, Step::Inputs x, void* y) const {

@@ -123,13 +123,24 @@ class StepCalls {
     std::vector<std::int64_t> at(values_.size());
     for (std::size_t k = 0; k < nodes_.size(); ++k) {
       const StepGraph::Value y = nodes_[k].y;
-      if (y != result_) at[y] = places.take(room(y));
+      const std::size_t same = y == result_ ? kNever : in_place(nodes_[k], k, last);
+      if (y != result_) at[y] = same < kNever ? at[same] : places.take(room(y));
       for (const StepGraph::Value v : nodes_[k].x)
-        if (std::exchange(last[v], last[v] == k ? kNever : last[v]) == k && v != 0 && v != result_)
+        if (std::exchange(last[v], last[v] == k ? kNever : last[v]) == k && v != 0 && v != result_ && v != same)
           places.give(at[v], room(v));
     }
     memory_.emplace(places.end() / 8 + 1);
     place(at);
+  }
+  /// One of the first two values of a step that nobody reads behind it and where its result may stand; kNever: none.
+  std::size_t in_place(const StepGraph::Node& n, std::size_t k, const std::vector<std::size_t>& last) const {
+    if (!dynamic_cast<const InPlace*>(n.step.get())) return kNever;
+    for (std::size_t i = 0; i < std::min<std::size_t>(n.x.size(), 2); ++i) {
+      const StepGraph::Value v = n.x[i];
+      const bool read_again = n.x.size() > 2 && std::count(n.x.begin(), n.x.end(), v) > 1;
+      if (v != 0 && v != result_ && last[v] == k && !read_again && bytes(v) == bytes(n.y)) return v;
+    }
+    return kNever;
   }
   void place(const std::vector<std::int64_t>& at) {
     std::size_t inputs = 0, most = 0;

@@ -10,7 +10,7 @@ namespace {
 
 using ferrite::detail::GateMatrix;
 
-class Pointwise final : public Step {
+class Pointwise final : public Step, public InPlace {
  public:
   Pointwise(const Primitive& op, const StepRows& rows) : op_(&op), block_(op.block(rows.dtype)), rows_(rows) {}
   const Primitive* pointwise() const override { return op_; }

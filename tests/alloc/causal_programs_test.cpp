@@ -21,9 +21,9 @@ std::uint64_t programs() {
 }
 
 template <class T>
-class Trial {
+class ProgramTrial {
  public:
-  Trial(const Program& net, std::uint64_t seed)
+  ProgramTrial(const Program& net, std::uint64_t seed)
       : net_(net),
         random_(seed),
         B_(between(1, 3)),
@@ -115,11 +115,11 @@ BOOST_AUTO_TEST_CASE(random_programs_stream_with_the_bits_of_the_whole_sequence_
     const Dtype dtype = seed % 4 == 3 ? Dtype::f64 : Dtype::f32;
     const Program net(seed, dtype);
     BOOST_TEST_CONTEXT("program " << seed << ": " << net.text()) {
-      carrying += net.stream().save().empty() ? 0 : 1;
+      carrying += net.stream().save().empty() ? 0U : 1U;
       if (dtype == Dtype::f64) {
-        Trial<double>(net, seed).run();
+        ProgramTrial<double>(net, seed).run();
       } else {
-        Trial<float>(net, seed).run();
+        ProgramTrial<float>(net, seed).run();
       }
     }
   }

@@ -48,6 +48,40 @@ std::unique_ptr<nn::Wavenet> wavenet_of(const nn::WavenetActivation& activation)
 
 BOOST_AUTO_TEST_SUITE(stream_blocks)
 
+/// Values that several layers read, the same one more than once, and results that stand where an input did.
+BOOST_AUTO_TEST_CASE(values_that_are_read_again_are_not_overwritten) {
+  using B = dsl::Builder;
+  const auto given = [](B& b) { b.dropout(0.5); };
+  const auto other = [](B& b) { b.linear(6); };
+  const auto bent = [](B& b) { b.linear(6).tanh(); };
+  const std::vector<dsl::Network> nets = [&] {
+    std::vector<dsl::Network> all;
+    all.push_back(dsl::sequence(6).linear(6).parallel({given, given}).build(1));
+    all.push_back(dsl::sequence(6).linear(6).parallel({given, given, bent}).build(1));
+    all.push_back(dsl::sequence(6).linear(6).parallel({other, given, given}).linear(6).build(1));
+    all.push_back(dsl::sequence(6).linear(6).parallel({bent, other, given, given, other}).linear(6).build(1));
+    all.push_back(
+        dsl::sequence(6).linear(6).residual(given).residual(bent).residual([&](B& b) { b.residual(other); }).build(1));
+    all.push_back(dsl::sequence(6).parallel({given, given, other}).linear(6).build(1));
+    all.push_back(dsl::sequence(6).gru(6).residual([&](B& b) { b.parallel({bent, given}).tanh(); }).build(1));
+    all.push_back(dsl::sequence(6).dropout(0.5).build(1));
+    return all;
+  }();
+  for (const dsl::Network& net : nets) {
+    BOOST_TEST_CONTEXT(net.summary()) {
+      net.eval();
+      const Tensor x = uniform({2, kBlockSteps, 6}, {5, 3, 1}, -1, 1), whole = net(x);
+      const std::vector<float> in = contiguous(transpose(x, 0, 1)).to_vector<float>();
+      std::vector<float> out(in.size());
+      nn::Stream stream = net.stream(2);
+      stream.steps(kBlockSteps, in, out);
+      BOOST_TEST(stream.report().at_once == 64);
+      BOOST_TEST(support::identical(Tensor::from(out, {kBlockSteps, 2, 6}), contiguous(transpose(whole, 0, 1))));
+      check_blocks(net, 2, 6);
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(pointwise_layers_take_blocks_with_the_bits_of_steps) {
   std::vector<std::unique_ptr<nn::Layer>> layers;
   layers.push_back(std::make_unique<nn::LeakyRelu>(nn::SlopeOptions{.slope = 0.2}));
