@@ -158,7 +158,7 @@ BOOST_AUTO_TEST_CASE(what_is_not_causal_is_refused_by_its_layer_and_operation) {
   refused([](const Tensor& x, const Found&) { return x / x.shape()[1]; }, "depends on the number of steps");
   refused([](const Tensor& x, const Found&) { return x + delayed(x, x.shape()[1] / 3); },
           "depends on the number of steps");
-  refused([](const Tensor& x, const Found&) { return softmax(x, 1); }, "over time");
+  refused([](const Tensor& x, const Found&) { return softmax(x, 1); }, "softmax of 1 goes along time");
 }
 
 BOOST_AUTO_TEST_CASE(reports_tell_how_each_layer_runs) {

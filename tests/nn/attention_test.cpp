@@ -369,8 +369,7 @@ BOOST_AUTO_TEST_CASE(states_that_do_not_fit_are_refused) {
   BOOST_TEST(states.size() == 3U);
   BOOST_TEST(states[0].shape() == (Shape{1, 4, 8}));
   states[2] = Tensor::from<std::int64_t>({5});
-  BOOST_CHECK_EXCEPTION(stream.restore(states), ValueError,
-                        says("'steps' of a row cannot be 5, which lies outside 0..4"));
+  BOOST_CHECK_EXCEPTION(stream.restore(states), ValueError, says("'steps' of a row cannot be 5"));
   states[2] = Tensor::from<std::int64_t>({1});
   states[1] = zeros({1, 3, 8});
   BOOST_CHECK_EXCEPTION(stream.restore(states), ShapeError, says("holds a state f32[1, 4, 8], got f32[1, 3, 8]"));
