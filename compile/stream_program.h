@@ -43,9 +43,8 @@ class StreamProgram {
   const std::vector<State>& states() const { return states_; }
   /// By output: the axis of time, -1 for none.
   const std::vector<FrameOperand>& outputs() const { return outputs_; }
-  /// Whether a step gives the bits that one of another program gives, the same one traced on another number of steps:
-  /// both are run on these inputs, frames, and on states of any numbers.
-  bool same_step(const StreamProgram& other, const Tensors& inputs) const;
+  /// Whether the steps of a sequence of a program with one input and one output give the bits of the whole.
+  bool gives(const Tensor& x, int axis, const Tensor& whole) const;
   /// One step: frames of all inputs -> frames of all outputs.
   Tensors step(const Tensors& inputs, FrameStates& states) const;
 

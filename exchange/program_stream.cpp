@@ -53,6 +53,10 @@ StreamProgram frames_of(const ProgramStream::Program& f, std::span<const Program
 struct ProgramStream::Impl {
   Impl(const Program& f, std::span<const ProgramInput> given, const ProgramStreamOptions& options)
       : program(f), inputs(given.begin(), given.end()), states(options.states), frames(frames_of(f, inputs)) {
+    for (const auto& [input, output] : states)
+      if (output >= frames.outputs().size() || frames.outputs()[output].axis >= 0)
+        throw ValueError("stream: output " + std::to_string(output) +
+                         " cannot be a state: it has an axis of time or is not there");
     open();
   }
 
@@ -137,10 +141,6 @@ ProgramStream::ProgramStream(const Program& program, std::span<const ProgramInpu
   check_states(inputs, options);
   const NewFrame frame;
   impl_ = std::make_unique<Impl>(program, inputs, options);
-  for (const auto& [input, output] : options.states)
-    if (output >= impl_->frames.outputs().size() || impl_->frames.outputs()[output].axis >= 0)
-      throw ValueError("stream: output " + std::to_string(output) +
-                       " cannot be a state: it has an axis of time or is not there");
   reset();
   if (!options.verify) return;
   // The whole program on another number of steps than was traced, against the steps, from two beginnings.

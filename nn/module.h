@@ -240,8 +240,8 @@ namespace detail {
 /// Whether this thread calls a layer that says it carries nothing with the one step [B, 1, D] of a stream.
 extern constinit thread_local bool in_single_step;
 
-/// The step of a layer that gives none itself: a program of `Layer::over` or `Layer::step`, traced once. Null: it has
-/// neither, or cannot be traced, as `why` says then.
+/// The step of a layer that gives none itself: a program of `Layer::over` or `Layer::step`, or found in `forward`, traced
+/// once. Null: there is none, for the reason in `why`.
 std::unique_ptr<Step> traced_step(const Layer& layer, const StepRows& in, std::string& why);
 
 /// Says that `make_step` is all that a stream asks a layer for, so that a program with such layers alone has nothing of
@@ -309,8 +309,8 @@ class Layer : public Module {
   /// Adds the layer's steps to those of a stream and gives the value that they make of `x` (nn/step_graph.h):
   /// one step of its own, unless the layer is made of others.
   virtual std::size_t add_steps(StepGraph& graph, std::size_t x) const;
-  /// The program that a stream runs where `make_step` gives nothing; where it is null, too, the stream runs the layer
-  /// itself on tensors.
+  /// The program that a stream runs where `make_step` gives nothing; where it is null, too, the stream runs a layer
+  /// that `streams()` on tensors.
   std::unique_ptr<Step> program_step(const StepRows& in, std::string& why) const {
     return traced_step_ ? traced_step_(*this, in, why) : nullptr;
   }

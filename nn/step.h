@@ -94,7 +94,7 @@ struct StateMemory {
   Shape strides{};             ///< bytes from one element to the next, by part; of rank 0: row-major
   double fill = 0;             ///< what it begins with
   Tensor initial{};            ///< or this, of the same shape but for the axis of the batch
-  std::int64_t most = std::numeric_limits<std::int64_t>::max();  ///< of integers: they lie in 0..most
+  std::int64_t most = std::numeric_limits<std::int64_t>::max();  ///< of counts: they lie in 0..most, where that is less
 
   /// The axis of entries that steps leave, one behind the other; -1: there is none.
   int entries = -1;
@@ -141,7 +141,7 @@ class Step {
   virtual StepRows result() const = 0;
   /// When it gives them.
   virtual Pace pace() const { return {}; }
-  /// Rows in, rows out, elsewhere; both may be read up to 64 bytes past their ends, and y written. The states stay what
+  /// Rows in, rows out; both may be read up to 64 bytes past their ends, and y written. The states stay what
   /// they are until `commit`, so that what throws behind it has changed none of them.
   virtual void run(Inputs x, void* y) = 0;
   /// The states become those after the last `run`.

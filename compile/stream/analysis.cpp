@@ -136,22 +136,15 @@ StreamProgram::StreamProgram(Graph graph, std::span<const int> axes, std::int64_
   Analysis(*this, axes, steps);
 }
 
-bool StreamProgram::same_step(const StreamProgram& other, const Tensors& inputs) const {
-  if (states_.size() != other.states_.size()) return false;
+bool StreamProgram::gives(const Tensor& x, int axis, const Tensor& whole) const {
   FrameStates s;
-  for (std::size_t i = 0; i < states_.size(); ++i) {
-    const Tensor& first = states_[i].first;
-    if (!same_constant(first, other.states_[i].first)) return false;
-    const bool any = is_float(first.dtype());  // in a step any numbers show it
-    s.now.push_back(any ? cast(uniform(first.shape(), {i + 1, 0, 0}, -1, 1), first.dtype()) : first);
+  for (const State& state : states_) s.now.push_back(state.first);
+  Tensors all;
+  for (std::int64_t t = 0; t < x.shape()[axis]; ++t, s.now = s.next) {
+    s.next = s.now;
+    all.push_back(step({contiguous(slice(x, axis, t, t + 1))}, s)[0]);
   }
-  s.next = s.now;
-  FrameStates t = s;
-  const Tensors y = step(inputs, s), z = other.step(inputs, t);
-  bool same = y.size() == z.size();
-  for (std::size_t i = 0; same && i < y.size(); ++i) same = same_constant(y[i], z[i]);
-  for (std::size_t i = 0; same && i < s.next.size(); ++i) same = same_constant(s.next[i], t.next[i]);
-  return same;
+  return same_constant(concat(std::span<const Tensor>(all.data(), all.size()), outputs_[0].axis), whole);
 }
 
 Tensors StreamProgram::step(const Tensors& inputs, FrameStates& states) const {

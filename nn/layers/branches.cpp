@@ -144,7 +144,7 @@ Tensor Concat::together(const Tensors& outputs) const {
 }
 
 std::unique_ptr<Step> Parallel::joined(std::span<const StepRows> rows) const {
-  if (rows.size() == 1) return Branches::joined(rows);
+  if (rows.size() == 1 || !is_float(rows[0].dtype)) return Branches::joined(rows);
   for (const StepRows& r : rows)
     if (r.width != rows[0].width || r.dtype != rows[0].dtype) return Branches::joined(rows);  // which says so
   return detail::sum_step(rows[0], rows.size());

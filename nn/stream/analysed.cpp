@@ -10,8 +10,8 @@ namespace {
 using ferrite::detail::FrameStates;
 using ferrite::detail::StreamProgram;
 
-/// Numbers of steps that extents of other axes seldom are.
-constexpr std::int64_t kSteps = 11, kOtherSteps = 13;
+/// A number of steps that extents of other axes seldom are, and one for the proof.
+constexpr std::int64_t kSteps = 11, kProvedSteps = 37;
 constexpr int kTime = 1;  // of x [B, T, D] and tokens [B, T]
 
 StreamProgram program_of(const Layer& layer, const StepRows& in, std::int64_t steps) {
@@ -52,14 +52,30 @@ std::vector<StepState> states_of(const StreamProgram& program, const StreamProgr
   return states;
 }
 
-/// Throws where a number of steps, as the divisor of a mean, became a part of the program.
-void check_any_steps(const StreamProgram& program, const StreamProgram& other, const StepRows& in) {
+/// Floats of any size, and tokens 0 and 1.
+Tensor any_sequence(const StepRows& in) {
   Spec x = spec_of(in);
-  x.shape.insert(kTime, 1);
+  x.shape.insert(kTime, kProvedSteps);
+  if (is_float(x.dtype)) return cast(uniform(x.shape, {.seed = 1}, -1, 1), x.dtype);
+  return cast(reshape(remainder(arange(x.shape.numel()), 2), x.shape), x.dtype);
+}
+
+/// Runs the steps beside the layer on more steps than were traced: what reads the last step of a sequence, or its
+/// number of steps, gives something else there.
+void prove(const StreamProgram& program, const Layer& layer, const StepRows& in) {
   const NewFrame frame;
-  const Tensor any = is_float(x.dtype) ? cast(uniform(x.shape, {.seed = 1}, -1, 1), x.dtype) : zeros(x.shape, x.dtype);
-  if (!program.same_step(other, {any}))
-    throw ValueError("stream: what a step computes depends on the number of steps of its sequence");
+  const Tensor x = any_sequence(in);
+  if (!program.gives(x, kTime, layer(x)))
+    throw ValueError("stream: a step gives other numbers than the whole sequence, in which " + layer.kind() +
+                     " reads its end, its beginning or its number of steps");
+}
+
+StreamProgram proved_program(const Layer& layer, const StepRows& in) {
+  StreamProgram program = program_of(layer, in, kSteps);
+  if (program.outputs()[0].axis != kTime)
+    throw ValueError("stream: " + layer.kind() + " gives results whose axis of time is not 1, [B, T, ...]");
+  prove(program, layer, in);
+  return program;
 }
 
 /// Rows all begin alike.
@@ -81,12 +97,9 @@ std::unique_ptr<Layer> evaluating(const Layer& layer) {
 
 StepSource analysed(const Layer& layer, const StepRows& in) {
   const std::shared_ptr<const Layer> copy = evaluating(layer);
-  const auto program = std::make_shared<const StreamProgram>(program_of(*copy, in, kSteps));
+  const auto program = std::make_shared<const StreamProgram>(proved_program(*copy, in));
   const StreamProgram more = program_of(*copy, {in.batch + 1, in.width, in.dtype}, kSteps);
   const std::vector<StepState> states = states_of(*program, more);
-  check_any_steps(*program, program_of(*copy, in, kOtherSteps), in);
-  if (program->outputs()[0].axis != kTime)
-    throw ValueError("stream: " + layer.kind() + " gives results whose axis of time is not 1, [B, T, ...]");
   const auto step = [program, copy](const Tensor& x, const Tensors& given) -> StepResult {
     FrameStates s{given, given};
     const Tensor y = program->step({unsqueeze(x, kTime)}, s)[0];
@@ -98,7 +111,7 @@ StepSource analysed(const Layer& layer, const StepRows& in) {
     const std::unique_ptr<Layer> now = evaluating(*copy);
     take_values(parameters, now->named_parameters());
     take_values(buffers, now->named_buffers());
-    return first_values(program_of(*now, in, kSteps), states);
+    return first_values(proved_program(*now, in), states);
   };
   return {.kind = layer.kind(),
           .states = states,

@@ -117,6 +117,7 @@ class Aligned final : public Step {
     }
     find_rooms();
   }
+  Aligned& operator=(const Aligned&) = delete;
   Aligned(const Aligned& o)
       : Step(o), step_(o.step_->clone()), waiting_(o.waiting_), rooms_(o.rooms_), ready_(o.ready_) {
     find_rooms();
@@ -124,7 +125,9 @@ class Aligned final : public Step {
 
   StepRows result() const override { return step_->result(); }
   bool skips() const override { return true; }
-  void run(Inputs, void*) override {}  // it skips
+  /// Where all values have their rows together, and only look ahead.
+  void run(Inputs x, void* y) override { (void)Aligned::run_rows(together_.data(), x, y); }
+  void commit() override { Aligned::commit_rows(nullptr); }
   Rows run_rows(const Rows* rows, Inputs x, void* y) override {
     for (std::size_t k = 0; k < waiting_.size(); ++k) waiting_[k].add(rows[k], x[k]);
     bool any = false;
@@ -152,6 +155,8 @@ class Aligned final : public Step {
  private:
   void find_rooms() {
     for (const StepMemory<double>& r : rooms_) x_.push_back(r.get());
+    all_.assign(ready_.size(), 1);
+    together_.assign(waiting_.size(), all_.data());
   }
 
   std::unique_ptr<Step> step_;
@@ -159,6 +164,8 @@ class Aligned final : public Step {
   std::vector<StepMemory<double>> rooms_;
   std::vector<const void*> x_;
   std::vector<std::uint8_t> ready_;  ///< by row: whether every value has one
+  std::vector<std::uint8_t> all_;    ///< by row: 1
+  std::vector<Rows> together_;       ///< by value: all rows
 };
 
 template <template <class> class S, class... A>

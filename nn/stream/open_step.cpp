@@ -211,9 +211,9 @@ class OpenStep final : public Step {
   }
   bool commits() const override { return !states_.empty(); }
   void refresh() override {
+    take_initial();  // which may refuse the new weights
     scan_->refresh();
     blocks_.refresh();
-    take_initial();
   }
 
   void states(const StateVisitor& see) override {

@@ -1,5 +1,6 @@
 /// The states of a stream's steps, as memory: begun anew, saved and taken back.
 #include "ferrite/nn/detail/states.h"
+#include "ferrite/nn/detail/steps.h"
 
 #include <algorithm>
 
@@ -84,7 +85,7 @@ Tensor saved(const StateMemory& s) {
 
 void check(const StateMemory& s, const Tensor& given) {
   if (given.spec() != s.spec) throw ShapeError("stream: holds a state " + s.spec.str() + ", got " + given.spec().str());
-  if (s.spec.dtype != Dtype::i64) return;
+  if (s.spec.dtype != Dtype::i64 || s.most == kAnyNumber) return;
   for (const std::int64_t n : given.to_vector<std::int64_t>())
     if (n < 0 || n > s.most)
       throw ValueError("stream: '" + std::string(s.name) + "' of a row cannot be " + std::to_string(n) +

@@ -352,7 +352,7 @@ void StepGraph::join_pointwise(Value& result) {
 
 std::unique_ptr<Step> StepGraph::step(const Layer& whole, Value result) && {
   join_pointwise(result);
-  if (nodes_.size() == 1 && result != 0) return std::move(nodes_[0].step);
+  if (nodes_.size() == 1 && nodes_[0].x.size() == 1) return std::move(nodes_[0].step);
   auto step = std::make_unique<detail::GraphStep>(std::move(*this), result);
   step->set_layer({whole.path(), whole.kind()});
   return step;

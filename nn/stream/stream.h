@@ -34,7 +34,7 @@ struct StreamReport {
 std::ostream& operator<<(std::ostream& out, const StreamReport& report);
 
 /// A causal layer or network, or one that looks a few steps ahead, run step by step on data as it comes: audio,
-/// sensors, prices. It owns a copy of the weights as they were when it was made, and its states, which begin as zeros;
+/// sensors, prices. It owns a copy of the weights as they were when it was made, and its states;
 /// streams of one model do not touch each other. Outputs and states have the bits that a call on the whole sequence
 /// gives.
 ///
@@ -104,8 +104,9 @@ class Stream {
   void reset(std::int64_t row);
   /// An independent stream with equal weights and states.
   Stream clone() const;
-  /// The states, for a later `restore` in this stream, or in another of the same model and batch: of each recurrent
-  /// layer h, then of an LSTM c, [L, B, H]. Throws ValueError when the inputs have ended.
+  /// The states, for a later `restore` in this stream, or in another of the same model and batch, layer by layer as
+  /// `report` lists them: of a recurrent layer h, then of an LSTM c, [L, B, H]. Throws ValueError when the inputs have
+  /// ended.
   std::vector<Tensor> save() const;
   /// Throws ShapeError or ValueError for states of another model or batch.
   void restore(const std::vector<Tensor>& states);

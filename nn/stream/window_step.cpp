@@ -124,7 +124,10 @@ class WindowStep final : public Step {
   void states(const StateVisitor& see) override {
     if (window_.reach() > 0) see(ring_.past());
     if (counts())
-      see({.name = "steps", .spec = {{in_.batch}, Dtype::i64}, .first = reinterpret_cast<std::byte*>(steps_.data())});
+      see({.name = "steps",
+           .spec = {{in_.batch}, Dtype::i64},
+           .first = reinterpret_cast<std::byte*>(steps_.data()),
+           .most = kAnyNumber - 1});
   }
   std::unique_ptr<Step> clone() const override { return std::make_unique<WindowStep>(*this); }
 

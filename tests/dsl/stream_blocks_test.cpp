@@ -65,6 +65,8 @@ BOOST_AUTO_TEST_CASE(values_that_are_read_again_are_not_overwritten) {
     all.push_back(dsl::sequence(6).parallel({given, given, other}).linear(6).build(1));
     all.push_back(dsl::sequence(6).gru(6).residual([&](B& b) { b.parallel({bent, given}).tanh(); }).build(1));
     all.push_back(dsl::sequence(6).dropout(0.5).build(1));
+    all.push_back(dsl::sequence(6).residual(given).build(1));
+    all.push_back(dsl::sequence(6).parallel({given, given}).build(1));
     return all;
   }();
   for (const dsl::Network& net : nets) {

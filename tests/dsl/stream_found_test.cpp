@@ -155,9 +155,22 @@ BOOST_AUTO_TEST_CASE(what_is_not_causal_is_refused_by_its_layer_and_operation) {
   refused([](const Tensor& x, const Found&) { return flip(x, {1}); }, "slice of 1 turns the order of steps");
   refused([](const Tensor& x, const Found&) { return x * unsqueeze(cast(arange(x.shape()[1]), x.dtype()), 1); },
           "reads a constant that differs from step to step");
-  refused([](const Tensor& x, const Found&) { return x / x.shape()[1]; }, "depends on the number of steps");
-  refused([](const Tensor& x, const Found&) { return x + delayed(x, x.shape()[1] / 3); },
-          "depends on the number of steps");
+  const char* const other = "a step gives other numbers than the whole sequence";
+  refused([](const Tensor& x, const Found&) { return x / x.shape()[1]; }, other);
+  refused([](const Tensor& x, const Found&) { return x - slice(x, 1, 0, 1); }, other);
+  refused([](const Tensor& x, const Found&) { return x * slice(delayed(x, 1), 1, 0, 1); }, other);
+  refused(
+      [](const Tensor& x, const Found& l) {
+        const auto r = l.gru.run(x);
+        return r.output * unsqueeze(r.state, 1);
+      },
+      other);
+  refused(
+      [](const Tensor& x, const Found&) {
+        return pad(slice(x, 1, 0, x.shape()[1] - 1), {0, 0, 0}, {0, 1, 0});
+      },
+      other);
+  refused([](const Tensor& x, const Found&) { return x + delayed(x, x.shape()[1] / 3); }, other);
   refused([](const Tensor& x, const Found&) { return softmax(x, 1); }, "softmax of 1 goes along time");
 }
 

@@ -142,7 +142,7 @@ class Analysis {
     return full(shape, value, dtype);
   }
   void padding();
-  /// Frames taken away at the end are those that come after the last step.
+  /// Frames taken away at the end are taken for those that come after the last step.
   void sliced();
   /// The newest frame is that of an operand.
   void pass_on(const Flow& out, std::size_t operand = 0);
