@@ -240,8 +240,8 @@ namespace detail {
 /// Whether this thread calls a layer that says it carries nothing with the one step [B, 1, D] of a stream.
 extern constinit thread_local bool in_single_step;
 
-/// The step of a layer that gives none itself: a program of `Layer::over` or `Layer::step`, or found in `forward`, traced
-/// once. Null: there is none, for the reason in `why`.
+/// The step of a layer that gives none itself: a program of `Layer::over` or `Layer::step`, or found in `forward`,
+/// traced once. Null: there is none, for the reason in `why`.
 std::unique_ptr<Step> traced_step(const Layer& layer, const StepRows& in, std::string& why);
 
 /// Says that `make_step` is all that a stream asks a layer for, so that a program with such layers alone has nothing of

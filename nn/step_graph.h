@@ -1,9 +1,11 @@
 #pragma once
 /// The steps of a stream as a graph: what every layer computes of which rows, in one order.
+#include <array>
 #include <initializer_list>
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ferrite/nn/step.h"
@@ -60,13 +62,15 @@ class StepGraph {
     Value y = 0;
   };
 
+  const LayerNames& names_of(const Layer& layer);
   /// Pointwise operations become a part of the step before them, where it takes them and nobody else reads it.
   void join_pointwise(Value& result);
 
   std::vector<Rows> values_;
   std::vector<Node> nodes_;  ///< in an order in which they can run
-  const Layer* named_ = nullptr;
-  LayerNames names_{};  ///< of that layer
+  /// Of the last few layers: one that is made of others comes between them again and again.
+  std::array<std::pair<const Layer*, LayerNames>, 4> names_{};
+  std::size_t next_name_ = 0;
 };
 
 }  // namespace ferrite::nn

@@ -2,6 +2,8 @@
 #include "ferrite/compile/stream_program.h"
 #include "ferrite/compile/tracer.h"
 #include "ferrite/nn/detail/steps.h"
+#include "ferrite/tensor/math.h"
+#include "ferrite/tensor/random.h"
 #include "ferrite/tensor/recorder.h"
 
 namespace ferrite::nn::detail {

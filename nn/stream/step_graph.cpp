@@ -295,10 +295,16 @@ class GraphStep final : public Step {
 
 namespace ferrite::nn {
 
+const LayerNames& StepGraph::names_of(const Layer& layer) {
+  for (const auto& [known, names] : names_)
+    if (known == &layer) return names;
+  auto& [known, names] = names_[next_name_++ % names_.size()];
+  known = &layer;
+  return names = {layer.path(), layer.kind()};
+}
+
 StepGraph::Value StepGraph::add(const Layer& layer, std::unique_ptr<Step> step, std::span<const Value> x) {
-  if (&layer != named_) names_ = {layer.path(), layer.kind()};
-  named_ = &layer;
-  step->set_layer(names_);
+  step->set_layer(names_of(layer));
   Pace latest = values_[x[0]].pace;
   for (const Value v : x)
     if (values_[v].pace.delay > latest.delay) latest = values_[v].pace;
