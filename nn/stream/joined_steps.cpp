@@ -125,9 +125,8 @@ class Aligned final : public Step {
 
   StepRows result() const override { return step_->result(); }
   bool skips() const override { return true; }
-  /// Where all values have their rows together, and only look ahead.
+  /// Where all values have their rows together, and only look ahead: then none waits.
   void run(Inputs x, void* y) override { (void)Aligned::run_rows(together_.data(), x, y); }
-  void commit() override { Aligned::commit_rows(nullptr); }
   Rows run_rows(const Rows* rows, Inputs x, void* y) override {
     for (std::size_t k = 0; k < waiting_.size(); ++k) waiting_[k].add(rows[k], x[k]);
     bool any = false;

@@ -58,6 +58,7 @@ BOOST_AUTO_TEST_CASE(values_that_are_read_again_are_not_overwritten) {
     std::vector<dsl::Network> all;
     all.push_back(dsl::sequence(6).linear(6).parallel({given, given}).build(1));
     all.push_back(dsl::sequence(6).linear(6).parallel({given, given, bent}).build(1));
+    all.push_back(dsl::sequence(6).linear(6).parallel({given, given, given}).linear(6).build(1));
     all.push_back(dsl::sequence(6).linear(6).parallel({other, given, given}).linear(6).build(1));
     all.push_back(dsl::sequence(6).linear(6).parallel({bent, other, given, given, other}).linear(6).build(1));
     all.push_back(

@@ -143,6 +143,21 @@ BOOST_AUTO_TEST_CASE(a_causal_stream_has_nothing_to_finish) {
   (void)stream.save();
 }
 
+/// Padding on both sides, so that there is an output for each input and more of them at the end: `step` gives the first
+/// ones.
+BOOST_AUTO_TEST_CASE(branches_that_look_ahead_alike_take_single_steps) {
+  const auto padded = [](dsl::Builder& b) { b.conv1d(3, 3, {.padding = {2}}); };
+  const auto net = dsl::sequence(3).parallel({padded, padded}).build(1);
+  const Tensor x = uniform({1, 12, 3}, {.seed = 2}, -1, 1), whole = net(x);
+  const std::vector<float> in = x.to_vector<float>();
+  std::vector<float> out(36), y(3);
+  nn::Stream stream = net.stream();
+  BOOST_TEST((stream.stride() == 1 && stream.delay() == 0));
+  stream.steps(12, in, out);
+  while (stream.finish(std::span<float>(y))) out.insert(out.end(), y.begin(), y.end());
+  BOOST_TEST(support::identical(Tensor::from(out, whole.shape()), whole));
+}
+
 /// What sees all steps, and what has its steps on another axis.
 BOOST_AUTO_TEST_CASE(windows_that_cannot_wait_are_refused) {
   const auto is_refused = [](const dsl::Builder& words) {
