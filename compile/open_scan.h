@@ -34,7 +34,7 @@ class OpenScan {
   ~OpenScan();
 
   std::size_t carries() const;
-  /// Whether a step may throw: some operation refuses some values. Memory is no reason, which is there beforehand.
+  /// Whether a step may throw because some operation refuses some values. All memory is allocated beforehand.
   bool may_fail() const;
   /// The type of one step of a y.
   const Spec& y_spec(std::size_t k) const;

@@ -32,7 +32,7 @@ class Analysis;
 /// A program over time as the program of one step.
 class StreamProgram {
  public:
-  /// `graph` is the program on some steps, `axes` tell the axis of time of each input, -1 for none. Throws ValueError
+  /// `graph` is the program on some steps, `axes` holds the axis of time of each input, -1 for none. Throws ValueError
   /// that names the layer and operation that look ahead or at all steps, or of which that is not known.
   StreamProgram(Graph graph, std::span<const int> axes, std::int64_t steps);
 

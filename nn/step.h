@@ -84,7 +84,7 @@ struct StepResult {
   Tensors states{};  ///< after the step, in the order of Layer::states; of one that grows the entry of this step
 };
 
-/// A state where it lies between two steps: all that a stream needs to begin it anew, to save it and to take it back.
+/// Where a state lies in memory between two steps: all that a stream needs to reset, save and restore it.
 struct StateMemory {
   std::string_view name;       ///< "past": what errors call it
   Spec spec;                   ///< as `Stream::save` gives it
@@ -184,14 +184,15 @@ class Step {
   /// Shows the steps that this one is made of, in order: itself, where there are no others.
   using StepVisitor = std::function<void(Step&)>;
   virtual void each(const StepVisitor& see) { see(*this); }
-  /// What runs, and of a layer on tensors why there is nothing better.
+  /// What a step is made of (LayerReport::runs).
   enum class Runs : std::uint8_t { kernel, program, on_tensors };
   virtual Runs runs() const { return Runs::kernel; }
+  /// Why a layer runs on tensors; empty for others.
   virtual std::string why() const { return {}; }
   using StateVisitor = std::function<void(const StateMemory&)>;
   /// Shows the states where they lie now, in the order in which they are saved: h before c.
   virtual void states(const StateVisitor&) {}
-  /// They were changed from outside: what was derived from them is wrong.
+  /// Tells the step that its states were changed from outside, so that it drops what it derived from them.
   virtual void states_changed() {}
   virtual std::unique_ptr<Step> clone() const = 0;
 

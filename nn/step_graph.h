@@ -35,7 +35,7 @@ class StepGraph {
   const Pace& pace(Value v) const& { return values_[v].pace; }
   const Pace& pace(Value v) const&& = delete;
 
-  /// What a step of a layer makes of such values, which have their steps together.
+  /// What a step of a layer makes of such values. Throws PaceError unless they have their steps together.
   Value add(const Layer& layer, std::unique_ptr<Step> step, std::span<const Value> x);
   Value add(const Layer& layer, std::unique_ptr<Step> step, std::initializer_list<Value> x) {
     return add(layer, std::move(step), std::span(x.begin(), x.size()));
@@ -62,6 +62,7 @@ class StepGraph {
     Value y = 0;
   };
 
+  Value put(const Layer& layer, std::unique_ptr<Step> step, std::span<const Value> x);
   const LayerNames& names_of(const Layer& layer);
   /// Pointwise operations become a part of the step before them, where it takes them and nobody else reads it.
   void join_pointwise(Value& result);

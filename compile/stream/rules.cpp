@@ -106,12 +106,18 @@ void Analysis::along_an_axis() {
   alone(t, t - (drops && axis < t), same());
 }
 
+int Analysis::common_axis() const {
+  int t = -1;
+  for (std::size_t i = 0; i < node_->in.size(); ++i) {
+    if (!over_time(i)) continue;
+    if (t >= 0 && flow(i).axis != t) refuse("combines values whose axes of time differ");
+    t = flow(i).axis;
+  }
+  return t;
+}
+
 void Analysis::stacked() {
-  std::size_t timed = 0;
-  while (!over_time(timed)) ++timed;
-  const int t = flow(timed).axis;
-  for (std::size_t i = 0; i < node_->in.size(); ++i)
-    if (over_time(i) && flow(i).axis != t) refuse("combines values whose axes of time differ");
+  const int t = common_axis();
   each_step_alone(std::vector<int>(node_->in.size(), t), t + (node_->attrs.as<AxisAttrs>().axis <= t), same());
 }
 
@@ -170,14 +176,10 @@ void Analysis::pass_on(const Flow& out, std::size_t operand) {
 
 void Analysis::concatenation() {
   const int axis = node_->attrs.as<AxisAttrs>().axis;
+  const int t = common_axis();
+  if (axis != t) return each_step_alone(std::vector<int>(node_->in.size(), t), t, same());
   std::size_t timed = 0;
   while (!over_time(timed)) ++timed;
-  const int t = flow(timed).axis;
-  if (axis != t) {
-    for (std::size_t i = 0; i < node_->in.size(); ++i)
-      if (over_time(i) && flow(i).axis != t) refuse("combines values whose axes of time differ");
-    return each_step_alone(std::vector<int>(node_->in.size(), t), t, same());
-  }
   Flow out = flow(timed);
   Tensors before;
   for (std::size_t i = 0; i < node_->in.size(); ++i) {

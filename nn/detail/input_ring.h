@@ -80,15 +80,8 @@ class InputRing {
   std::byte* place(std::int64_t row, std::int64_t at) const {
     return reinterpret_cast<std::byte*>(memory_.get()) + row * ring_ + at;
   }
-  void pad(std::byte* at, std::int64_t inputs) const {
-    if (in_.dtype == Dtype::f64) {
-      std::fill_n(reinterpret_cast<double*>(at), inputs * in_.width, padding_);
-    } else if (in_.dtype == Dtype::f32) {
-      std::fill_n(reinterpret_cast<float*>(at), inputs * in_.width, static_cast<float>(padding_));
-    } else {
-      std::fill_n(at, inputs * row_, std::byte{0});
-    }
-  }
+  void pad(std::byte* at, std::int64_t inputs) const { fill_values(in_.dtype, padding_, at, inputs * row_); }
+
   StepRows in_;
   std::int64_t taps_, dilation_;
   std::int64_t row_;   ///< bytes of an input

@@ -8,20 +8,20 @@
 
 namespace ferrite::nn::detail {
 
-/// x + y + ..., from the first on, of rows that are equal.
+/// Adds values of equal rows, from the first on: ((x + y) + z) + ...
 std::unique_ptr<Step> sum_step(const StepRows& rows, std::size_t terms);
-/// The values of a row side by side.
+/// Concatenates the rows of all values.
 std::unique_ptr<Step> concat_step(std::span<const StepRows> rows);
-/// Some values of each row, from `first` on.
+/// Takes `width` numbers of each row, from `first` on.
 std::unique_ptr<Step> columns_step(const StepRows& rows, std::int64_t first, std::int64_t width);
-/// x times a number.
+/// Multiplies a value by a number.
 std::unique_ptr<Step> scale_step(const StepRows& rows, double factor);
-/// x times y.
+/// Multiplies two values, number by number.
 std::unique_ptr<Step> product_step(const StepRows& rows);
-/// A program of several values.
+/// Traces a function of several values once and runs the planned program.
 std::unique_ptr<Step> program_of_values(std::span<const StepRows> rows,
                                         const std::function<Tensor(const Tensors&)>& together);
-/// A step of values that wait for each other.
+/// Runs a step whose values come at different times: rows that are early wait for those of the others.
 std::unique_ptr<Step> aligned_step(std::unique_ptr<Step> step, std::span<const StepRows> rows, const Pace& latest);
 
 }  // namespace ferrite::nn::detail

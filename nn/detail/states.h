@@ -1,5 +1,5 @@
 #pragma once
-/// The states of a stream's steps: begun anew, saved and taken back in one way, whatever holds them.
+/// Resets, saves and restores the states of a stream, whichever steps hold them.
 #include <span>
 #include <vector>
 
@@ -9,12 +9,14 @@ namespace ferrite::nn::detail {
 
 /// Shows all states of a model's steps, in the order in which they are saved.
 void each_state(Step& whole, const Step::StateVisitor& see);
-/// All rows begin anew, or one of them. Allocates nothing.
+/// Resets all rows. Allocates nothing.
 void begin_states(Step& whole);
+/// Resets one row. Allocates nothing.
 void begin_states(Step& whole, std::int64_t row);
+/// Copies all states, in order.
 std::vector<Tensor> saved_states(Step& whole);
-/// Throws ValueError for another number of states, and for integers that no step leaves, ShapeError for other types;
-/// nothing has changed then.
+/// Takes over states that `saved_states` gave. Throws ValueError for another number of them and for counts that no step
+/// leaves, ShapeError for other types; nothing has changed then.
 void restore_states(Step& whole, std::span<const Tensor> states);
 
 }  // namespace ferrite::nn::detail

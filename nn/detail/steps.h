@@ -13,7 +13,7 @@
 
 namespace ferrite::nn::detail {
 
-/// All steps of a layer as one.
+/// Joins all steps of a layer into one.
 std::unique_ptr<Step> step_of(const Layer& layer, const StepRows& in);
 /// The step of a layer that is made of no others: its own, or else the layer itself on tensors.
 std::unique_ptr<Step> own_step_of(const Layer& layer, const StepRows& in);
@@ -21,6 +21,8 @@ std::unique_ptr<Step> own_step_of(const Layer& layer, const StepRows& in);
 inline Spec spec_of(const StepRows& r) {
   return {is_integer(r.dtype) ? Shape{r.batch} : Shape{r.batch, r.width}, r.dtype};
 }
+/// Makes all n bytes at a place elements of this value; zeros of types that are no working floats.
+void fill_values(Dtype dtype, double value, std::byte* at, std::int64_t n);
 inline std::int64_t bytes_of(const Spec& s) { return s.shape.numel() * size_of(s.dtype); }
 inline std::int64_t bytes_of(const StepRows& r) { return r.batch * r.width * size_of(r.dtype); }
 /// What a tensor [B, D], or [B] of tokens, is as rows. Throws ShapeError for another rank.
@@ -34,8 +36,7 @@ inline std::int64_t steps_at_once(std::int64_t bytes) {
 }
 /// What `most_at_once` says of a layer that carries nothing from one step to the next: any number.
 constexpr std::int64_t kAnyNumber = std::numeric_limits<std::int64_t>::max();
-/// A step whose result may stand where an input of equal rows does: each of its numbers is a function of those in its
-/// place.
+/// Marks a step that may write its result over an input of equal rows: each number depends only on those in its place.
 class InPlace {
  public:
   virtual ~InPlace() = default;
@@ -65,6 +66,8 @@ Step::Rows finish_rows_of(Step& step, Step::Rows rows, std::int64_t i, void* y);
 }
 /// A copy of a layer that stands where the layer stands: errors and costs name the same path.
 std::unique_ptr<Layer> copy_in_place_of(const Layer& layer);
+/// The same in evaluation mode.
+std::unique_ptr<Layer> evaluating_copy(const Layer& layer);
 
 /// While it lives, a layer that would begin from zeros where a stream goes on is refused (Layer::operator()).
 class SingleStep {
@@ -110,18 +113,21 @@ struct StepSource {
   std::string kind;
   std::vector<StepState> states;
   std::function<StepResult(const Tensor& x, const Tensors& states)> step;
-  /// What the states begin with, by the variables' present values: undefined for zeros.
+  /// By state: what it begins with, undefined for zeros.
+  std::vector<Tensor> initial;
+  /// Computes `initial` again, for the variables' present values.
   std::function<std::vector<Tensor>()> begin;
-  /// By which variable of the layer one that `step` reads is replaced.
+  /// Maps a variable that `step` reads to the layer's own.
   std::function<Variable(const Variable&)> originals;
   bool any_rows = true;  ///< whether `step` takes any number of rows
 };
-/// Of Layer::step.
+/// The step that a layer gives in operations (Layer::step).
 StepSource source_of(const Layer& layer, const StepRows& in);
-/// Of Layer::forward, traced over time: what a step reads of earlier ones is found in the program. Throws ValueError
-/// that names the layer and operation that look ahead or at all steps, or of which that is not known, and TraceError.
+/// The step that is found in a layer's `forward`, traced over time, with what it reads of earlier steps; `source_of` of
+/// a layer that declares `causal()` and is found to carry nothing. Throws ValueError that names the layer and operation
+/// that look ahead or at all steps, or of which that is not known, and TraceError.
 StepSource analysed(const Layer& layer, const StepRows& in);
-/// It as a planned program.
+/// A step in operations as a planned program.
 std::unique_ptr<Step> open_step(const StepSource& source, const StepRows& in);
 /// Rows of a table.
 std::unique_ptr<Step> embedding_step(const Parameter& weight, std::int64_t batch);

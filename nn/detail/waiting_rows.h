@@ -62,7 +62,7 @@ class WaitingRows {
 
  private:
   std::int64_t batch() const { return static_cast<std::int64_t>(waiting_.size()); }
-  /// So many bytes from the beginning of a row's ring.
+  /// The place that many bytes into a row's ring.
   std::byte* place(std::size_t row, std::int64_t at) const {
     return reinterpret_cast<std::byte*>(ring_.get()) + static_cast<std::int64_t>(row) * places_ * bytes_ +
            at % (places_ * bytes_);
@@ -74,7 +74,7 @@ class WaitingRows {
   Dtype dtype_;
   StepMemory<double> ring_;
   std::vector<std::int64_t> first_;    ///< by row: bytes from the beginning of its ring
-  std::vector<std::int64_t> waiting_;  ///< by row
+  std::vector<std::int64_t> waiting_;  ///< how many rows wait, by row of the batch
   std::vector<std::uint8_t> added_;
 };
 

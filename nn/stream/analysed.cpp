@@ -16,14 +16,19 @@ using ferrite::detail::StreamProgram;
 constexpr std::int64_t kSteps = 11, kProvedSteps = 37;
 constexpr int kTime = 1;  // of x [B, T, D] and tokens [B, T]
 
-StreamProgram program_of(const Layer& layer, const StepRows& in, std::int64_t steps) {
+Spec sequence_of(const StepRows& in, std::int64_t steps) {
   Spec x = spec_of(in);
   x.shape.insert(kTime, steps);
+  return x;
+}
+
+StreamProgram program_of(const Layer& layer, const StepRows& in) {
+  const Spec x = sequence_of(in, kSteps);
   const NewFrame frame;
   const auto f = [&](const Tensors& given) { return Tensors{layer(given[0])}; };
   Graph graph = trace(f, {&x, 1});
   try {
-    return {std::move(graph), {&kTime, 1}, steps};
+    return {std::move(graph), {&kTime, 1}, kSteps};
   } catch (const ShapeError& e) {  // an operation that takes no single step
     throw ValueError(e.what());
   }
@@ -56,8 +61,7 @@ std::vector<StepState> states_of(const StreamProgram& program, const StreamProgr
 
 /// Floats of any size, and tokens 0 and 1.
 Tensor any_sequence(const StepRows& in) {
-  Spec x = spec_of(in);
-  x.shape.insert(kTime, kProvedSteps);
+  const Spec x = sequence_of(in, kProvedSteps);
   if (is_float(x.dtype)) return cast(uniform(x.shape, {.seed = 1}, -1, 1), x.dtype);
   return cast(reshape(remainder(arange(x.shape.numel()), 2), x.shape), x.dtype);
 }
@@ -65,19 +69,13 @@ Tensor any_sequence(const StepRows& in) {
 /// Runs the steps beside the layer on more steps than were traced: what reads the last step of a sequence, or its
 /// number of steps, gives something else there.
 void prove(const StreamProgram& program, const Layer& layer, const StepRows& in) {
+  if (program.outputs()[0].axis != kTime)
+    throw ValueError("stream: " + layer.kind() + " gives results whose axis of time is not 1, [B, T, ...]");
   const NewFrame frame;
   const Tensor x = any_sequence(in);
   if (!program.gives(x, kTime, layer(x)))
     throw ValueError("stream: a step gives other numbers than the whole sequence, in which " + layer.kind() +
                      " reads its end, its beginning or its number of steps");
-}
-
-StreamProgram proved_program(const Layer& layer, const StepRows& in) {
-  StreamProgram program = program_of(layer, in, kSteps);
-  if (program.outputs()[0].axis != kTime)
-    throw ValueError("stream: " + layer.kind() + " gives results whose axis of time is not 1, [B, T, ...]");
-  prove(program, layer, in);
-  return program;
 }
 
 /// Rows all begin alike.
@@ -89,19 +87,15 @@ std::vector<Tensor> first_values(const StreamProgram& program, const std::vector
   return values;
 }
 
-std::unique_ptr<Layer> evaluating(const Layer& layer) {
-  std::unique_ptr<Layer> copy = copy_in_place_of(layer);
-  copy->eval();
-  return copy;
-}
-
 }  // namespace
 
 StepSource analysed(const Layer& layer, const StepRows& in) {
-  const std::shared_ptr<const Layer> copy = evaluating(layer);
-  const auto program = std::make_shared<const StreamProgram>(proved_program(*copy, in));
-  const StreamProgram more = program_of(*copy, {in.batch + 1, in.width, in.dtype}, kSteps);
-  const std::vector<StepState> states = states_of(*program, more);
+  const std::shared_ptr<const Layer> copy = evaluating_copy(layer);
+  const auto program = std::make_shared<const StreamProgram>(program_of(*copy, in));
+  // One that carries nothing is called with single steps as it is, which works on any number of rows.
+  if (program->states().empty() && layer.causal() && layer.carried_states().empty()) return source_of(layer, in);
+  prove(*program, *copy, in);
+  const std::vector<StepState> states = states_of(*program, program_of(*copy, {in.batch + 1, in.width, in.dtype}));
   const auto step = [program, copy](const Tensor& x, const Tensors& given) -> StepResult {
     FrameStates s{given, given};
     const Tensor y = program->step({unsqueeze(x, kTime)}, s)[0];
@@ -110,14 +104,17 @@ StepSource analysed(const Layer& layer, const StepRows& in) {
   };
   // What frames before the first one hold may depend on weights: it is found again for new ones.
   const auto begin = [copy, in, states, parameters = layer.named_parameters(), buffers = layer.named_buffers()] {
-    const std::unique_ptr<Layer> now = evaluating(*copy);
+    const std::unique_ptr<Layer> now = evaluating_copy(*copy);
     take_values(parameters, now->named_parameters());
     take_values(buffers, now->named_buffers());
-    return first_values(proved_program(*now, in), states);
+    const StreamProgram again = program_of(*now, in);
+    prove(again, *now, in);
+    return first_values(again, states);
   };
   return {.kind = layer.kind(),
           .states = states,
           .step = step,
+          .initial = first_values(*program, states),
           .begin = begin,
           .originals = originals_of(layer, *copy),
           .any_rows = false};

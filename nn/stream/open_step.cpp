@@ -147,7 +147,7 @@ class OpenStep final : public Step {
     for (const std::size_t i : carried_) bytes += bytes_of(states_[i].spec());
     spare_.resize(static_cast<std::size_t>(bytes));
     open(source);
-    take_initial();
+    take_initial(source.initial);
     may_fail_ = !growing_.empty() || scan_->may_fail();
     begin_states(*this);
     const Spec& y = scan_->y_spec(0);
@@ -211,7 +211,7 @@ class OpenStep final : public Step {
   }
   bool commits() const override { return !states_.empty(); }
   void refresh() override {
-    take_initial();  // which may refuse the new weights
+    take_initial(begin_());  // which may refuse the new weights
     scan_->refresh();
     blocks_.refresh();
   }
@@ -255,10 +255,10 @@ class OpenStep final : public Step {
 
   // ---- states --------------------------------------------------------------------------------------------
 
-  void take_initial() {
-    initial_ = begin_();
+  void take_initial(std::vector<Tensor> initial) {
     for (std::size_t i = 0; i < states_.size(); ++i)
-      if (initial_[i].defined()) check_initial(kind_, states_[i], initial_[i]);
+      if (initial[i].defined()) check_initial(kind_, states_[i], initial[i]);
+    initial_ = std::move(initial);
   }
 
   /// Of a state as its next step reads it.
@@ -338,19 +338,18 @@ std::function<Variable(const Variable&)> originals_of(const Layer& layer, const 
 }
 
 StepSource source_of(const Layer& layer, const StepRows& in) {
-  const std::shared_ptr<Layer> copy = copy_in_place_of(layer);
-  copy->eval();
+  const std::shared_ptr<Layer> copy = evaluating_copy(layer);
   const std::vector<StepState> states = layer.states(in);
+  const auto begin = [states] {
+    std::vector<Tensor> values;
+    for (const StepState& s : states) values.push_back(s.initial.defined() ? contiguous(s.initial.peek()) : Tensor());
+    return values;
+  };
   return {.kind = layer.kind(),
           .states = states,
           .step = [copy](const Tensor& x, const Tensors& given) { return copy->advance(x, given); },
-          .begin =
-              [states] {
-                std::vector<Tensor> values;
-                for (const StepState& s : states)
-                  values.push_back(s.initial.defined() ? contiguous(s.initial.peek()) : Tensor());
-                return values;
-              },
+          .initial = begin(),
+          .begin = begin,
           .originals = originals_of(layer, *copy)};
 }
 
@@ -359,22 +358,20 @@ std::unique_ptr<Step> open_step(const StepSource& source, const StepRows& in) {
 }
 
 std::unique_ptr<Step> traced_step(const Layer& layer, const StepRows& in, std::string& why) {
-  const bool says = layer.streams(), carries = !layer.carried_states().empty();
+  const bool says = layer.streams();
   if (says) {
     if (const std::optional<StepWindow> window = layer.window()) return window_step(layer, *window, in);
     if (!layer.states(in).empty()) return open_step(source_of(layer, in), in);
   }
   try {
-    const StepSource source = analysed(layer, in);
-    // One that carries nothing is called with single steps as it is, which works on any number of rows.
-    if (!source.states.empty() || carries || !says) return open_step(source, in);
+    return open_step(analysed(layer, in), in);
   } catch (const ShapeError& e) {
     if (!says) throw;
     why = e.what();           // it takes other numbers of steps than were tried
   } catch (const Error& e) {  // it is not causal, or looks at values
     why = e.what();
   }
-  if (carries || !says) return nullptr;
+  if (!says || !layer.carried_states().empty()) return nullptr;
   try {
     return open_step(source_of(layer, in), in);
   } catch (const TraceError& e) {  // it may look at values

@@ -1,9 +1,9 @@
-/// The states of a stream's steps, as memory: begun anew, saved and taken back.
+/// Resets, saves and restores the states of a stream, by what its steps say of their memory.
 #include "ferrite/nn/detail/states.h"
-#include "ferrite/nn/detail/steps.h"
 
 #include <algorithm>
 
+#include "ferrite/nn/detail/steps.h"
 #include "ferrite/tensor/operations.h"
 
 namespace ferrite::nn::detail {
@@ -53,21 +53,11 @@ class RowPieces {
 
 std::int64_t batch_of(const StateMemory& s) { return s.spec.shape[s.rows]; }
 
-void fill(const StateMemory& s, std::byte* at, std::int64_t bytes) {
-  if (s.fill != 0 && s.spec.dtype == Dtype::f64) {
-    std::fill_n(reinterpret_cast<double*>(at), bytes / 8, s.fill);
-  } else if (s.fill != 0 && s.spec.dtype == Dtype::f32) {
-    std::fill_n(reinterpret_cast<float*>(at), bytes / 4, static_cast<float>(s.fill));
-  } else {
-    std::fill_n(at, bytes, std::byte{0});
-  }
-}
-
 void begin_row(const StateMemory& s, std::int64_t row) {
   if (s.made) return;
   const std::int64_t inner = s.spec.shape.strides()[s.rows] * size_of(s.spec.dtype), outer = inner * batch_of(s);
   RowPieces(s).each(row, [&](std::byte* at, std::int64_t given, std::int64_t bytes, bool) {
-    if (!s.initial.defined()) return fill(s, at, bytes);
+    if (!s.initial.defined()) return fill_values(s.spec.dtype, s.fill, at, bytes);
     std::copy_n(s.initial.raw() + given / outer * inner + given % inner, bytes, at);
   });
 }

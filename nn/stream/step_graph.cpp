@@ -1,12 +1,13 @@
 /// The steps of a model as one: run one after the other in memory of their own, and committed together.
 #include "ferrite/nn/step_graph.h"
-#include "ferrite/nn/detail/joined_steps.h"
-#include "ferrite/nn/detail/steps.h"
 
 #include <algorithm>
 #include <limits>
 #include <optional>
 #include <utility>
+
+#include "ferrite/nn/detail/joined_steps.h"
+#include "ferrite/nn/detail/steps.h"
 
 namespace ferrite::nn::detail {
 namespace {
@@ -304,6 +305,14 @@ const LayerNames& StepGraph::names_of(const Layer& layer) {
 }
 
 StepGraph::Value StepGraph::add(const Layer& layer, std::unique_ptr<Step> step, std::span<const Value> x) {
+  const Pace first = pace(x[0]);
+  for (const Value v : x)
+    if (pace(v).stride != first.stride || pace(v).delay != first.delay)
+      throw PaceError("stream: a step of " + layer.kind() + " takes values that have their steps at different times");
+  return put(layer, std::move(step), x);
+}
+
+StepGraph::Value StepGraph::put(const Layer& layer, std::unique_ptr<Step> step, std::span<const Value> x) {
   step->set_layer(names_of(layer));
   Pace latest = values_[x[0]].pace;
   for (const Value v : x)
@@ -317,7 +326,8 @@ StepGraph::Value StepGraph::add_aligned(const Layer& layer, std::unique_ptr<Step
                                         const Pace& latest) {
   std::vector<StepRows> rows;
   for (const Value v : x) rows.push_back(values_[v].rows);
-  return add(layer, latest.after > 0 ? detail::aligned_step(std::move(step), rows, latest) : std::move(step), x);
+  if (latest.after == 0) return add(layer, std::move(step), x);
+  return put(layer, detail::aligned_step(std::move(step), rows, latest), x);
 }
 
 StepGraph::Value StepGraph::add(const Layer& layer, Value x) {

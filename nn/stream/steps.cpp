@@ -112,7 +112,7 @@ class OnTensors final : public Step {
  public:
   OnTensors(const Layer& layer, const StepRows& in, std::string why)
       : why_(std::move(why)),
-        layer_(evaluating(layer)),
+        layer_(evaluating_copy(layer)),
         parameters_(layer.named_parameters()),
         buffers_(layer.named_buffers()),
         carry_(*layer_, in.batch),
@@ -128,7 +128,7 @@ class OnTensors final : public Step {
   OnTensors(const OnTensors& o)
       : Step(o),
         why_(o.why_),
-        layer_(evaluating(*o.layer_)),
+        layer_(evaluating_copy(*o.layer_)),
         parameters_(o.parameters_),
         buffers_(o.buffers_),
         carry_(*layer_, o.in_.batch),
@@ -170,11 +170,6 @@ class OnTensors final : public Step {
   std::unique_ptr<Step> clone() const override { return std::make_unique<OnTensors>(*this); }
 
  private:
-  static std::unique_ptr<Layer> evaluating(const Layer& layer) {
-    std::unique_ptr<Layer> copy = copy_in_place_of(layer);
-    copy->eval();
-    return copy;
-  }
   static std::int64_t bytes_of(const State& s) { return s.shape().numel() * size_of(s.dtype()); }
   static std::int64_t bytes_of(const StepRows& r) { return detail::bytes_of(r); }
   static Tensor tensor_of(const Spec& spec, const void* from) {
@@ -208,6 +203,16 @@ class OnTensors final : public Step {
 
 }  // namespace
 
+void fill_values(Dtype dtype, double value, std::byte* at, std::int64_t n) {
+  if (dtype == Dtype::f64) {
+    std::fill_n(reinterpret_cast<double*>(at), n / 8, value);
+  } else if (dtype == Dtype::f32) {
+    std::fill_n(reinterpret_cast<float*>(at), n / 4, static_cast<float>(value));
+  } else {
+    std::fill_n(at, n, std::byte{0});
+  }
+}
+
 void run_profiled(Step& step, Step::Inputs x, void* y) {
   const ferrite::detail::ProfileEvent event(step.step_name(), step.scope());
   ferrite::detail::in_layer(step.scope(), [&] { step.run(x, y); });
@@ -232,6 +237,12 @@ Step::Rows finish_rows_of(Step& step, Step::Rows rows, std::int64_t i, void* y) 
   Step::Rows given = nullptr;
   ferrite::detail::in_layer(step.scope(), [&] { given = step.finish(rows, i, y); });
   return given;
+}
+
+std::unique_ptr<Layer> evaluating_copy(const Layer& layer) {
+  std::unique_ptr<Layer> copy = copy_in_place_of(layer);
+  copy->eval();
+  return copy;
 }
 
 std::unique_ptr<Layer> copy_in_place_of(const Layer& layer) {

@@ -40,8 +40,7 @@ class Program final : public WindowFunction {
 
 /// The program of `Layer::over`.
 std::unique_ptr<WindowFunction> program_of(const Layer& layer, const StepWindow& window, const StepRows& in) {
-  const std::unique_ptr<Layer> copy = copy_in_place_of(layer);
-  copy->eval();
+  const std::unique_ptr<Layer> copy = evaluating_copy(layer);
   return window_program(
       layer.kind(), {{in.batch, window.taps, in.width}, in.dtype}, [&](const Tensor& x) { return copy->output_of(x); },
       originals_of(layer, *copy));

@@ -4,7 +4,9 @@
 
 #include "ferrite/dsl/builder.h"
 #include "ferrite/nn/carry.h"
+#include "ferrite/nn/detail/joined_steps.h"
 #include "ferrite/nn/layers/sequential.h"
+#include "ferrite/nn/step_graph.h"
 #include "ferrite/nn/stream/stream.h"
 #include "support/compare.h"
 
@@ -156,6 +158,23 @@ BOOST_AUTO_TEST_CASE(branches_that_look_ahead_alike_take_single_steps) {
   stream.steps(12, in, out);
   while (stream.finish(std::span<float>(y))) out.insert(out.end(), y.begin(), y.end());
   BOOST_TEST(support::identical(Tensor::from(out, whole.shape()), whole));
+}
+
+/// A layer of its own that adds each input to outputs of which there are fewer.
+BOOST_AUTO_TEST_CASE(values_with_steps_at_different_times_are_not_joined) {
+  struct Careless final : nn::Layer {
+    nn::CausalConv1d conv{{.in_channels = 3, .out_channels = 3, .kernel_size = 2, .stride = 2}, {.seed = 1}};
+    Careless() { adopt("conv", conv); }
+    std::string kind() const override { return "careless"; }
+    bool causal() const override { return true; }
+    nn::StepInput step_input() const override { return conv.step_input(); }
+    Tensor forward(const Tensor& x, const nn::Context& c) const override { return conv(x, c); }
+    std::size_t add_steps(nn::StepGraph& graph, std::size_t x) const override {
+      return graph.add(*this, nn::detail::sum_step(graph.rows(x), 2), {x, graph.add(conv, x)});
+    }
+    std::unique_ptr<nn::Layer> clone() const override { return std::make_unique<Careless>(); }
+  };
+  BOOST_CHECK_EXCEPTION((void)Careless().stream(), nn::PaceError, says("a step of careless takes values"));
 }
 
 /// What sees all steps, and what has its steps on another axis.

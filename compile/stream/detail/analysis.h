@@ -15,7 +15,7 @@
 
 namespace ferrite::detail {
 
-/// What a node gives: a composite, where a program has one whole, by its parts.
+/// Applies an operation; a composite, by its parts.
 inline Tensors applied(const Primitive& op, const Tensors& in, const Attrs& attrs) {
   return op.is_composite() ? apply_composite(op, OperandList(in), attrs) : op.apply(OperandList(in), attrs);
 }
@@ -114,10 +114,12 @@ class Analysis {
 
   // ---- the rules -----------------------------------------------------------------------------------------
   void place(const Graph::Node& n);
+  /// The axis of time of all operands that have one. Refuses where they differ.
+  int common_axis() const;
   void permuted();
   void expanded();
   void stacked();
-  /// Steps alone, where time stands before so many last axes.
+  /// Treats each step alone if time is not among the last axes, which the operation reads; else refuses.
   void beside(std::int64_t last, const char* why);
   /// Time stays an axis of its own: as many elements stand before it.
   void reshaped();
