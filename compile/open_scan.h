@@ -39,11 +39,6 @@ class OpenScan {
   /// The type of one step of a y.
   const Spec& y_spec(std::size_t k) const;
 
-  /// Tells whether a step of this scan is `times` steps of `one`, whose rows follow each other in x and y. `one` is a
-  /// scan without carries and with a single x; this one was traced from the same body, with `times` its rows. True only
-  /// of programs of pointwise operations, reshapes and permutations, for which it is proved; their steps never throw.
-  bool is_repeated(const OpenScan& one, std::int64_t times) const;
-
   /// What the next step reads.
   std::byte* x(std::size_t k);
   /// What the last step gave, until the next one.

@@ -21,15 +21,15 @@ struct FrameOperand {
   int delay = -1;          ///< the state that holds the frames by which it is ahead; -1: none
 };
 
-/// One node on one step.
+/// One node on so many steps at once.
 struct FrameNode {
   std::vector<FrameOperand> in;
-  std::function<Tensors(const Tensors& in, FrameStates& states)> run;
+  std::function<Tensors(const Tensors& in, FrameStates& states, std::int64_t steps)> run;
 };
 
 class Analysis;
 
-/// A program over time as the program of one step.
+/// A program over time as the program of one step, or of a few at once.
 class StreamProgram {
  public:
   /// `graph` is the program on some steps, `axes` holds the axis of time of each input, -1 for none. Throws ValueError
@@ -43,10 +43,8 @@ class StreamProgram {
   const std::vector<State>& states() const { return states_; }
   /// By output: the axis of time, -1 for none.
   const std::vector<FrameOperand>& outputs() const { return outputs_; }
-  /// Whether the steps of a sequence of a program with one input and one output give the bits of the whole.
-  bool gives(const Tensor& x, int axis, const Tensor& whole) const;
-  /// One step: frames of all inputs -> frames of all outputs.
-  Tensors step(const Tensors& inputs, FrameStates& states) const;
+  /// So many steps: frames of all inputs -> frames of all outputs.
+  Tensors step(const Tensors& inputs, FrameStates& states, std::int64_t steps = 1) const;
 
  private:
   friend class Analysis;

@@ -299,18 +299,27 @@ Tensor Layer::forward_checked(const Tensor& x, const Context& context) const {
   return forward(x, own);
 }
 
+Tensor Layer::forward_seen(const Tensor& x, const Context& context) const {
+  detail::CallObserver& observer = *detail::call_observer;
+  observer.begins(*this, x, context);
+  Tensor y = context.lengths.defined() && !reads_lengths() ? forward_checked(x, context) : forward(x, context);
+  observer.gives(y);
+  return y;
+}
+
 constinit thread_local bool detail::in_single_step = false;
+constinit thread_local detail::CallObserver* detail::call_observer = nullptr;
+
+bool Layer::looks_back(const Tensor& x) const {
+  return !carried_states().empty() || !states({x.shape()[0], x.rank() > 2 ? x.shape()[-1] : 1, x.dtype()}).empty();
+}
 
 void Layer::check_carries(const Tensor& x, const Context& context) const {
   const bool carried = !carried_states().empty();
   if (only_chains() || (carried && context.carry) || context.state.defined() || x.rank() < 1) return;
   const bool one_step = x.rank() == 1 || x.shape()[1] == 1;
   if (!context.carry && !one_step) return;  // a sequence along another axis than time
-  const std::optional<StepWindow> w = window();
-  if (w && w->before == 0 && w->after == 0 && w->reach() < w->stride && x.shape()[1] % w->stride == 0) return;
-  if (!carried && !(w && (w->reach() > 0 || w->stride > 1)) &&
-      states({x.shape()[0], x.rank() > 2 ? x.shape()[-1] : 1, x.dtype()}).empty())
-    return;
+  if (!looks_back(x)) return;
   throw ValueError(
       context.carry
           ? kind() +

@@ -2,7 +2,6 @@
 /// Modules and layers: named parameters, buffers, states and submodules.
 #include <atomic>
 #include <memory>
-#include <optional>
 #include <string>
 #include <unordered_set>
 #include <utility>
@@ -240,11 +239,21 @@ namespace detail {
 /// Whether this thread calls a layer that says it carries nothing with the one step [B, 1, D] of a stream.
 extern constinit thread_local bool in_single_step;
 
-/// The step of a layer that gives none itself: a program of `Layer::over` or `Layer::step`, or found in `forward`,
-/// traced once. Null: there is none, for the reason in `why`.
+/// Sees the calls of layers inside a layer whose steps are looked for.
+class CallObserver {
+ public:
+  virtual ~CallObserver() = default;
+  virtual void begins(const Layer& layer, const Tensor& x, const Context& context) = 0;
+  virtual void gives(const Tensor& y) = 0;
+};
+/// That of this thread; null: none.
+extern constinit thread_local CallObserver* call_observer;
+
+/// The step of a layer that adds none itself: a program of `Layer::step`, or what is found in `forward`, traced once.
+/// Null: there is none, for the reason in `why`.
 std::unique_ptr<Step> traced_step(const Layer& layer, const StepRows& in, std::string& why);
 
-/// Says that `make_step` is all that a stream asks a layer for, so that a program with such layers alone has nothing of
+/// Says that `add_steps` is all that a stream asks a layer for, so that a program with such layers alone has nothing of
 /// what traces the others.
 struct OwnSteps {};
 }  // namespace detail
@@ -282,17 +291,8 @@ class Layer : public Module {
   ///   }
   ///   StepResult step(const Tensor& x, const Tensors& states) const override { return {x - states[0], {x}}; }
   virtual StepResult step(const Tensor& x, const Tensors& states) const;
-  /// For layers each of whose output steps is a function of a few input steps, with strides, too: which ones, or none.
-  /// A stream holds these inputs and calls `over` where an output is due.
-  virtual std::optional<StepWindow> window() const { return {}; }
-  /// An output step: the inputs of a window [B, taps, D] -> [B, N], with the bits of `forward`.
-  virtual Tensor over(const Tensor& x) const;
-  /// `over`, run as a part of this layer: what a stream traces.
-  Tensor output_of(const Tensor& window) const {
-    return inside([&] { return over(window); });
-  }
-  /// When the outputs come: as the window says, else one with each input. Those of a chain follow from its layers'.
-  virtual Pace pace() const;
+  /// When the outputs come: one with each input, where not overridden. Those of a chain follow from its layers'.
+  virtual Pace pace() const { return {}; }
   /// How many steps of output rows of so many steps have, i64 [B] of the context's lengths: those that the row alone
   /// would have, floor((L + padding - dilation (kernel - 1) - 1) / stride) + 1 of a window; 0 for a row shorter than
   /// it.
@@ -303,14 +303,11 @@ class Layer : public Module {
   /// `step`, run as a part of this layer: what layers call that contain others. Throws ShapeError for states of other
   /// types than `states` says, given or returned, ValueError for a layer without a step.
   StepResult advance(const Tensor& x, const Tensors& states) const;
-  /// One step of this layer on plain rows that `step_input` allows (nn/step.h), where that is faster than the program
-  /// of `step`; null: there is none.
-  virtual std::unique_ptr<Step> make_step(const StepRows&) const { return nullptr; }
-  /// Adds the layer's steps to those of a stream and gives the value that they make of `x` (nn/step_graph.h):
-  /// one step of its own, unless the layer is made of others.
+  /// Adds the layer's steps to those of a stream and gives the value that they make of `x` (nn/step_graph.h). For
+  /// layers that have a kernel for a step, and those that are made of others; where not overridden, a stream runs the
+  /// program of `step`, or what it finds in `forward`.
   virtual std::size_t add_steps(StepGraph& graph, std::size_t x) const;
-  /// The program that a stream runs where `make_step` gives nothing; where it is null, too, the stream runs a layer
-  /// that `streams()` on tensors.
+  /// That program; where it is null, the stream runs a layer that `streams()` on tensors.
   std::unique_ptr<Step> program_step(const StepRows& in, std::string& why) const {
     return traced_step_ ? traced_step_(*this, in, why) : nullptr;
   }
@@ -333,6 +330,8 @@ class Layer : public Module {
     return inside([&] {
       if (context.state.defined() || context.cell.defined()) check_takes_state();
       check_goes_on(x, context);
+      if (detail::call_observer) [[unlikely]]
+        return forward_seen(x, context);
       if (context.lengths.defined() && !reads_lengths()) [[unlikely]]
         return forward_checked(x, context);
       return forward(x, context);
@@ -351,6 +350,8 @@ class Layer : public Module {
  protected:
   /// Throws ValueError unless the layer takes an initial state.
   void check_takes_state() const;
+  /// Whether a call with x, a step or a piece of a sequence, needs what came before it.
+  virtual bool looks_back(const Tensor& x) const;
   /// Throws ValueError where a call with this context would begin from zeros though it goes on (operator()).
   void check_goes_on(const Tensor& x, const Context& context) const {
     if (context.carry || detail::in_single_step) [[unlikely]]
@@ -363,6 +364,8 @@ class Layer : public Module {
   void check_carries(const Tensor& x, const Context& context) const;
   /// `forward` with lengths that nobody has checked yet.
   Tensor forward_checked(const Tensor& x, const Context& context) const;
+  /// `forward` before the eyes of `call_observer`.
+  Tensor forward_seen(const Tensor& x, const Context& context) const;
 
   std::unique_ptr<Step> (*traced_step_)(const Layer&, const StepRows&, std::string&) = nullptr;
 };

@@ -53,12 +53,6 @@ Spec StepState::spec() const {
   return {all, dtype};
 }
 
-Pace Layer::pace() const {
-  const std::optional<StepWindow> w = window();
-  if (!w) return {};
-  return {w->stride, w->reach() - w->before, w->after};
-}
-
 Tensor Layer::lengths_after(const Tensor& lengths) const {
   const Pace p = pace();
   if (p == Pace{}) return lengths;
@@ -66,24 +60,9 @@ Tensor Layer::lengths_after(const Tensor& lengths) const {
   return where(gt(lengths, 0), maximum(left, 0), 0);
 }
 
-Tensor Layer::over(const Tensor&) const {
-  throw ValueError(kind() + ": declares a window and no output of it; override over");
-}
+std::vector<StepState> Layer::states(const StepRows&) const { return {}; }
 
-std::vector<StepState> Layer::states(const StepRows& in) const {
-  const std::optional<StepWindow> w = window();
-  if (!w || !pace().even() || w->reach() == 0) return {};
-  return {{.name = "past", .shape = {w->reach(), in.batch, in.width}, .dtype = in.dtype, .rows = 1}};
-}
-
-StepResult Layer::step(const Tensor& x, const Tensors& states) const {
-  if (const std::optional<StepWindow> w = window()) {
-    Tensors taps, next;
-    for (std::int64_t k = 0; k + 1 < w->taps; ++k) taps.push_back(select(states[0], 0, k * w->dilation));
-    taps.push_back(x);
-    if (!states.empty()) next.push_back(concat({slice(states[0], 0, 1), unsqueeze(x, 0)}, 0));
-    return {over(stack(std::span<const Tensor>(taps.data(), taps.size()), 1)), next};
-  }
+StepResult Layer::step(const Tensor& x, const Tensors&) const {
   if (!causal() || !carried_states().empty()) return {};
   const detail::SingleStep single;
   const Tensor y = forward(unsqueeze(x, 1), {});

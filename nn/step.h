@@ -33,21 +33,6 @@ struct StepInput {
   bool keeps_width = false;
 };
 
-/// The inputs of which each output step of a layer is made (Layer::window): output u of the inputs u stride - before +
-/// k dilation, k in 0..taps - 1; where there is none, of `padding`.
-struct StepWindow {
-  std::int64_t taps = 1;      ///< so many inputs
-  std::int64_t dilation = 1;  ///< steps from one to the next
-  std::int64_t stride = 1;    ///< steps from one window to the next
-  std::int64_t before = 0;    ///< steps of padding before the first input
-  std::int64_t after = 0;     ///< steps of padding behind the last one
-  double padding = 0;         ///< each of its values
-  bool operator==(const StepWindow&) const = default;
-
-  /// From the first tap to the last one.
-  std::int64_t reach() const { return (taps - 1) * dilation; }
-};
-
 /// When a layer gives its output steps (Layer::pace): output u with input delay + u stride, counted from 0.
 struct Pace {
   std::int64_t stride = 1;
@@ -171,9 +156,13 @@ class Step {
   virtual Rows finish(Rows, std::int64_t, void*) { return nullptr; }
   /// Whether `commit` does anything: asked once.
   virtual bool commits() const { return true; }
-  /// How many steps `run_several` takes at most; 1: it is not to be called. A step that says more never throws.
+  /// How many steps `run_several` takes at most; 1: it is not to be called.
   virtual std::int64_t most_at_once() const { return 1; }
-  /// n steps with their commits, n at most `most_at_once`: x [n, B, D] -> y [n, B, N], with the bits of single steps.
+  /// How many of the next n steps surely do not throw, of a step that takes several: x [n, B, D], or null where the
+  /// inputs are not known yet.
+  virtual std::int64_t sure(std::int64_t n, Inputs) const { return n; }
+  /// n steps with their commits, n at most `most_at_once` and `sure`: x [n, B, D] -> y [n, B, N], with the bits of
+  /// single steps.
   virtual void run_several(std::int64_t, Inputs, void*) {}
   /// The operation that the step is, where it is a pointwise one of one operand.
   virtual const Primitive* pointwise() const { return nullptr; }

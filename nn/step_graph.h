@@ -35,14 +35,12 @@ class StepGraph {
   const Pace& pace(Value v) const& { return values_[v].pace; }
   const Pace& pace(Value v) const&& = delete;
 
-  /// What a step of a layer makes of such values. Throws PaceError unless they have their steps together.
+  /// What a step of a layer makes of such values. Where some look further ahead than others, the others' rows wait for
+  /// theirs. Throws PaceError for other strides, and for values that do not have the same steps in all.
   Value add(const Layer& layer, std::unique_ptr<Step> step, std::span<const Value> x);
   Value add(const Layer& layer, std::unique_ptr<Step> step, std::initializer_list<Value> x) {
     return add(layer, std::move(step), std::span(x.begin(), x.size()));
   }
-  /// The same of values of which some look further ahead than others: the others' rows wait for theirs, as many as fit
-  /// `latest`, the pace of the latest one seen from where they part.
-  Value add_aligned(const Layer& layer, std::unique_ptr<Step> step, std::span<const Value> x, const Pace& latest);
   /// What a layer makes of a value. Throws ShapeError where the layer takes other rows.
   Value add(const Layer& layer, Value x);
 
@@ -55,6 +53,7 @@ class StepGraph {
   struct Rows {
     StepRows rows;
     Pace pace{};
+    InlineVector<std::size_t, 2> ahead{};  ///< the steps up to here that look ahead, in order
   };
   struct Node {
     std::unique_ptr<Step> step;
@@ -62,7 +61,6 @@ class StepGraph {
     Value y = 0;
   };
 
-  Value put(const Layer& layer, std::unique_ptr<Step> step, std::span<const Value> x);
   const LayerNames& names_of(const Layer& layer);
   /// Pointwise operations become a part of the step before them, where it takes them and nobody else reads it.
   void join_pointwise(Value& result);

@@ -7,7 +7,6 @@
 
 #include "ferrite/compile/graph/rewrite.h"
 #include "ferrite/compile/scan/detail/operation.h"
-#include "ferrite/compile/scan/detail/repeated.h"
 #include "ferrite/compile/scan/detail/run.h"
 #include "ferrite/tensor/operations.h"
 #include "ferrite/tensor/strided.h"
@@ -194,18 +193,6 @@ OpenScan::OpenScan(const ScanBodyFunction& body, std::span<const Spec> carries, 
 OpenScan::OpenScan(const OpenScan& o) : bound_(std::make_unique<Bound>(*o.bound_)) {}
 
 OpenScan::~OpenScan() = default;
-
-bool OpenScan::is_repeated(const OpenScan& one, std::int64_t times) const {
-  const Program &few = *one.bound_->p, &many = *bound_->p;
-  const auto same = [](const Tracer::Capture& a, const Tracer::Capture& b) {
-    if (a.variable.defined() || b.variable.defined())
-      return a.variable.defined() && b.variable.defined() && a.variable == b.variable;
-    return a.tensor.impl() == b.tensor.impl();
-  };
-  return one.carries() == 0 && many.body->signature() == few.body->signature() && few.body->signature().xs == 1 &&
-         std::equal(few.captures.begin(), few.captures.end(), many.captures.begin(), many.captures.end(), same) &&
-         detail::is_repeated(few.body->graph(), many.body->graph(), times);
-}
 
 bool OpenScan::may_fail() const {
   const Effects effects = effects_of(bound_->p->body->graph());

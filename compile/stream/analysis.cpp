@@ -10,9 +10,10 @@ namespace {
 
 /// So many frames of a value that stands for all of them.
 Tensor repeated(const Tensor& x, int axis, std::int64_t n) {
+  const Tensor one = frames(x, axis, 0, 1);
   Shape s = x.shape();
   s[axis] = n;
-  return expand(frames(x, axis, 0, 1), s);
+  return n == 1 ? one : expand(one, s);
 }
 
 }  // namespace
@@ -50,7 +51,9 @@ void Analysis::analyse(const Graph::Node& n) {
   if (!live) fold(n);
   FrameNode node;
   for (const ValueId v : n.in) node.in.push_back({.value = v});
-  node.run = [op = n.op, attrs = n.attrs](const Tensors& in, FrameStates&) { return applied(*op, in, attrs); };
+  node.run = [op = n.op, attrs = n.attrs](const Tensors& in, FrameStates&, std::int64_t) {
+    return applied(*op, in, attrs);
+  };
   for (std::size_t k = 0; k < n.out.size(); ++k) put(k, {.live = live});
   program_.nodes_.push_back(std::move(node));
 }
@@ -100,7 +103,9 @@ void Analysis::each_step_alone(const std::vector<int>& axes, int out_axis, const
     for (std::size_t i = 0; i < axes.size(); ++i) in.push_back(first_frames(i, axes[i], lead));
     first = applied(*node_->op, in, attrs(lead));
   }
-  node.run = [op = node_->op, one = Attrs(attrs(1))](const Tensors& in, FrameStates&) { return applied(*op, in, one); };
+  node.run = [op = node_->op, attrs](const Tensors& in, FrameStates&, std::int64_t steps) {
+    return applied(*op, in, attrs(steps));
+  };
   program_.nodes_.push_back(std::move(node));
   for (std::size_t k = 0; k < node_->out.size(); ++k)
     put(k, {.axis = out_axis, .live = true, .lead = lead, .first = first[k]});
@@ -136,36 +141,25 @@ StreamProgram::StreamProgram(Graph graph, std::span<const int> axes, std::int64_
   Analysis(*this, axes, steps);
 }
 
-bool StreamProgram::gives(const Tensor& x, int axis, const Tensor& whole) const {
-  FrameStates s;
-  for (const State& state : states_) s.now.push_back(state.first);
-  Tensors all;
-  for (std::int64_t t = 0; t < x.shape()[axis]; ++t, s.now = s.next) {
-    s.next = s.now;
-    all.push_back(step({contiguous(slice(x, axis, t, t + 1))}, s)[0]);
-  }
-  return same_constant(concat(std::span<const Tensor>(all.data(), all.size()), outputs_[0].axis), whole);
-}
-
-Tensors StreamProgram::step(const Tensors& inputs, FrameStates& states) const {
+Tensors StreamProgram::step(const Tensors& inputs, FrameStates& states, std::int64_t steps) const {
   std::vector<Tensor> values(graph_.values.size());
   for (std::size_t i = 0; i < graph_.inputs.size(); ++i) values[graph_.inputs[i]] = inputs[i];
   for (const Graph::Constant& c : graph_.constants) values[c.value] = c.tensor;
   for (const Graph::VariableValue& r : graph_.reads) values[r.value] = graph_.variables[r.variable].value();
   const auto read = [&](const FrameOperand& o) {
     const Tensor& t = values[o.value];
-    if (o.one_frame) return slice(t, o.axis, 0, 1);
+    if (o.one_frame) return repeated(t, o.axis, steps);
     if (o.delay < 0) return t;
     const auto k = static_cast<std::size_t>(o.delay);
     const Tensor both = joined(states.now[k], t, o.axis);
-    states.next[k] = slice(both, o.axis, 1);
-    return slice(both, o.axis, 0, 1);
+    states.next[k] = slice(both, o.axis, steps);
+    return slice(both, o.axis, 0, steps);
   };
   for (std::size_t n = 0; n < nodes_.size(); ++n) {
     const Scoped scoped(graph_.nodes[n].scope);
     Tensors in;
     for (const FrameOperand& o : nodes_[n].in) in.push_back(read(o));
-    const Tensors out = nodes_[n].run(in, states);
+    const Tensors out = nodes_[n].run(in, states, steps);
     for (std::size_t k = 0; k < out.size(); ++k) values[graph_.nodes[n].out[k]] = out[k];
   }
   Tensors out;

@@ -23,10 +23,10 @@ void Analysis::recurrence(const std::vector<std::size_t>& carried, const std::ve
   std::vector<std::size_t> states;
   for (std::size_t k = 0; k < carried.size(); ++k)
     states.push_back(static_cast<std::size_t>(add_state(begin[k], "a state of the recurrence")));
-  node.run = [op = node_->op, one = Attrs(attrs(1)), carried, results, states](const Tensors& in, FrameStates& s) {
+  node.run = [op = node_->op, attrs, carried, results, states](const Tensors& in, FrameStates& s, std::int64_t steps) {
     Tensors operands = in;
     for (std::size_t k = 0; k < carried.size(); ++k) operands[carried[k]] = s.now[states[k]];
-    Tensors out = applied(*op, operands, one);
+    Tensors out = applied(*op, operands, attrs(steps));
     for (std::size_t k = 0; k < carried.size(); ++k) s.next[states[k]] = out[results[k]];
     return out;
   };
@@ -106,9 +106,9 @@ void Analysis::carrying_results(std::vector<int> axes, std::size_t state) {
   }
   const auto k = static_cast<std::size_t>(
       add_state(lead > 0 ? contiguous(select(first, t, -1)) : h0, "a state of the recurrence"));
-  node.run = [apply, k](const Tensors& in, FrameStates& s) {
+  node.run = [apply, k](const Tensors& in, FrameStates& s, std::int64_t) {
     const Tensor y = apply(in, s.now[k]);
-    s.next[k] = select(y, t, 0);
+    s.next[k] = select(y, t, -1);
     return Tensors{y};
   };
   program_.nodes_.push_back(std::move(node));

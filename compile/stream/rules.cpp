@@ -169,7 +169,7 @@ void Analysis::sliced() {
 void Analysis::pass_on(const Flow& out, std::size_t operand) {
   FrameNode node;
   node.in.push_back({.value = node_->in[operand]});
-  node.run = [](const Tensors& in, FrameStates&) { return Tensors{in[0]}; };
+  node.run = [](const Tensors& in, FrameStates&, std::int64_t) { return Tensors{in[0]}; };
   program_.nodes_.push_back(std::move(node));
   put(0, out);
 }

@@ -23,9 +23,9 @@ Tensor checked_lengths(Label who, const Tensor& lengths, std::int64_t B, std::in
   return checked(lengths, least, T, who);
 }
 
-Tensor within_lengths(const Layer& layer, const Tensor& x, const Context& context, bool padding, double outside) {
+Tensor within_lengths(const Layer& layer, const std::optional<StepWindow>& w, const Tensor& x, const Context& context,
+                      bool padding, double outside) {
   if (!context.lengths.defined() && !context.reset_mask.defined()) return x;
-  const std::optional<StepWindow> w = layer.window();
   const auto refuse = [&](const std::string& what) { throw ValueError(layer.kind() + ": " + what); };
   if (!w) refuse("takes no lengths and reset masks: its windows are not over the steps of sequences [B, T, C]");
   if (context.reset_mask.defined() && (w->reach() > 0 || w->stride > 1))
@@ -43,7 +43,7 @@ Tensor within_lengths(const Layer& layer, const Tensor& x, const Context& contex
   return kept_within(x, lengths, outside);
 }
 
-Tensor with_zeros_behind(const Layer& layer, const Tensor& y, const Context& context) {
+Tensor with_zeros_behind(const Windowed& layer, const Tensor& y, const Context& context) {
   if (!context.lengths.defined() || y.rank() != 3 || layer.window()->after == 0) return y;
   return kept_within(y, layer.lengths_after(context.lengths), 0);
 }

@@ -7,6 +7,7 @@
 
 #include "ferrite/nn/module.h"
 #include "ferrite/nn/step.h"
+#include "ferrite/nn/windowed.h"
 #include "ferrite/tensor/kernel/room.h"
 #include "ferrite/tensor/primitive.h"
 #include "ferrite/tensor/profiled.h"
@@ -108,32 +109,37 @@ class StepMemory {
 std::unique_ptr<Step> pointwise_step(const Primitive& op, const StepRows& rows);
 /// x W + b.
 std::unique_ptr<Step> linear_step(const Parameter& weight, const Parameter& bias, std::int64_t batch);
-/// One step in operations, and what it carries.
+/// Steps in operations, and what they carry.
 struct StepSource {
   std::string kind;
+  std::vector<StepRows> inputs;
   std::vector<StepState> states;
-  std::function<StepResult(const Tensor& x, const Tensors& states)> step;
+  /// n steps, one behind the other: x [n B, D] of every input -> y [n B, N].
+  std::function<StepResult(const Tensors& x, const Tensors& states, std::int64_t n)> steps;
   /// By state: what it begins with, undefined for zeros.
-  std::vector<Tensor> initial;
+  std::vector<Tensor> initial{};
   /// Computes `initial` again, for the variables' present values.
-  std::function<std::vector<Tensor>()> begin;
-  /// Maps a variable that `step` reads to the layer's own.
-  std::function<Variable(const Variable&)> originals;
-  bool any_rows = true;  ///< whether `step` takes any number of rows
+  std::function<std::vector<Tensor>()> begin{};
+  /// Maps a variable that `steps` reads to the layer's own.
+  std::function<Variable(const Variable&)> originals{};
+  bool single = true;  ///< whether n is 1 at most
 };
 /// The step that a layer gives in operations (Layer::step).
 StepSource source_of(const Layer& layer, const StepRows& in);
-/// The step that is found in a layer's `forward`, traced over time, with what it reads of earlier steps; `source_of` of
-/// a layer that declares `causal()` and is found to carry nothing. Throws ValueError that names the layer and operation
-/// that look ahead or at all steps, or of which that is not known, and TraceError.
-StepSource analysed(const Layer& layer, const StepRows& in);
-/// A step in operations as a planned program.
-std::unique_ptr<Step> open_step(const StepSource& source, const StepRows& in);
+/// The step that is found in a layer's `forward`, traced over time: the steps of the layers that it calls, and programs
+/// of what stands between them, with what they read of earlier steps. Throws ValueError that names the layer and
+/// operation that look ahead or at all steps, or of which that is not known, and TraceError.
+std::unique_ptr<Step> found_step(const Layer& layer, const StepRows& in);
+/// Steps in operations as planned programs.
+std::unique_ptr<Step> open_step(const StepSource& source);
 /// Rows of a table.
 std::unique_ptr<Step> embedding_step(const Parameter& weight, std::int64_t batch);
 /// The step of a layer whose parameter `name` is computed by a function when the step is made and by `refresh`.
 std::unique_ptr<Step> computed_step(const Layer& layer, const std::string& name, std::function<Tensor()> compute,
                                     const StepRows& in);
+/// A step that is made of a copy of a layer, and follows the layer.
+std::unique_ptr<Step> step_of_copy(const Layer& layer, std::unique_ptr<Layer> copy,
+                                   std::function<std::unique_ptr<Step>(const Layer& copy)> make);
 /// What makes an output of a window of inputs [B, taps, D]: a program, or code by hand. It allocates nothing.
 class WindowFunction {
  public:
@@ -160,9 +166,11 @@ class WindowFunction {
 std::unique_ptr<WindowFunction> window_program(const std::string& kind, const Spec& window,
                                                const std::function<Tensor(const Tensor&)>& f,
                                                const std::function<Variable(const Variable&)>& originals = {});
-/// A window of a layer's inputs, and what makes an output of it: the program of `Layer::over`, if not given.
-std::unique_ptr<Step> window_step(const Layer& layer, const StepWindow& window, const StepRows& in,
-                                  std::unique_ptr<WindowFunction> function = nullptr);
+/// The program of `Windowed::over`.
+std::unique_ptr<WindowFunction> program_of_window(const Windowed& layer, const StepWindow& window, const StepRows& in);
+/// A window of inputs, and what makes an output of it.
+std::unique_ptr<Step> window_step(const StepWindow& window, const StepRows& in,
+                                  std::unique_ptr<WindowFunction> function);
 /// By which variable of a layer one of its copy is replaced: the copy is traced, the stream follows the layer.
 std::function<Variable(const Variable&)> originals_of(const Layer& layer, const Layer& copy);
 

@@ -82,7 +82,7 @@ class MultiheadAttention final : public LayerOf<MultiheadAttention, MultiheadAtt
   StepInput step_input() const override { return {options().embed_dim, out_proj_weight.dtype()}; }
   std::vector<StepState> states(const StepRows& in) const override;
   StepResult step(const Tensor& x, const Tensors& states) const override;
-  std::unique_ptr<Step> make_step(const StepRows& in) const override;
+  std::size_t add_steps(StepGraph& graph, std::size_t x) const override;
 
   Parameter in_proj_weight;  ///< empty where kdim or vdim differs
   Parameter q_proj_weight, k_proj_weight, v_proj_weight;

@@ -5,6 +5,7 @@
 #include "ferrite/nn/detail/steps.h"
 #include "ferrite/nn/layers/attention.h"
 #include "ferrite/nn/layers/detail/alibi.h"
+#include "ferrite/nn/step_graph.h"
 #include "ferrite/tensor/kernel/kernels.h"
 #include "ferrite/tensor/kernel/rows.h"
 #include "ferrite/tensor/ops.h"
@@ -51,6 +52,8 @@ class Cache {
                             std::to_string(row) + " has made " + std::to_string(capacity_) +
                             " steps; reset it, or declare a larger capacity");
   }
+  /// For how many steps there is room in all rows.
+  std::int64_t room() const { return capacity_ - *std::max_element(steps_.begin(), steps_.end()); }
   /// Writes the entry of a head, [W] each, at a place.
   void put(std::int64_t row, std::int64_t group, std::int64_t place, const T* k, const T* v) {
     for (std::int64_t i = 0; i < W_; ++i) keys(row, group)[i * places_ + place] = k[i];
@@ -116,8 +119,9 @@ class AttentionStep final : public Step {
         in_(detail::linear_step(layer.in_proj_weight, layer.in_proj_bias, batch)),
         out_(detail::linear_step(layer.out_proj_weight, layer.out_proj_bias, batch)),
         cache_(o_, batch),
-        projected_(batch * in_->result().width),
-        heads_(batch * o_.embed_dim),
+        at_once_(detail::steps_at_once(batch * in_->result().width * size_of(dtype_of<T>))),
+        projected_(at_once_ * batch * in_->result().width),
+        heads_(at_once_ * batch * o_.embed_dim),
         scores_(o_.num_heads * cache_.places()) {
     if (o_.positions == Positions::alibi)
       for (const double s : detail::alibi_slopes(o_.num_heads)) slopes_.push_back(static_cast<T>(s));
@@ -137,6 +141,7 @@ class AttentionStep final : public Step {
         in_(o.in_->clone()),
         out_(o.out_->clone()),
         cache_(o.cache_),
+        at_once_(o.at_once_),
         projected_(o.projected_),
         heads_(o.heads_),
         scores_(o.scores_) {}
@@ -147,6 +152,15 @@ class AttentionStep final : public Step {
   Rows run_rows(const Rows* rows, Inputs x, void* y) override {
     attend_of(rows[0], x, y);
     return rows[0];
+  }
+  std::int64_t most_at_once() const override { return at_once_; }
+  std::int64_t sure(std::int64_t n, Inputs) const override { return std::min(n, cache_.room()); }
+  void run_several(std::int64_t n, Inputs x, void* y) override {
+    in_->run_several(n, x, projected_.get());
+    for (std::int64_t t = 0; t < n; ++t, cache_.advance(nullptr))
+      for (std::int64_t row = 0; row < batch_; ++row) attend(row, t * batch_ + row);
+    const void* const heads = heads_.get();
+    out_->run_several(n, &heads, y);
   }
   void commit() override { cache_.advance(nullptr); }
   void commit_rows(Rows rows) override { cache_.advance(rows); }
@@ -194,15 +208,16 @@ class AttentionStep final : public Step {
     cache_.check_room(rows);
     in_->run(x, projected_.get());
     for (std::int64_t row = 0; row < batch_; ++row)
-      if (!rows || rows[row]) attend(row);
+      if (!rows || rows[row]) attend(row, row);
     const void* const heads = heads_.get();
     out_->run(&heads, y);
   }
-  void attend(std::int64_t row) {
+  /// The step of a row whose projections, and heads, are the n-th ones.
+  void attend(std::int64_t row, std::int64_t n) {
     const std::int64_t E = o_.embed_dim, K = groups_ * W_, share = o_.num_heads / groups_, made = cache_.steps(row);
     const std::int64_t at = cache_.first() + made;
     const std::int64_t seen = at + 1;
-    T* const q = projected_.get() + row * (E + 2 * K);
+    T* const q = projected_.get() + n * (E + 2 * K);
     T *const k = q + E, *const v = k + K, *const scores = scores_.get();
     if (turns_.defined()) turn(q, o_.num_heads, made), turn(k, groups_, made);
     const T scale = static_cast<T>(1 / std::sqrt(static_cast<double>(W_)));
@@ -217,7 +232,7 @@ class AttentionStep final : public Step {
     ferrite::detail::rows_in_use.of<T>().softmax(scores, scores, {o_.num_heads, seen});
     for (std::int64_t g = 0; g < groups_; ++g)
       kernels.product(share, W_, seen, {scores + g * share * seen, seen, 1}, {cache_.values(row, g), W_, 1},
-                      heads_.get() + row * E + g * share * W_, W_, false);
+                      heads_.get() + n * E + g * share * W_, W_, false);
   }
 
   MultiheadAttentionOptions o_;
@@ -227,14 +242,17 @@ class AttentionStep final : public Step {
   Tensor turns_;  ///< [capacity, W] of rotary positions: (cos, sin) where a head has a pair
   std::unique_ptr<Step> in_, out_;
   Cache<T> cache_;
+  std::int64_t at_once_;
   StepMemory<T> projected_, heads_, scores_;
 };
 
 }  // namespace
 
-std::unique_ptr<Step> MultiheadAttention::make_step(const StepRows& in) const {
-  if (in.dtype == Dtype::f64) return std::make_unique<AttentionStep<double>>(*this, in.batch);
-  return std::make_unique<AttentionStep<float>>(*this, in.batch);
+std::size_t MultiheadAttention::add_steps(StepGraph& graph, std::size_t x) const {
+  if (!streams()) return Layer::add_steps(graph, x);
+  const StepRows in = graph.rows(x);
+  if (in.dtype == Dtype::f64) return graph.add(*this, std::make_unique<AttentionStep<double>>(*this, in.batch), {x});
+  return graph.add(*this, std::make_unique<AttentionStep<float>>(*this, in.batch), {x});
 }
 
 }  // namespace ferrite::nn

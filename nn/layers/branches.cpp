@@ -113,7 +113,7 @@ std::size_t Branches::add_steps(StepGraph& graph, std::size_t x) const {
     given.push_back(graph.add(*b.layer, x));
     rows.push_back(graph.rows(given.back()));
   }
-  return graph.add_aligned(*this, joined(rows), given, pace());
+  return graph.add(*this, joined(rows), given);
 }
 
 std::unique_ptr<Step> Branches::joined(std::span<const StepRows> rows) const {

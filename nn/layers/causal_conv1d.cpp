@@ -135,6 +135,6 @@ Tensor CausalConv1d::convolved(const Tensors& taps) const {
   return with_bias(reshape(permute(matmul(by_group, weights), {1, 0, 2}), shape));
 }
 
-template class LayerOf<CausalConv1d, CausalConv1dOptions>;
+template class LayerOf<CausalConv1d, CausalConv1dOptions, Windowed>;
 
 }  // namespace ferrite::nn

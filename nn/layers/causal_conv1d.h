@@ -1,6 +1,7 @@
 #pragma once
 /// The causal convolution over time.
 #include "ferrite/nn/layer_of.h"
+#include "ferrite/nn/windowed.h"
 
 namespace ferrite::nn {
 
@@ -41,7 +42,7 @@ struct CausalConv1dOptions {
 ///
 /// Throws ShapeError for another rank, another number of channels, a sequence without steps, and lengths and masks that
 /// do not fit, DtypeError for another dtype than that of the weights, ValueError for pieces that end within a stride.
-class CausalConv1d final : public LayerOf<CausalConv1d, CausalConv1dOptions> {
+class CausalConv1d final : public LayerOf<CausalConv1d, CausalConv1dOptions, Windowed> {
  public:
   static constexpr auto name = "causal_conv1d";
   /// Throws ValueError for sizes below 1, for groups that do not divide both numbers of channels, and where the first
@@ -54,7 +55,7 @@ class CausalConv1d final : public LayerOf<CausalConv1d, CausalConv1dOptions> {
   StepInput step_input() const override { return {options().in_channels, weight.dtype()}; }
   std::optional<StepWindow> window() const override;
   Tensor over(const Tensor& x) const override;
-  std::unique_ptr<Step> make_step(const StepRows& in) const override;
+  std::size_t add_steps(StepGraph& graph, std::size_t x) const override;
 
   Parameter weight;
   Parameter bias;  ///< empty without one
@@ -64,6 +65,6 @@ class CausalConv1d final : public LayerOf<CausalConv1d, CausalConv1dOptions> {
   void carry_on(const Tensor& padded, const Tensor& last_reset, const Context& context) const;
 };
 
-extern template class LayerOf<CausalConv1d, CausalConv1dOptions>;
+extern template class LayerOf<CausalConv1d, CausalConv1dOptions, Windowed>;
 
 }  // namespace ferrite::nn

@@ -3,6 +3,7 @@
 
 #include "ferrite/nn/detail/input_ring.h"
 #include "ferrite/nn/layers/causal_conv1d.h"
+#include "ferrite/nn/step_graph.h"
 #include "ferrite/tensor/kernel/pack.h"
 #include "ferrite/tensor/operations.h"
 #include "ferrite/tensor/recorder.h"
@@ -222,10 +223,12 @@ class CausalConvolution final : public Step {
 
 }  // namespace
 
-std::unique_ptr<Step> CausalConv1d::make_step(const StepRows& in) const {
-  if (options().groups > 1 || options().stride > 1) return nullptr;
-  if (in.dtype == Dtype::f64) return std::make_unique<CausalConvolution<double>>(*this, in.batch);
-  return std::make_unique<CausalConvolution<float>>(*this, in.batch);
+std::size_t CausalConv1d::add_steps(StepGraph& graph, std::size_t x) const {
+  if (options().groups > 1 || options().stride > 1) return Windowed::add_steps(graph, x);
+  const StepRows in = graph.rows(x);
+  if (in.dtype == Dtype::f64)
+    return graph.add(*this, std::make_unique<CausalConvolution<double>>(*this, in.batch), {x});
+  return graph.add(*this, std::make_unique<CausalConvolution<float>>(*this, in.batch), {x});
 }
 
 }  // namespace ferrite::nn

@@ -82,7 +82,7 @@ StepWindow window_of(const ConvOptions& o) {
 }  // namespace
 
 template <int N>
-Conv<N>::Conv(const ConvOptions& o, const Init& init) : LayerOf<Conv<N>, ConvOptions>(o, init) {
+Conv<N>::Conv(const ConvOptions& o, const Init& init) : LayerOf<Conv<N>, ConvOptions, Windowed>(o, init) {
   const Shape kernel = checked_sizes<N>(name, o.in_channels, o.out_channels, o.groups, o.kernel_size);
   const std::int64_t columns = o.in_channels / o.groups;
   const Fill fill = init::uniform(-bound_of(columns, kernel), bound_of(columns, kernel));
@@ -116,7 +116,7 @@ std::string Conv<N>::summary() const {
 template <int N>
 Tensor Conv<N>::forward(const Tensor& given, const Context& context) const {
   const ConvOptions& o = this->options();
-  const Tensor x = detail::within_lengths(*this, given, context, o.padding_mode == PaddingMode::zeros, 0);
+  const Tensor x = detail::within_lengths(*this, window(), given, context, o.padding_mode == PaddingMode::zeros, 0);
   const ConvolutionOptions how{o.stride, o.padding, o.dilation, o.groups, o.padding_mode};
   return detail::with_channels_first<N>(name, x, o.channels_last, [&](const Tensor& first) {
     detail::check_channels(name, x, first, o.in_channels, weight.dtype());
@@ -156,7 +156,7 @@ Tensor Conv<N>::over(const Tensor& x) const {
     const Tensor joined = reshape(permute(y, {1, 0, 2}), {B, G * O});
     return bias.defined() ? joined + bias : joined;
   }
-  return Layer::over(x);
+  throw ValueError(std::string(name) + ": its windows are not over the steps of sequences");
 }
 
 template <int N>
@@ -189,7 +189,7 @@ std::string ConvTranspose<N>::summary() const {
 template <int N>
 Tensor ConvTranspose<N>::forward(const Tensor& given, const Context& context) const {
   const ConvTransposeOptions& o = this->options();
-  const Tensor x = detail::within_lengths(*this, given, context, false, 0);
+  const Tensor x = detail::within_lengths(*this, {}, given, context, false, 0);
   const TransposedOptions how{o.stride, o.padding, o.output_padding, o.groups, o.dilation};
   return detail::with_channels_first<N>(name, x, o.channels_last, [&](const Tensor& first) {
     detail::check_channels(name, x, first, o.in_channels, weight.dtype());
@@ -206,9 +206,9 @@ template class Conv<3>;
 template class ConvTranspose<1>;
 template class ConvTranspose<2>;
 template class ConvTranspose<3>;
-template class LayerOf<Conv<1>, ConvOptions>;
-template class LayerOf<Conv<2>, ConvOptions>;
-template class LayerOf<Conv<3>, ConvOptions>;
+template class LayerOf<Conv<1>, ConvOptions, Windowed>;
+template class LayerOf<Conv<2>, ConvOptions, Windowed>;
+template class LayerOf<Conv<3>, ConvOptions, Windowed>;
 template class LayerOf<ConvTranspose<1>, ConvTransposeOptions>;
 template class LayerOf<ConvTranspose<2>, ConvTransposeOptions>;
 template class LayerOf<ConvTranspose<3>, ConvTransposeOptions>;

@@ -1,6 +1,7 @@
 #pragma once
 /// Convolutions over one, two and three axes, and their transposes, as layers.
 #include "ferrite/nn/layer_of.h"
+#include "ferrite/nn/windowed.h"
 #include "ferrite/tensor/convolution.h"
 
 namespace ferrite::nn {
@@ -28,7 +29,7 @@ struct ConvOptions {
 /// zeros, as its padding; ValueError for lengths elsewhere, and for a reset mask where a kernel reaches over several
 /// steps. Throws what the functions throw, and DtypeError for another dtype than that of the weights.
 template <int N>
-class Conv final : public LayerOf<Conv<N>, ConvOptions> {
+class Conv final : public LayerOf<Conv<N>, ConvOptions, Windowed> {
  public:
   static constexpr std::string_view name = N == 1 ? "conv1d" : N == 2 ? "conv2d" : "conv3d";
   /// Throws ValueError for sizes below 1, numbers that are not one for each axis, and groups that do not divide both
@@ -43,7 +44,7 @@ class Conv final : public LayerOf<Conv<N>, ConvOptions> {
   StepInput step_input() const override { return {this->options().in_channels, weight.dtype()}; }
   std::optional<StepWindow> window() const override;
   Tensor over(const Tensor& x) const override;
-  std::unique_ptr<Step> make_step(const StepRows& in) const override;
+  std::size_t add_steps(StepGraph& graph, std::size_t x) const override;
 
   Parameter weight;
   Parameter bias;  ///< empty without one
@@ -93,9 +94,9 @@ extern template class ConvTranspose<1>;
 extern template class ConvTranspose<2>;
 extern template class ConvTranspose<3>;
 
-extern template class LayerOf<Conv<1>, ConvOptions>;
-extern template class LayerOf<Conv<2>, ConvOptions>;
-extern template class LayerOf<Conv<3>, ConvOptions>;
+extern template class LayerOf<Conv<1>, ConvOptions, Windowed>;
+extern template class LayerOf<Conv<2>, ConvOptions, Windowed>;
+extern template class LayerOf<Conv<3>, ConvOptions, Windowed>;
 extern template class LayerOf<ConvTranspose<1>, ConvTransposeOptions>;
 extern template class LayerOf<ConvTranspose<2>, ConvTransposeOptions>;
 extern template class LayerOf<ConvTranspose<3>, ConvTransposeOptions>;

@@ -1,6 +1,7 @@
 /// Steps of conv1d with one group for streams: a window times the weights, packed once.
 #include "ferrite/nn/detail/steps.h"
 #include "ferrite/nn/layers/convolution.h"
+#include "ferrite/nn/step_graph.h"
 #include "ferrite/tensor/kernel/pack.h"
 #include "ferrite/tensor/recorder.h"
 
@@ -84,27 +85,28 @@ class ProductOfWindow final : public detail::WindowFunction {
   decltype(ferrite::detail::ProductKernels<T>::packed_product) product_;
 };
 
-std::unique_ptr<Step> product_step(const Layer& layer, const StepWindow& window, const Parameter& weight,
-                                   const Parameter& bias, const StepRows& in) {
+std::unique_ptr<Step> product_step(const StepWindow& window, const Parameter& weight, const Parameter& bias,
+                                   const StepRows& in) {
   std::unique_ptr<detail::WindowFunction> function;
   if (in.dtype == Dtype::f64) {
     function = std::make_unique<ProductOfWindow<double>>(weight, bias, in.batch);
   } else {
     function = std::make_unique<ProductOfWindow<float>>(weight, bias, in.batch);
   }
-  return detail::window_step(layer, window, in, std::move(function));
+  return detail::window_step(window, in, std::move(function));
 }
 
 }  // namespace
 
 template <int N>
-std::unique_ptr<Step> Conv<N>::make_step(const StepRows& in) const {
+std::size_t Conv<N>::add_steps(StepGraph& graph, std::size_t x) const {
   const std::optional<StepWindow> w = window();
-  return w && this->options().groups == 1 ? product_step(*this, *w, weight, bias, in) : nullptr;
+  if (!w || !streams() || this->options().groups > 1) return Windowed::add_steps(graph, x);
+  return graph.add(*this, product_step(*w, weight, bias, graph.rows(x)), {x});
 }
 
-template std::unique_ptr<Step> Conv<1>::make_step(const StepRows&) const;
-template std::unique_ptr<Step> Conv<2>::make_step(const StepRows&) const;
-template std::unique_ptr<Step> Conv<3>::make_step(const StepRows&) const;
+template std::size_t Conv<1>::add_steps(StepGraph&, std::size_t) const;
+template std::size_t Conv<2>::add_steps(StepGraph&, std::size_t) const;
+template std::size_t Conv<3>::add_steps(StepGraph&, std::size_t) const;
 
 }  // namespace ferrite::nn

@@ -9,6 +9,7 @@
 #include "ferrite/nn/detail/steps.h"
 #include "ferrite/nn/detail/value_of.h"
 #include "ferrite/nn/layers/detail/padding_token.h"
+#include "ferrite/nn/step_graph.h"
 #include "ferrite/tensor/activations.h"
 #include "ferrite/tensor/elementwise.h"
 
@@ -44,8 +45,8 @@ Tensor Linear::forward(const Tensor& x, const Context&) const {
   return affine(x, weight, detail::value_of(bias));
 }
 
-std::unique_ptr<Step> Linear::make_step(const StepRows& in) const {
-  return detail::linear_step(weight, bias, in.batch);
+std::size_t Linear::add_steps(StepGraph& graph, std::size_t x) const {
+  return graph.add(*this, detail::linear_step(weight, bias, graph.rows(x).batch), {x});
 }
 
 // ---- embedding -----------------------------------------------------------------------------------------
@@ -66,8 +67,8 @@ Tensor Embedding::forward(const Tensor& tokens, const Context&) const {
   return where(eq(unsqueeze(tokens, -1), detail::token_of(*padding, weight.shape()[0])), detach(rows), rows);
 }
 
-std::unique_ptr<Step> Embedding::make_step(const StepRows& in) const {
-  return detail::embedding_step(weight, in.batch);
+std::size_t Embedding::add_steps(StepGraph& graph, std::size_t x) const {
+  return graph.add(*this, detail::embedding_step(weight, graph.rows(x).batch), {x});
 }
 
 // ---- layer norm ----------------------------------------------------------------------------------------
@@ -174,10 +175,11 @@ Activation::Activation(const ActivationOptions& o) : LayerOf(o) {
 
 bool Activation::causal() const { return activation(options().name) == options().function; }
 
-std::unique_ptr<Step> Activation::make_step(const StepRows& in) const {
+std::size_t Activation::add_steps(StepGraph& graph, std::size_t x) const {
   const Primitive* const op = causal() ? ferrite::detail::elementwise_operation(options().name) : nullptr;
-  if (!op || op->arity != 1 || !op->block(in.dtype)) return nullptr;
-  return detail::pointwise_step(*op, in);
+  const StepRows in = graph.rows(x);
+  if (!op || op->arity != 1 || !op->block(in.dtype)) return Layer::add_steps(graph, x);
+  return graph.add(*this, detail::pointwise_step(*op, in), {x});
 }
 
 // ---- over time -----------------------------------------------------------------------------------------

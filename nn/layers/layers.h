@@ -30,7 +30,7 @@ class Linear final : public LayerOf<Linear, LinearOptions> {
   Tensor forward(const Tensor& x, const Context&) const override;
   bool causal() const override { return true; }
   StepInput step_input() const override { return {in_features(), weight.dtype()}; }
-  std::unique_ptr<Step> make_step(const StepRows& in) const override;
+  std::size_t add_steps(StepGraph& graph, std::size_t x) const override;
 
   Parameter weight;
   Parameter bias;  ///< empty without one
@@ -58,7 +58,7 @@ class Embedding final : public LayerOf<Embedding, EmbeddingOptions> {
   Tensor forward(const Tensor& tokens, const Context&) const override;
   bool causal() const override { return true; }
   StepInput step_input() const override { return {1, Dtype::i64}; }
-  std::unique_ptr<Step> make_step(const StepRows& in) const override;
+  std::size_t add_steps(StepGraph& graph, std::size_t x) const override;
 
   Parameter weight;
 };
@@ -132,7 +132,7 @@ class Activation final : public LayerOf<Activation, ActivationOptions> {
   /// Of the functions that `activation` knows; another one may look at other steps.
   bool causal() const override;
   StepInput step_input() const override { return {0, Dtype::f32, true}; }
-  std::unique_ptr<Step> make_step(const StepRows& in) const override;
+  std::size_t add_steps(StepGraph& graph, std::size_t x) const override;
 };
 
 /// An activation by its name: relu, tanh, sigmoid, gelu, silu, softplus, log_sigmoid, selu, relu6, hardsigmoid,

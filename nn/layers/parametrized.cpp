@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ferrite/nn/detail/steps.h"
+#include "ferrite/nn/step_graph.h"
 #include "ferrite/tensor/norms.h"
 #include "ferrite/tensor/random.h"
 #include "ferrite/tensor/shapes.h"
@@ -115,9 +116,11 @@ std::unique_ptr<Layer> Parametrized::plain() const {
   return copy;
 }
 
-std::unique_ptr<Step> Parametrized::make_step(const StepRows& in) const {
-  return detail::computed_step(
-      *layer_, name_, [compute = compute_] { return compute(false); }, in);
+std::size_t Parametrized::add_steps(StepGraph& graph, std::size_t x) const {
+  if (!streams()) return Layer::add_steps(graph, x);
+  auto step = detail::computed_step(
+      *layer_, name_, [compute = compute_] { return compute(false); }, graph.rows(x));
+  return graph.add(*this, std::move(step), {x});
 }
 
 // ---- weight norm ---------------------------------------------------------------------------------------

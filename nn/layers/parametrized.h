@@ -35,7 +35,7 @@ class Parametrized : public Layer {
   Tensor lengths_after(const Tensor& lengths) const override { return layer_->lengths_after(lengths); }
   std::vector<StepState> states(const StepRows& in) const override { return layer_->states(in); }
   StepResult step(const Tensor& x, const Tensors& states) const override;
-  std::unique_ptr<Step> make_step(const StepRows& in) const override;
+  std::size_t add_steps(StepGraph& graph, std::size_t x) const override;
   bool takes_state() const override { return layer_->takes_state(); }
   bool reads_lengths() const override { return layer_->reads_lengths(); }
 

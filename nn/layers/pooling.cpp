@@ -54,13 +54,14 @@ Tensor norm_of_taps(const Tensor& x, double norm) {
 }  // namespace
 
 template <int N>
-MaxPool<N>::MaxPool(const MaxPoolLayerOptions& o) : LayerOf<MaxPool<N>, MaxPoolLayerOptions>(o) {
+MaxPool<N>::MaxPool(const MaxPoolLayerOptions& o) : LayerOf<MaxPool<N>, MaxPoolLayerOptions, Windowed>(o) {
   detail::for_each_axis<N>(name, "kernel_size", o.kernel_size);
 }
 template <int N>
 Tensor MaxPool<N>::forward(const Tensor& given, const Context& context) const {
   const MaxPoolLayerOptions& o = this->options();
-  const Tensor x = detail::within_lengths(*this, given, context, true, -std::numeric_limits<double>::infinity());
+  const Tensor x =
+      detail::within_lengths(*this, window(), given, context, true, -std::numeric_limits<double>::infinity());
   const MaxPoolOptions how{o.stride, o.padding, o.dilation, o.ceil_mode};
   const Tensor y = detail::with_channels_first<N>(name, x, o.channels_last, [&](const Tensor& first) {
     if constexpr (N == 1) return max_pool1d(first, o.kernel_size, how);
@@ -87,13 +88,13 @@ Tensor MaxPool<N>::over(const Tensor& x) const {
 }
 
 template <int N>
-AvgPool<N>::AvgPool(const AvgPoolLayerOptions& o) : LayerOf<AvgPool<N>, AvgPoolLayerOptions>(o) {
+AvgPool<N>::AvgPool(const AvgPoolLayerOptions& o) : LayerOf<AvgPool<N>, AvgPoolLayerOptions, Windowed>(o) {
   detail::for_each_axis<N>(name, "kernel_size", o.kernel_size);
 }
 template <int N>
 Tensor AvgPool<N>::forward(const Tensor& given, const Context& context) const {
   const AvgPoolLayerOptions& o = this->options();
-  const Tensor x = detail::within_lengths(*this, given, context, o.count_include_pad, 0);
+  const Tensor x = detail::within_lengths(*this, window(), given, context, o.count_include_pad, 0);
   const AvgPoolOptions how{o.stride, o.padding, o.ceil_mode, o.count_include_pad, o.divisor_override};
   return detail::with_channels_first<N>(name, x, o.channels_last, [&](const Tensor& first) {
     if constexpr (N == 1) return avg_pool1d(first, o.kernel_size, how);
@@ -120,13 +121,13 @@ Tensor AvgPool<N>::over(const Tensor& x) const {
 }
 
 template <int N>
-LpPool<N>::LpPool(const LpPoolLayerOptions& o) : LayerOf<LpPool<N>, LpPoolLayerOptions>(o) {
+LpPool<N>::LpPool(const LpPoolLayerOptions& o) : LayerOf<LpPool<N>, LpPoolLayerOptions, Windowed>(o) {
   detail::for_each_axis<N>(name, "kernel_size", o.kernel_size);
 }
 template <int N>
 Tensor LpPool<N>::forward(const Tensor& given, const Context& context) const {
   const LpPoolLayerOptions& o = this->options();
-  const Tensor x = detail::within_lengths(*this, given, context, true, 0);
+  const Tensor x = detail::within_lengths(*this, window(), given, context, true, 0);
   const LpPoolOptions how{o.stride, o.ceil_mode};
   return detail::with_channels_first<N>(name, x, o.channels_last, [&](const Tensor& first) {
     if constexpr (N == 1) return lp_pool1d(first, o.norm, o.kernel_size, how);
@@ -155,7 +156,7 @@ AdaptiveAvgPool<N>::AdaptiveAvgPool(const AdaptivePoolOptions& o)
 template <int N>
 Tensor AdaptiveAvgPool<N>::forward(const Tensor& given, const Context& context) const {
   const AdaptivePoolOptions& o = this->options();
-  const Tensor x = detail::within_lengths(*this, given, context, false, 0);
+  const Tensor x = detail::within_lengths(*this, {}, given, context, false, 0);
   return detail::with_channels_first<N>(name, x, o.channels_last, [&](const Tensor& first) {
     if constexpr (N == 1) return adaptive_avg_pool1d(first, o.size);
     if constexpr (N == 2) return adaptive_avg_pool2d(first, o.size);
@@ -171,7 +172,7 @@ AdaptiveMaxPool<N>::AdaptiveMaxPool(const AdaptivePoolOptions& o)
 template <int N>
 Tensor AdaptiveMaxPool<N>::forward(const Tensor& given, const Context& context) const {
   const AdaptivePoolOptions& o = this->options();
-  const Tensor x = detail::within_lengths(*this, given, context, false, 0);
+  const Tensor x = detail::within_lengths(*this, {}, given, context, false, 0);
   return detail::with_channels_first<N>(name, x, o.channels_last, [&](const Tensor& first) {
     if constexpr (N == 1) return adaptive_max_pool1d(first, o.size);
     if constexpr (N == 2) return adaptive_max_pool2d(first, o.size);
@@ -194,15 +195,15 @@ template class AdaptiveAvgPool<3>;
 template class AdaptiveMaxPool<1>;
 template class AdaptiveMaxPool<2>;
 template class AdaptiveMaxPool<3>;
-template class LayerOf<MaxPool<1>, MaxPoolLayerOptions>;
-template class LayerOf<MaxPool<2>, MaxPoolLayerOptions>;
-template class LayerOf<MaxPool<3>, MaxPoolLayerOptions>;
-template class LayerOf<AvgPool<1>, AvgPoolLayerOptions>;
-template class LayerOf<AvgPool<2>, AvgPoolLayerOptions>;
-template class LayerOf<AvgPool<3>, AvgPoolLayerOptions>;
-template class LayerOf<LpPool<1>, LpPoolLayerOptions>;
-template class LayerOf<LpPool<2>, LpPoolLayerOptions>;
-template class LayerOf<LpPool<3>, LpPoolLayerOptions>;
+template class LayerOf<MaxPool<1>, MaxPoolLayerOptions, Windowed>;
+template class LayerOf<MaxPool<2>, MaxPoolLayerOptions, Windowed>;
+template class LayerOf<MaxPool<3>, MaxPoolLayerOptions, Windowed>;
+template class LayerOf<AvgPool<1>, AvgPoolLayerOptions, Windowed>;
+template class LayerOf<AvgPool<2>, AvgPoolLayerOptions, Windowed>;
+template class LayerOf<AvgPool<3>, AvgPoolLayerOptions, Windowed>;
+template class LayerOf<LpPool<1>, LpPoolLayerOptions, Windowed>;
+template class LayerOf<LpPool<2>, LpPoolLayerOptions, Windowed>;
+template class LayerOf<LpPool<3>, LpPoolLayerOptions, Windowed>;
 template class LayerOf<AdaptiveAvgPool<1>, AdaptivePoolOptions>;
 template class LayerOf<AdaptiveAvgPool<2>, AdaptivePoolOptions>;
 template class LayerOf<AdaptiveAvgPool<3>, AdaptivePoolOptions>;

@@ -1,6 +1,7 @@
 #pragma once
 /// Pooling over one, two and three axes as layers.
 #include "ferrite/nn/layer_of.h"
+#include "ferrite/nn/windowed.h"
 #include "ferrite/tensor/pooling.h"
 
 namespace ferrite::nn {
@@ -26,7 +27,7 @@ struct MaxPoolLayerOptions {
 };
 /// The largest element of every window: torch.nn.MaxPool1d, 2d, 3d.
 template <int N>
-class MaxPool final : public LayerOf<MaxPool<N>, MaxPoolLayerOptions> {
+class MaxPool final : public LayerOf<MaxPool<N>, MaxPoolLayerOptions, Windowed> {
  public:
   static constexpr std::string_view name = N == 1 ? "max_pool1d" : N == 2 ? "max_pool2d" : "max_pool3d";
   /// Throws ValueError for a kernel without one number for each axis or for all, and for numbers below 1.
@@ -57,7 +58,7 @@ struct AvgPoolLayerOptions {
 };
 /// The mean of every window: torch.nn.AvgPool1d, 2d, 3d.
 template <int N>
-class AvgPool final : public LayerOf<AvgPool<N>, AvgPoolLayerOptions> {
+class AvgPool final : public LayerOf<AvgPool<N>, AvgPoolLayerOptions, Windowed> {
  public:
   static constexpr std::string_view name = N == 1 ? "avg_pool1d" : N == 2 ? "avg_pool2d" : "avg_pool3d";
   explicit AvgPool(const AvgPoolLayerOptions& options);
@@ -83,7 +84,7 @@ struct LpPoolLayerOptions {
 };
 /// (sum of x^norm)^(1 / norm) over every window: torch.nn.LPPool1d, 2d, 3d.
 template <int N>
-class LpPool final : public LayerOf<LpPool<N>, LpPoolLayerOptions> {
+class LpPool final : public LayerOf<LpPool<N>, LpPoolLayerOptions, Windowed> {
  public:
   static constexpr std::string_view name = N == 1 ? "lp_pool1d" : N == 2 ? "lp_pool2d" : "lp_pool3d";
   explicit LpPool(const LpPoolLayerOptions& options);
@@ -141,15 +142,15 @@ using AdaptiveMaxPool1d = AdaptiveMaxPool<1>;
 using AdaptiveMaxPool2d = AdaptiveMaxPool<2>;
 using AdaptiveMaxPool3d = AdaptiveMaxPool<3>;
 
-extern template class LayerOf<MaxPool<1>, MaxPoolLayerOptions>;
-extern template class LayerOf<MaxPool<2>, MaxPoolLayerOptions>;
-extern template class LayerOf<MaxPool<3>, MaxPoolLayerOptions>;
-extern template class LayerOf<AvgPool<1>, AvgPoolLayerOptions>;
-extern template class LayerOf<AvgPool<2>, AvgPoolLayerOptions>;
-extern template class LayerOf<AvgPool<3>, AvgPoolLayerOptions>;
-extern template class LayerOf<LpPool<1>, LpPoolLayerOptions>;
-extern template class LayerOf<LpPool<2>, LpPoolLayerOptions>;
-extern template class LayerOf<LpPool<3>, LpPoolLayerOptions>;
+extern template class LayerOf<MaxPool<1>, MaxPoolLayerOptions, Windowed>;
+extern template class LayerOf<MaxPool<2>, MaxPoolLayerOptions, Windowed>;
+extern template class LayerOf<MaxPool<3>, MaxPoolLayerOptions, Windowed>;
+extern template class LayerOf<AvgPool<1>, AvgPoolLayerOptions, Windowed>;
+extern template class LayerOf<AvgPool<2>, AvgPoolLayerOptions, Windowed>;
+extern template class LayerOf<AvgPool<3>, AvgPoolLayerOptions, Windowed>;
+extern template class LayerOf<LpPool<1>, LpPoolLayerOptions, Windowed>;
+extern template class LayerOf<LpPool<2>, LpPoolLayerOptions, Windowed>;
+extern template class LayerOf<LpPool<3>, LpPoolLayerOptions, Windowed>;
 extern template class LayerOf<AdaptiveAvgPool<1>, AdaptivePoolOptions>;
 extern template class LayerOf<AdaptiveAvgPool<2>, AdaptivePoolOptions>;
 extern template class LayerOf<AdaptiveAvgPool<3>, AdaptivePoolOptions>;

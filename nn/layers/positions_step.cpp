@@ -3,6 +3,7 @@
 
 #include "ferrite/nn/detail/steps.h"
 #include "ferrite/nn/layers/tokens.h"
+#include "ferrite/nn/step_graph.h"
 
 namespace ferrite::nn {
 namespace {
@@ -20,6 +21,17 @@ class LearnedPositionsStep final : public Step {
   Rows run_rows(const Rows* rows, Inputs x, void* y) override {
     add(rows[0], x, y);
     return rows[0];
+  }
+  std::int64_t most_at_once() const override { return detail::kAnyNumber; }
+  std::int64_t sure(std::int64_t n, Inputs) const override {
+    return std::min(n, table_.shape()[0] - *std::max_element(steps_.begin(), steps_.end()));
+  }
+  void run_several(std::int64_t n, Inputs x, void* y) override {
+    const std::int64_t bytes = detail::bytes_of(result());
+    for (std::int64_t t = 0; t < n; ++t, LearnedPositionsStep::commit_rows(nullptr)) {
+      const void* const from = static_cast<const std::byte*>(x[0]) + t * bytes;
+      add(nullptr, &from, static_cast<std::byte*>(y) + t * bytes);
+    }
   }
   void commit() override { LearnedPositionsStep::commit_rows(nullptr); }
   void commit_rows(Rows rows) override {
@@ -63,9 +75,11 @@ class LearnedPositionsStep final : public Step {
 
 }  // namespace
 
-std::unique_ptr<Step> LearnedPositions::make_step(const StepRows& in) const {
-  if (in.dtype == Dtype::f64) return std::make_unique<LearnedPositionsStep<double>>(weight, in.batch);
-  return std::make_unique<LearnedPositionsStep<float>>(weight, in.batch);
+std::size_t LearnedPositions::add_steps(StepGraph& graph, std::size_t x) const {
+  const StepRows in = graph.rows(x);
+  if (in.dtype == Dtype::f64)
+    return graph.add(*this, std::make_unique<LearnedPositionsStep<double>>(weight, in.batch), {x});
+  return graph.add(*this, std::make_unique<LearnedPositionsStep<float>>(weight, in.batch), {x});
 }
 
 }  // namespace ferrite::nn

@@ -202,10 +202,10 @@ std::size_t Residual::add_steps(StepGraph& graph, std::size_t x) const {
   if (out.width != in.width || out.dtype != in.dtype)
     throw ShapeError("residual: the chain changes the shape: " + std::to_string(in.width) + " to " +
                      std::to_string(out.width) + " features");
-  if (is_float(in.dtype)) return graph.add_aligned(*this, detail::sum_step(in, 2), both, p);
+  if (is_float(in.dtype)) return graph.add(*this, detail::sum_step(in, 2), both);
   const std::array<StepRows, 2> rows = {in, out};
   auto sum = detail::program_of_values(rows, [](const Tensors& t) { return added(t[0], t[1]); });
-  return graph.add_aligned(*this, std::move(sum), both, p);
+  return graph.add(*this, std::move(sum), both);
 }
 
 std::unique_ptr<Layer> Residual::clone() const {

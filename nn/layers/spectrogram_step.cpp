@@ -99,8 +99,11 @@ std::unique_ptr<Base> of_dtype(Dtype dtype, const A&... a) {
 
 }  // namespace
 
-std::unique_ptr<Step> Stft::make_step(const StepRows& in) const {
-  return detail::window_step(*this, *window(), in, of_dtype<SpectrumOfWindow, WindowFunction>(in.dtype, *this, in));
+std::size_t Stft::add_steps(StepGraph& graph, std::size_t x) const {
+  if (!streams()) return Layer::add_steps(graph, x);
+  const StepRows in = graph.rows(x);
+  auto function = of_dtype<SpectrumOfWindow, WindowFunction>(in.dtype, *this, in);
+  return graph.add(*this, detail::window_step(*window(), in, std::move(function)), {x});
 }
 
 std::size_t InverseStft::add_steps(StepGraph& graph, std::size_t x) const {
@@ -116,7 +119,7 @@ std::size_t InverseStft::add_steps(StepGraph& graph, std::size_t x) const {
         const Tensor by_channel = transpose(reshape(windows, {in.batch, w.taps, o.channels, o.n_fft}), 1, 2);
         return select(detail::covered_blocks(by_channel, window_buffer.value(), o.hop_length), 1, 0);
       });
-  return graph.add(*this, detail::window_step(*this, w, frames, std::move(joined)), {in_time});
+  return graph.add(*this, detail::window_step(w, frames, std::move(joined)), {in_time});
 }
 
 }  // namespace ferrite::nn

@@ -117,7 +117,7 @@ std::string Stft::summary() const {
 Tensor Stft::forward(const Tensor& given, const Context& context) const {
   const StftLayerOptions& o = options();
   check_input(name, given, o.channels, taper.dtype());
-  const Tensor x = detail::within_lengths(*this, given, context, o.padding == StftPadding::constant, 0);
+  const Tensor x = detail::within_lengths(*this, window(), given, context, o.padding == StftPadding::constant, 0);
   const Tensor spectra = stft(transpose(x), o.n_fft, taper.value(),
                               {.hop_length = o.hop_length,
                                .center = o.center,
@@ -178,7 +178,7 @@ Tensor InverseStft::forward(const Tensor& x, const Context& context) const {
     refuse(name,
            "with center every call is a whole signal, so that pieces cannot be carried on; give center = false to a "
            "stream");
-  (void)detail::within_lengths(*this, x, context, true, 0);  // refuses reset masks
+  (void)detail::within_lengths(*this, window(), x, context, true, 0);  // refuses reset masks
   const std::int64_t B = x.shape()[0], T = x.shape()[1], C = o.channels, F = detail::frequencies_of(o.n_fft);
   const std::int64_t least = o.center ? 2 : window()->taps;
   if (T < least)
@@ -199,7 +199,7 @@ std::optional<StepWindow> InverseStft::window() const {
   return StepWindow{.taps = frames_over(options().n_fft, options().hop_length)};
 }
 
-Pace InverseStft::pace() const { return options().center ? Pace{.delay = 1} : LayerOf::pace(); }
+Pace InverseStft::pace() const { return options().center ? Pace{.delay = 1} : Windowed::pace(); }
 
 Tensor InverseStft::over(const Tensor& x) const { return select(forward(x, {}), 1, 0); }
 
@@ -215,7 +215,7 @@ Tensor detail::covered_blocks(const Tensor& frames, const Tensor& taper, std::in
   return reshape(permute(y, {0, 2, 3, 1}), {B, blocks, hop * C});
 }
 
-template class LayerOf<Stft, StftLayerOptions>;
-template class LayerOf<InverseStft, InverseStftOptions>;
+template class LayerOf<Stft, StftLayerOptions, Windowed>;
+template class LayerOf<InverseStft, InverseStftOptions, Windowed>;
 
 }  // namespace ferrite::nn

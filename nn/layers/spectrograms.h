@@ -1,6 +1,7 @@
 #pragma once
 /// Short-time Fourier transforms and their inverses as layers.
 #include "ferrite/nn/layer_of.h"
+#include "ferrite/nn/windowed.h"
 #include "ferrite/tensor/signal.h"
 
 namespace ferrite::nn {
@@ -35,7 +36,7 @@ struct StftLayerOptions {
 ///
 /// Throws ShapeError for another rank, another number of channels, and a signal too short for its padding or one frame;
 /// DtypeError for another dtype than that of the window.
-class Stft final : public LayerOf<Stft, StftLayerOptions> {
+class Stft final : public LayerOf<Stft, StftLayerOptions, Windowed> {
  public:
   static constexpr auto name = "stft";
   /// Throws ValueError for n_fft, hop_length or channels below 1, and a win_length outside 1..n_fft.
@@ -48,7 +49,7 @@ class Stft final : public LayerOf<Stft, StftLayerOptions> {
   StepInput step_input() const override { return {options().channels, taper.dtype()}; }
   std::optional<StepWindow> window() const override;
   Tensor over(const Tensor& x) const override;
-  std::unique_ptr<Step> make_step(const StepRows& in) const override;
+  std::size_t add_steps(StepGraph& graph, std::size_t x) const override;
 
   Buffer taper;  ///< the window, `window` in files
 };
@@ -79,7 +80,7 @@ struct InverseStftOptions {
 /// Throws ShapeError for another rank, another number of values in a frame, and too few frames for a block, DtypeError
 /// for another dtype than that of the window, ValueError where the sum of the squared windows is below 1e-11: they
 /// leave out a sample.
-class InverseStft final : public LayerOf<InverseStft, InverseStftOptions> {
+class InverseStft final : public LayerOf<InverseStft, InverseStftOptions, Windowed> {
  public:
   static constexpr auto name = "inverse_stft";
   /// Throws ValueError as `Stft`, and for a hop_length above n_fft.
@@ -98,7 +99,7 @@ class InverseStft final : public LayerOf<InverseStft, InverseStftOptions> {
   Buffer taper;  ///< the window, `window` in files
 };
 
-extern template class LayerOf<Stft, StftLayerOptions>;
-extern template class LayerOf<InverseStft, InverseStftOptions>;
+extern template class LayerOf<Stft, StftLayerOptions, Windowed>;
+extern template class LayerOf<InverseStft, InverseStftOptions, Windowed>;
 
 }  // namespace ferrite::nn

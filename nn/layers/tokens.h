@@ -105,7 +105,7 @@ class LearnedPositions final : public LayerOf<LearnedPositions, LearnedPositions
   StepInput step_input() const override { return {options().features, weight.dtype()}; }
   std::vector<StepState> states(const StepRows& in) const override;
   StepResult step(const Tensor& x, const Tensors& states) const override;
-  std::unique_ptr<Step> make_step(const StepRows& in) const override;
+  std::size_t add_steps(StepGraph& graph, std::size_t x) const override;
 
   Parameter weight;
 

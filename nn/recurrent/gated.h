@@ -31,7 +31,7 @@ class GatedRecurrent : public Recurrent {
     return weights(layer, reverse);
   }
 
-  std::unique_ptr<Step> make_step(const StepRows& in) const override;
+  std::size_t add_steps(StepGraph& graph, std::size_t x) const override;
   /// The same from states of another layer's: how a layer streams that begins this one from parameters of its own.
   std::unique_ptr<Step> step_from(const InitialStates& initial, const StepRows& in) const;
 

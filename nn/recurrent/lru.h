@@ -29,7 +29,7 @@ class Lru final : public LayerOf<Lru, LruOptions, SizedSequenceLayer> {
   Lru(std::int64_t input_size, std::int64_t hidden_size, const Init& init = {})
       : Lru(input_size, hidden_size, LruOptions{}, init) {}
 
-  std::unique_ptr<Step> make_step(const StepRows& in) const override;
+  std::size_t add_steps(StepGraph& graph, std::size_t x) const override;
 
   Parameter nu_log, theta_log, gamma_log, B_re, B_im, C_re, C_im, D;
 

@@ -83,7 +83,7 @@ class Recurrent : public Layer {
   /// Throws ValueError for sizes below 1, probabilities outside [0, 1], zoneout of a c that there is not, and a
   /// projection that is not smaller than H.
   Recurrent(std::string name, bool has_memory, const RecurrentSizes& sizes, const Init& init);
-  /// Of a layer whose `make_step` gives all steps of streams.
+  /// Of a layer whose `add_steps` adds all steps of streams.
   Recurrent(std::string name, bool has_memory, const RecurrentSizes& sizes, const Init& init, detail::OwnSteps);
   bool has_memory() const { return has_memory_; }
   /// Features that come into a layer.

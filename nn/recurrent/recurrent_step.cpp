@@ -8,6 +8,7 @@
 #include "ferrite/nn/recurrent/detail/recurrence_kernels.h"
 #include "ferrite/nn/recurrent/detail/recurrent_scan.h"
 #include "ferrite/nn/recurrent/gated.h"
+#include "ferrite/nn/step_graph.h"
 #include "ferrite/tensor/kernel/pack.h"
 
 namespace ferrite::nn {
@@ -251,13 +252,12 @@ class RecurrentStepOf final : public Step {
 
 }  // namespace
 
-std::unique_ptr<Step> GatedRecurrent::make_step(const StepRows& in) const {
-  if (!causal()) return nullptr;
-  if (sizes().zones()) {
-    std::string why;
-    return sizes().form.scans() ? sizes().form.scans()->traced_step(*this, in, why) : nullptr;
-  }
-  return step_from({}, in);
+std::size_t GatedRecurrent::add_steps(StepGraph& graph, std::size_t x) const {
+  const StepRows in = graph.rows(x);
+  std::string why;
+  std::unique_ptr<Step> step = step_from({}, in);
+  if (!step && causal() && sizes().form.scans()) step = sizes().form.scans()->traced_step(*this, in, why);
+  return step ? graph.add(*this, std::move(step), {x}) : Layer::add_steps(graph, x);
 }
 
 std::unique_ptr<Step> GatedRecurrent::step_from(const InitialStates& initial, const StepRows& in) const {

@@ -42,7 +42,7 @@ class S5 final : public LayerOf<S5, S5Options, SizedSequenceLayer> {
 
   bool causal() const override { return !options().bidirectional; }
 
-  std::unique_ptr<Step> make_step(const StepRows& in) const override;
+  std::size_t add_steps(StepGraph& graph, std::size_t x) const override;
 
   Parameter Lambda, B, C, D, log_step;
 

@@ -107,10 +107,8 @@ class Concatenation final : public Stateless<Concatenation> {
 /// A step of values of which some have their rows earlier than others: they wait until each has one.
 class Aligned final : public Step {
  public:
-  Aligned(std::unique_ptr<Step> step, std::span<const StepRows> rows, const Pace& latest)
+  Aligned(std::unique_ptr<Step> step, std::span<const StepRows> rows, std::int64_t most)
       : step_(std::move(step)), ready_(static_cast<std::size_t>(rows[0].batch)) {
-    // A value is ahead by what another gives later for the same inputs, and once more by what it gives at the end.
-    const std::int64_t most = (latest.delay + latest.after) / latest.stride + 2;
     for (const StepRows& r : rows) {
       waiting_.emplace_back(r, most);
       rooms_.emplace_back((bytes_of(r) + 127) / 8);
@@ -119,52 +117,58 @@ class Aligned final : public Step {
   }
   Aligned& operator=(const Aligned&) = delete;
   Aligned(const Aligned& o)
-      : Step(o), step_(o.step_->clone()), waiting_(o.waiting_), rooms_(o.rooms_), ready_(o.ready_) {
+      : Step(o), step_(o.step_->clone()), waiting_(o.waiting_), rooms_(o.rooms_), ready_(o.ready_), any_(o.any_) {
     find_rooms();
   }
 
   StepRows result() const override { return step_->result(); }
+  Runs runs() const override { return step_->runs(); }
+  Pace pace() const override { return step_->pace(); }
   bool skips() const override { return true; }
   /// Where all values have their rows together, and only look ahead: then none waits.
-  void run(Inputs x, void* y) override { (void)Aligned::run_rows(together_.data(), x, y); }
+  void run(Inputs x, void* y) override { (void)Aligned::run_rows(every_.data(), x, y); }
   Rows run_rows(const Rows* rows, Inputs x, void* y) override {
     for (std::size_t k = 0; k < waiting_.size(); ++k) waiting_[k].add(rows[k], x[k]);
-    bool any = false;
+    any_ = false;
     for (std::size_t b = 0; b < ready_.size(); ++b) {
       ready_[b] = std::all_of(waiting_.begin(), waiting_.end(), [b](const WaitingRows& w) { return w.any(b); });
       if (!ready_[b]) continue;
-      any = true;
+      any_ = true;
       for (std::size_t k = 0; k < waiting_.size(); ++k)
         std::copy_n(waiting_[k].front(b), waiting_[k].bytes(),
                     reinterpret_cast<std::byte*>(rooms_[k].get()) + static_cast<std::int64_t>(b) * waiting_[k].bytes());
     }
-    if (!any) return nullptr;
-    step_->run(x_.data(), y);
-    return ready_.data();
+    return any_ ? step_->run_rows(together_.data(), x_.data(), y) : nullptr;
   }
+  void commit() override { Aligned::commit_rows(nullptr); }
   void commit_rows(Rows) override {
     for (WaitingRows& w : waiting_) w.commit(ready_.data());
+    if (any_ && step_->commits()) step_->commit_rows(ready_.data());
   }
   void refresh() override { step_->refresh(); }
   void states(const StateVisitor& see) override {
     for (WaitingRows& w : waiting_) w.states(see);
+    step_->states(see);
   }
+  void states_changed() override { step_->states_changed(); }
   std::unique_ptr<Step> clone() const override { return std::make_unique<Aligned>(*this); }
 
  private:
   void find_rooms() {
     for (const StepMemory<double>& r : rooms_) x_.push_back(r.get());
     all_.assign(ready_.size(), 1);
-    together_.assign(waiting_.size(), all_.data());
+    every_.assign(waiting_.size(), all_.data());
+    together_.assign(waiting_.size(), ready_.data());
   }
 
   std::unique_ptr<Step> step_;
   std::vector<WaitingRows> waiting_;
   std::vector<StepMemory<double>> rooms_;
   std::vector<const void*> x_;
-  std::vector<std::uint8_t> ready_;  ///< by row: whether every value has one
-  std::vector<std::uint8_t> all_;    ///< by row: 1
-  std::vector<Rows> together_;       ///< by value: all rows
+  std::vector<std::uint8_t> ready_;     ///< by row: whether every value has one
+  std::vector<std::uint8_t> all_;       ///< by row: 1
+  std::vector<Rows> every_, together_;  ///< by value: all rows, and those that are ready
+  bool any_ = false;                    ///< whether any row is
 };
 
 template <template <class> class S, class... A>
@@ -193,8 +197,8 @@ std::unique_ptr<Step> concat_step(std::span<const StepRows> rows) {
   return std::make_unique<Concatenation>(given, std::move(bytes));
 }
 
-std::unique_ptr<Step> aligned_step(std::unique_ptr<Step> step, std::span<const StepRows> rows, const Pace& latest) {
-  return std::make_unique<Aligned>(std::move(step), rows, latest);
+std::unique_ptr<Step> aligned_step(std::unique_ptr<Step> step, std::span<const StepRows> rows, std::int64_t most) {
+  return std::make_unique<Aligned>(std::move(step), rows, most);
 }
 
 }  // namespace ferrite::nn::detail

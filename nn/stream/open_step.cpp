@@ -4,6 +4,8 @@
 #include <unordered_map>
 
 #include "ferrite/compile/open_scan.h"
+#include "ferrite/nn/detail/joined_steps.h"
+#include "ferrite/nn/detail/program_blocks.h"
 #include "ferrite/nn/detail/states.h"
 #include "ferrite/nn/detail/steps.h"
 
@@ -79,93 +81,51 @@ void append(const StepState& s, const std::byte* entries, const std::vector<std:
       std::copy_n(entries + row * entry, entry, to + (row * s.capacity + steps[static_cast<std::size_t>(row)]) * entry);
 }
 
-/// The program of a step without states, on the rows of several steps at once: where it is pointwise.
-class BlockScans {
- public:
-  BlockScans() = default;
-  BlockScans(const BlockScans& o) {
-    for (const Block& b : o.blocks_) blocks_.push_back({b.steps, std::make_unique<OpenScan>(*b.scan)});
-  }
-  BlockScans& operator=(const BlockScans&) = delete;
-
-  /// Of the body that `one` was made of, for one step of such rows. Where it is not pointwise, there are none.
-  void open(const ScanBodyFunction& body, const StepRows& in, const OpenScan& one,
-            const OpenScan::Substitute& substitute) {
-    for (const std::int64_t steps : {64, 16}) {
-      if (steps > steps_at_once(bytes_of(spec_of(in)))) continue;
-      const Spec x = spec_of({steps * in.batch, in.width, in.dtype});
-      std::unique_ptr<OpenScan> scan;
-      try {
-        scan = std::make_unique<OpenScan>(body, std::span<const Spec>(), std::span<const Spec>(&x, 1), substitute);
-      } catch (const Error&) {
-        return;  // it takes as many rows as the stream has, and no others
-      }
-      if (!scan->is_repeated(one, steps)) return;
-      blocks_.push_back({steps, std::move(scan)});
-    }
-  }
-  bool empty() const { return blocks_.empty(); }
-  void refresh() {
-    for (const Block& b : blocks_) b.scan->refresh();
-  }
-  /// n steps of so many bytes in and out, by the longest blocks that fit and then by `one`.
-  void run(std::int64_t n, const std::byte* x, std::int64_t read, std::byte* y, std::int64_t given, OpenScan& one) {
-    const auto run = [&](OpenScan& scan, std::int64_t steps) {
-      std::copy_n(x, steps * read, scan.x(0));
-      scan.run();
-      std::copy_n(scan.y(0), steps * given, y);
-      n -= steps, x += steps * read, y += steps * given;
-    };
-    for (const Block& b : blocks_)
-      while (n >= b.steps) run(*b.scan, b.steps);
-    while (n > 0) run(one, 1);
-  }
-
- private:
-  struct Block {
-    std::int64_t steps;
-    std::unique_ptr<OpenScan> scan;
-  };
-  std::vector<Block> blocks_;  ///< the longest first
-};
-
-/// A layer's step as an open scan. What grows is an x of it, with the number of steps of every row, and the entries are
-/// ys: appending one copies nothing but itself.
+/// A layer's step as an open scan. What grows is an x of it, behind the inputs, with the number of steps of every row,
+/// and the entries are ys: appending one copies nothing but itself.
 class OpenStep final : public Step {
  public:
-  OpenStep(const StepSource& source, const StepRows& in)
+  explicit OpenStep(const StepSource& source)
       : kind_(source.kind),
-        in_(in),
+        batch_(source.inputs[0].batch),
         states_(source.states),
         begin_(source.begin),
-        steps_(static_cast<std::size_t>(in.batch)) {
+        inputs_(source.inputs.size()),
+        steps_(static_cast<std::size_t>(batch_)) {
     for (std::size_t i = 0; i < states_.size(); ++i) {
-      check_rows(kind_, in.batch, states_[i]);
+      check_rows(kind_, batch_, states_[i]);
       (states_[i].capacity ? growing_ : carried_).push_back(i);
     }
     std::int64_t bytes = 0;
     for (const std::size_t i : carried_) bytes += bytes_of(states_[i].spec());
     spare_.resize(static_cast<std::size_t>(bytes));
-    open(source);
+    scan_ = opened(source, 1);
     take_initial(source.initial);
     may_fail_ = !growing_.empty() || scan_->may_fail();
+    if (!scan_->may_fail()) at_once_ = kAnyNumber;
     begin_states(*this);
     const Spec& y = scan_->y_spec(0);
-    out_ = {in.batch, y.shape.numel() / in.batch, y.dtype};
+    out_ = {batch_, y.shape.numel() / batch_, y.dtype};
+    for (const StepRows& x : source.inputs) bytes_.x.push_back(bytes_of(x));
+    bytes_.y = bytes_of(out_);
+    open_blocks(source);
   }
   OpenStep(const OpenStep& o)
       : Step(o),
         kind_(o.kind_),
-        in_(o.in_),
+        batch_(o.batch_),
         out_(o.out_),
+        bytes_(o.bytes_),
         states_(o.states_),
         begin_(o.begin_),
         initial_(o.initial_),
         carried_(o.carried_),
         growing_(o.growing_),
+        inputs_(o.inputs_),
         steps_(o.steps_),
         spare_(o.spare_.size()),
         may_fail_(o.may_fail_),
+        at_once_(o.at_once_),
         scan_(std::make_unique<OpenScan>(*o.scan_)),
         blocks_(o.blocks_) {}
 
@@ -174,20 +134,24 @@ class OpenStep final : public Step {
 
   void run(Inputs x, void* y) override {
     check_room(nullptr);
-    run_scan(x, y);
+    run_program(*scan_, 1, x, 0, y, bytes_);
   }
   bool never_throws() const override { return !may_fail_; }
-  std::int64_t most_at_once() const override { return blocks_.empty() ? 1 : kAnyNumber; }
+  std::int64_t most_at_once() const override { return growing_.empty() && blocks_.empty() ? 1 : at_once_; }
+  std::int64_t sure(std::int64_t n, Inputs) const override {
+    if (growing_.empty()) return n;
+    return std::min(n, least_capacity(states_, growing_) - *std::max_element(steps_.begin(), steps_.end()));
+  }
   void run_several(std::int64_t n, Inputs x, void* y) override {
-    blocks_.run(n, static_cast<const std::byte*>(x[0]), bytes_of(spec_of(in_)), static_cast<std::byte*>(y),
-                bytes_of(spec_of(out_)), *scan_);
+    if (growing_.empty()) return blocks_.run(n, x, y, bytes_, *scan_);
+    for (std::int64_t t = 0; t < n; ++t, OpenStep::commit()) run_program(*scan_, 1, x, t, y, bytes_);
   }
   /// Rows without an x run on zero states, on which nothing fails.
   Rows run_rows(const Rows* rows, Inputs x, void* y) override {
     check_room(rows[0]);
     put_aside(rows[0]);
     try {
-      run_scan(x, y);
+      run_program(*scan_, 1, x, 0, y, bytes_);
     } catch (...) {
       put_back(rows[0]);
       throw;
@@ -198,20 +162,20 @@ class OpenStep final : public Step {
   void commit() override {
     for (std::size_t g = 0; g < growing_.size(); ++g)
       append(states_[growing_[g]], scan_->y(1 + g), steps_, nullptr,
-             scan_->x(1 + g));  // an entry may be a state before the step
+             scan_->x(inputs_ + g));  // an entry may be a state before the step
     scan_->commit();
     count(nullptr);
   }
   void commit_rows(Rows rows) override {
     for (std::size_t g = 0; g < growing_.size(); ++g)
-      append(states_[growing_[g]], scan_->y(1 + g), steps_, rows, scan_->x(1 + g));
+      append(states_[growing_[g]], scan_->y(1 + g), steps_, rows, scan_->x(inputs_ + g));
     scan_->commit();
     put_back(rows);
     count(rows);
   }
   bool commits() const override { return !states_.empty(); }
   void refresh() override {
-    take_initial(begin_());  // which may refuse the new weights
+    if (begin_) take_initial(begin_());  // which may refuse the new weights
     scan_->refresh();
     blocks_.refresh();
   }
@@ -225,7 +189,7 @@ class OpenStep final : public Step {
            .initial = initial_[i]});
     if (!growing_.empty())
       see({.name = "steps",
-           .spec = {{in_.batch}, Dtype::i64},
+           .spec = {{batch_}, Dtype::i64},
            .first = reinterpret_cast<std::byte*>(steps_.data()),
            .most = least_capacity(states_, growing_)});
   }
@@ -233,24 +197,33 @@ class OpenStep final : public Step {
   std::unique_ptr<Step> clone() const override { return std::make_unique<OpenStep>(*this); }
 
  private:
-  void open(const StepSource& source) {
-    std::vector<Spec> carries, xs = {spec_of(in_)};
+  /// The program of n steps.
+  std::unique_ptr<OpenScan> opened(const StepSource& source, std::int64_t n) const {
+    std::vector<Spec> carries, xs;
     for (const std::size_t i : carried_) carries.push_back(states_[i].spec());
+    for (const StepRows& x : source.inputs) xs.push_back(spec_of({n * x.batch, x.width, x.dtype}));
     for (const std::size_t i : growing_) xs.push_back(states_[i].spec());
-    if (!growing_.empty()) xs.push_back({{in_.batch}, Dtype::i64});
+    if (!growing_.empty()) xs.push_back({{batch_}, Dtype::i64});
     const auto body = [&](const Tensors& carry, const Tensors& x) -> ScanStep {
       Tensors given(states_.size());
       for (std::size_t k = 0; k < carried_.size(); ++k) given[carried_[k]] = carry[k];
-      for (std::size_t k = 0; k < growing_.size(); ++k) given[growing_[k]] = x[1 + k];
+      for (std::size_t k = 0; k < growing_.size(); ++k) given[growing_[k]] = x[inputs_ + k];
       if (!growing_.empty()) given.push_back(x[x.size() - 1]);
-      const StepResult r = source.step(x[0], given);
+      const StepResult r = source.steps(Tensors(x.begin(), x.begin() + inputs_), given, n);
       ScanStep step{{}, {r.y}};
       for (const std::size_t i : carried_) step.carry.push_back(r.states[i]);
       for (const std::size_t i : growing_) step.y.push_back(r.states[i]);
       return step;
     };
-    scan_ = std::make_unique<OpenScan>(body, carries, xs, source.originals);
-    if (states_.empty() && source.any_rows) blocks_.open(body, in_, *scan_, source.originals);
+    return std::make_unique<OpenScan>(body, carries, xs, source.originals);
+  }
+  void open_blocks(const StepSource& source) {
+    if (source.single || may_fail_) return;
+    std::int64_t most = bytes_.y;
+    for (const std::int64_t x : bytes_.x) most = std::max(most, x);
+    std::vector<std::int64_t> carried;
+    for (const std::size_t i : carried_) carried.push_back(bytes_of(states_[i].spec()));
+    blocks_.open(steps_at_once(most), std::move(carried), [&](std::int64_t n) { return opened(source, n); });
   }
 
   // ---- states --------------------------------------------------------------------------------------------
@@ -265,20 +238,16 @@ class OpenStep final : public Step {
   std::byte* memory(std::size_t i) {
     const auto at = std::find(carried_.begin(), carried_.end(), i);
     if (at != carried_.end()) return scan_->carry(static_cast<std::size_t>(at - carried_.begin()));
-    return scan_->x(1 + static_cast<std::size_t>(std::find(growing_.begin(), growing_.end(), i) - growing_.begin()));
+    return scan_->x(inputs_ +
+                    static_cast<std::size_t>(std::find(growing_.begin(), growing_.end(), i) - growing_.begin()));
   }
 
-  void run_scan(Inputs x, void* y) {
-    std::copy_n(static_cast<const std::byte*>(x[0]), in_.batch * in_.width * size_of(in_.dtype), scan_->x(0));
-    scan_->run();
-    std::copy_n(scan_->y(0), out_.batch * out_.width * size_of(out_.dtype), static_cast<std::byte*>(y));
-  }
   /// f(state, its memory, its spare memory, row) of the carried states of other rows than these.
   template <class F>
   void each_other(Rows rows, const F& f) {
     std::byte* spare = spare_.data();
     for (const std::size_t i : carried_) {
-      for (std::int64_t row = 0; row < in_.batch; ++row)
+      for (std::int64_t row = 0; row < batch_; ++row)
         if (!rows[row]) f(states_[i], memory(i), spare, row);
       spare += bytes_of(states_[i].spec());
     }
@@ -289,8 +258,8 @@ class OpenStep final : public Step {
       clear(s, memory, row);
     });
     if (growing_.empty()) return;
-    auto* const steps = reinterpret_cast<std::int64_t*>(scan_->x(1 + growing_.size()));
-    for (std::int64_t row = 0; row < in_.batch; ++row)
+    auto* const steps = reinterpret_cast<std::int64_t*>(scan_->x(inputs_ + growing_.size()));
+    for (std::int64_t row = 0; row < batch_; ++row)
       if (!rows[row]) steps[row] = 0;
   }
   void put_back(Rows rows) {
@@ -314,19 +283,23 @@ class OpenStep final : public Step {
   }
   void put_steps() {
     if (!growing_.empty())
-      std::copy_n(reinterpret_cast<const std::byte*>(steps_.data()), in_.batch * size_of(Dtype::i64),
-                  scan_->x(1 + growing_.size()));
+      std::copy_n(reinterpret_cast<const std::byte*>(steps_.data()), batch_ * size_of(Dtype::i64),
+                  scan_->x(inputs_ + growing_.size()));
   }
 
   std::string kind_;
-  StepRows in_, out_;
+  std::int64_t batch_;
+  StepRows out_;
+  Transfer bytes_;
   std::vector<StepState> states_;
   std::function<std::vector<Tensor>()> begin_;
   std::vector<Tensor> initial_;                 ///< by state: what it begins with, undefined for zeros
   std::vector<std::size_t> carried_, growing_;  ///< which of the states
-  std::vector<std::int64_t> steps_;             ///< by row, since it began
-  std::vector<std::byte> spare_;                ///< what is carried of rows without an x, while the scan runs
+  std::size_t inputs_;
+  std::vector<std::int64_t> steps_;  ///< by row, since it began
+  std::vector<std::byte> spare_;     ///< what is carried of rows without an x, while the scan runs
   bool may_fail_ = true;
+  std::int64_t at_once_ = 1;
   std::unique_ptr<OpenScan> scan_;
   BlockScans blocks_;
 };
@@ -346,25 +319,30 @@ StepSource source_of(const Layer& layer, const StepRows& in) {
     return values;
   };
   return {.kind = layer.kind(),
+          .inputs = {in},
           .states = states,
-          .step = [copy](const Tensor& x, const Tensors& given) { return copy->advance(x, given); },
+          .steps = [copy](const Tensors& x, const Tensors& given, std::int64_t) { return copy->advance(x[0], given); },
           .initial = begin(),
           .begin = begin,
           .originals = originals_of(layer, *copy)};
 }
 
-std::unique_ptr<Step> open_step(const StepSource& source, const StepRows& in) {
-  return std::make_unique<OpenStep>(source, in);
+std::unique_ptr<Step> open_step(const StepSource& source) { return std::make_unique<OpenStep>(source); }
+
+std::unique_ptr<Step> program_of_values(std::span<const StepRows> rows,
+                                        const std::function<Tensor(const Tensors&)>& together) {
+  return open_step(
+      {.kind = "values",
+       .inputs = {rows.begin(), rows.end()},
+       .states = {},
+       .steps = [&](const Tensors& x, const Tensors&, std::int64_t) -> StepResult { return {together(x)}; }});
 }
 
 std::unique_ptr<Step> traced_step(const Layer& layer, const StepRows& in, std::string& why) {
   const bool says = layer.streams();
-  if (says) {
-    if (const std::optional<StepWindow> window = layer.window()) return window_step(layer, *window, in);
-    if (!layer.states(in).empty()) return open_step(source_of(layer, in), in);
-  }
+  if (says && !layer.states(in).empty()) return open_step(source_of(layer, in));
   try {
-    return open_step(analysed(layer, in), in);
+    return found_step(layer, in);
   } catch (const ShapeError& e) {
     if (!says) throw;
     why = e.what();           // it takes other numbers of steps than were tried
@@ -373,7 +351,7 @@ std::unique_ptr<Step> traced_step(const Layer& layer, const StepRows& in, std::s
   }
   if (!says || !layer.carried_states().empty()) return nullptr;
   try {
-    return open_step(source_of(layer, in), in);
+    return open_step(source_of(layer, in));
   } catch (const TraceError& e) {  // it may look at values
     why = e.what();
     return nullptr;

@@ -212,6 +212,11 @@ class GraphStep final : public Step {
   bool commits() const override { return !committing_.empty(); }
 
   std::int64_t most_at_once() const override { return calls_.at_once(); }
+  std::int64_t sure(std::int64_t n, Inputs x) const override {
+    for (const StepCalls::Call& c : calls_)
+      n = std::min(n, c.step->sure(n, c.from.size() == 1 && c.from[0] == 0 ? x : nullptr));
+    return n;
+  }
   void run_several(std::int64_t n, Inputs x, void* y) override {
     calls_.bind(x[0], y);
     for (const StepCalls::Call& c : calls_) {
@@ -305,29 +310,33 @@ const LayerNames& StepGraph::names_of(const Layer& layer) {
 }
 
 StepGraph::Value StepGraph::add(const Layer& layer, std::unique_ptr<Step> step, std::span<const Value> x) {
-  const Pace first = pace(x[0]);
-  for (const Value v : x)
-    if (pace(v).stride != first.stride || pace(v).delay != first.delay)
-      throw PaceError("stream: a step of " + layer.kind() + " takes values that have their steps at different times");
-  return put(layer, std::move(step), x);
-}
-
-StepGraph::Value StepGraph::put(const Layer& layer, std::unique_ptr<Step> step, std::span<const Value> x) {
+  Rows y = values_[x[0]];  // of the latest one
+  std::int64_t earliest = y.pace.delay;
+  bool together = true;
+  std::vector<StepRows> rows;
+  for (const Value v : x) {
+    const Rows& r = values_[v];
+    if (r.pace.stride != y.pace.stride || r.pace.delay - r.pace.after != y.pace.delay - y.pace.after)
+      throw PaceError("stream: a step of " + layer.kind() + " takes values that have other numbers of steps");
+    together = together && std::equal(r.ahead.begin(), r.ahead.end(), y.ahead.begin(), y.ahead.end());
+    earliest = std::min(earliest, r.pace.delay);
+    if (r.pace.delay > y.pace.delay) y.pace = r.pace;
+    rows.push_back(r.rows);
+  }
+  if (!together) {
+    for (const Value v : x)
+      for (const std::size_t k : values_[v].ahead)
+        if (std::find(y.ahead.begin(), y.ahead.end(), k) == y.ahead.end()) y.ahead.push_back(k);
+    std::sort(y.ahead.begin(), y.ahead.end());
+    // A value is ahead by what another gives later for the same inputs, and once more by what it gives at the end.
+    const std::int64_t most = (y.pace.delay - earliest + y.pace.after) / y.pace.stride + 2;
+    step = detail::aligned_step(std::move(step), rows, most);
+  }
   step->set_layer(names_of(layer));
-  Pace latest = values_[x[0]].pace;
-  for (const Value v : x)
-    if (values_[v].pace.delay > latest.delay) latest = values_[v].pace;
-  values_.push_back({step->result(), latest.then(step->pace())});
+  if (step->finishing() > 0) y.ahead.push_back(nodes_.size());
+  values_.push_back({step->result(), y.pace.then(step->pace()), y.ahead});
   nodes_.push_back({std::move(step), {x.begin(), x.end()}, values_.size() - 1});
   return values_.size() - 1;
-}
-
-StepGraph::Value StepGraph::add_aligned(const Layer& layer, std::unique_ptr<Step> step, std::span<const Value> x,
-                                        const Pace& latest) {
-  std::vector<StepRows> rows;
-  for (const Value v : x) rows.push_back(values_[v].rows);
-  if (latest.after == 0) return add(layer, std::move(step), x);
-  return put(layer, detail::aligned_step(std::move(step), rows, latest), x);
 }
 
 StepGraph::Value StepGraph::add(const Layer& layer, Value x) {

@@ -86,16 +86,28 @@ class EmbeddingStep final : public Step {
   bool commits() const override { return false; }
   void run(Inputs x, void* y) override {
     const auto* const tokens = static_cast<const std::int64_t*>(x[0]);
+    for (std::int64_t b = 0; b < batch_; ++b)
+      if (!is_token(tokens[b])) throw_token(tokens[b]);
+    EmbeddingStep::run_several(1, x, y);
+  }
+  std::int64_t most_at_once() const override { return kAnyNumber; }
+  std::int64_t sure(std::int64_t n, Inputs x) const override {
+    if (!x) return 0;
+    const auto* const tokens = static_cast<const std::int64_t*>(x[0]);
+    const auto wrong = std::find_if_not(tokens, tokens + n * batch_, [this](std::int64_t t) { return is_token(t); });
+    return (wrong - tokens) / batch_;
+  }
+  void run_several(std::int64_t n, Inputs x, void* y) override {
+    const auto* const tokens = static_cast<const std::int64_t*>(x[0]);
     const std::int64_t row = table_.shape()[1] * size_of(table_.dtype());
-    for (std::int64_t b = 0; b < batch_; ++b)
-      if (tokens[b] < 0 || tokens[b] >= table_.shape()[0]) throw_token(tokens[b]);
-    for (std::int64_t b = 0; b < batch_; ++b)
-      std::copy_n(table_.raw() + tokens[b] * row, row, static_cast<std::byte*>(y) + b * row);
+    for (std::int64_t i = 0; i < n * batch_; ++i)
+      std::copy_n(table_.raw() + tokens[i] * row, row, static_cast<std::byte*>(y) + i * row);
   }
   void refresh() override { table_ = contiguous(weight_.peek()); }
   std::unique_ptr<Step> clone() const override { return std::make_unique<EmbeddingStep>(*this); }
 
  private:
+  bool is_token(std::int64_t token) const { return token >= 0 && token < table_.shape()[0]; }
   [[noreturn]] void throw_token(std::int64_t token) const {
     throw ShapeError("embedding: token " + std::to_string(token) + " lies outside 0.." +
                      std::to_string(table_.shape()[0] - 1));
@@ -268,9 +280,8 @@ std::unique_ptr<Step> found_step_of(const Layer& layer, const StepRows& in) {
 
 std::unique_ptr<Step> own_step_of(const Layer& layer, const StepRows& in) {
   if (!layer.streams()) return found_step_of(layer, in);
-  std::unique_ptr<Step> step = layer.make_step(in);
   std::string why = "it gives no step of its own";
-  if (!step) step = layer.program_step(in, why);
+  std::unique_ptr<Step> step = layer.program_step(in, why);
   if (!step) {
     ferrite::detail::log_info("stream: " + layer.kind() + " runs on tensors: " + why);
     step = std::make_unique<OnTensors>(layer, in, why);

@@ -59,6 +59,7 @@ void Stream::prepare(std::int64_t width) {
   commits_ = step_->commits();
   never_throws_ = step_->never_throws();
   skips_ = step_->skips();
+  pace_ = step_->pace();
   out_ = step_->result();
   const std::int64_t x = batch_ * width * size_of(in_.dtype), y = out_.batch * out_.width * size_of(out_.dtype);
   at_once_ = std::min(step_->most_at_once(), detail::steps_at_once(std::max(x, y)));
@@ -98,8 +99,8 @@ void Stream::check_goes_on() const {
 
 template <class In, class Out>
 void Stream::advance(std::span<const In> x, std::span<Out> y) {
-  if (!pace_.even()) throw_pace();
   check(x, y);
+  if (!pace_.even()) throw_pace();
   std::memcpy(room_->x.get(), x.data(), x.size_bytes());
   run_once();
   std::memcpy(y.data(), room_->y.get(), y.size_bytes());
@@ -186,17 +187,20 @@ void Stream::several(std::int64_t n, std::span<const In> x, std::span<Out> y) {
   if (n < 0 || !fits(x.size()) || !fits(y.size()))
     throw ShapeError("stream: " + std::to_string(x.size()) + " and " + std::to_string(y.size()) +
                      " values cannot be cut into " + std::to_string(n) + " steps");
-  if (!pace_.even()) throw_pace();
   if (n == 0) return;
   const std::size_t in = x.size() / static_cast<std::size_t>(n), out = y.size() / static_cast<std::size_t>(n);
   check(x.first(in), y.first(out));
+  if (!pace_.even()) throw_pace();
   while (n > 0) {
-    const auto now = static_cast<std::size_t>(std::min(n, at_once_));
+    auto now = static_cast<std::size_t>(std::min(n, at_once_));
+    const void* const from = room_->x.get();
+    if (now > 1) {
+      std::memcpy(room_->x.get(), x.data(), now * in * sizeof(In));
+      now = static_cast<std::size_t>(std::max<std::int64_t>(1, step_->sure(static_cast<std::int64_t>(now), &from)));
+    }
     if (now == 1) {
       advance(x.first(in), y.first(out));
     } else {
-      std::memcpy(room_->x.get(), x.data(), now * in * sizeof(In));
-      const void* const from = room_->x.get();
       detail::run_steps(*step_, static_cast<std::int64_t>(now), &from, room_->y.get());
       std::memcpy(y.data(), room_->y.get(), now * out * sizeof(Out));
     }

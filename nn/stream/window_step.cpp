@@ -38,29 +38,21 @@ class Program final : public WindowFunction {
   std::unique_ptr<OpenScan> scan_;
 };
 
-/// The program of `Layer::over`.
-std::unique_ptr<WindowFunction> program_of(const Layer& layer, const StepWindow& window, const StepRows& in) {
-  const std::unique_ptr<Layer> copy = evaluating_copy(layer);
-  return window_program(
-      layer.kind(), {{in.batch, window.taps, in.width}, in.dtype}, [&](const Tensor& x) { return copy->output_of(x); },
-      originals_of(layer, *copy));
-}
-
 /// Each row has a ring of its own and counts its steps, so that one may begin anew at any time: then its outputs come
 /// at other steps than those of the others. An input is written before its step is committed, where only a window that
 /// is past was read.
 class WindowStep final : public Step {
  public:
-  WindowStep(const Layer& layer, const StepWindow& window, const StepRows& in, std::unique_ptr<WindowFunction> function)
+  WindowStep(const StepWindow& window, const StepRows& in, std::unique_ptr<WindowFunction> function)
       : window_(window),
-        pace_(layer.pace()),
+        pace_(window.pace()),
         in_(in),
         ring_(in, window),
         all_(static_cast<std::size_t>(in.batch), 1),
         due_(static_cast<std::size_t>(in.batch)),
         taken_(static_cast<std::size_t>(in.batch)),
         steps_(static_cast<std::size_t>(in.batch)),
-        function_(function ? std::move(function) : program_of(layer, window, in)),
+        function_(std::move(function)),
         out_(function_->result()) {}
   WindowStep(const WindowStep& o)
       : Step(o),
@@ -171,9 +163,17 @@ std::unique_ptr<WindowFunction> window_program(const std::string& kind, const Sp
   return std::make_unique<Program>(kind, window, f, originals);
 }
 
-std::unique_ptr<Step> window_step(const Layer& layer, const StepWindow& window, const StepRows& in,
+std::unique_ptr<WindowFunction> program_of_window(const Windowed& layer, const StepWindow& window, const StepRows& in) {
+  const std::unique_ptr<Layer> copy = evaluating_copy(layer);
+  const auto& windowed = dynamic_cast<const Windowed&>(*copy);
+  return window_program(
+      layer.kind(), {{in.batch, window.taps, in.width}, in.dtype},
+      [&](const Tensor& x) { return windowed.output_of(x); }, originals_of(layer, *copy));
+}
+
+std::unique_ptr<Step> window_step(const StepWindow& window, const StepRows& in,
                                   std::unique_ptr<WindowFunction> function) {
-  return std::make_unique<WindowStep>(layer, window, in, std::move(function));
+  return std::make_unique<WindowStep>(window, in, std::move(function));
 }
 
 }  // namespace ferrite::nn::detail

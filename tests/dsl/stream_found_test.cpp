@@ -170,7 +170,8 @@ BOOST_AUTO_TEST_CASE(what_is_not_causal_is_refused_by_its_layer_and_operation) {
         return pad(slice(x, 1, 0, x.shape()[1] - 1), {0, 0, 0}, {0, 1, 0});
       },
       other);
-  refused([](const Tensor& x, const Found&) { return x + delayed(x, x.shape()[1] / 3); }, other);
+  refused([](const Tensor& x, const Found&) { return x + delayed(x, x.shape()[1] / 3); },
+          "what a step carries depends on the number of steps");
   refused([](const Tensor& x, const Found&) { return softmax(x, 1); }, "softmax of 1 goes along time");
 }
 

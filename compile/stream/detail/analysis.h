@@ -56,7 +56,8 @@ class Analysis {
   }
 
  private:
-  using Step = std::function<Tensors(const Tensors&, FrameStates&)>;
+  /// The results of so many windows, one step apart.
+  using OfWindow = std::function<Tensors(const Tensors& in, std::int64_t steps)>;
   [[noreturn]] void refuse(const std::string& why) const {
     const std::string_view path = node_->scope.path();
     throw ValueError("stream: " + std::string(node_->op->name) +
@@ -154,11 +155,11 @@ class Analysis {
   /// A window of `taps` frames, `dilation` apart, the first of them `before` frames of `value` ahead of the operand.
   /// `attrs(n)`: the constants for n results on frames without padding.
   void window(std::int64_t taps, std::int64_t dilation, std::int64_t before, Scalar value, const AttrsOf& attrs,
-              const std::function<Tensors(const Tensors&)>& one = {});
+              const OfWindow& results = {});
   void convolution(bool transposed);
-  /// One result of a convolution along time as a product of matrices, which a plan packs: with the bits of the
+  /// Results of a convolution along time as a product of matrices, which a plan packs: with the bits of the
   /// convolution, whose terms come in this order, too (docs/numerics.md).
-  static std::function<Tensors(const Tensors&)> product_of_window(const ConvolutionAttrs& a);
+  static OfWindow product_of_window(const ConvolutionAttrs& a);
   void pooling();
 
   // ---- recurrences ---------------------------------------------------------------------------------------

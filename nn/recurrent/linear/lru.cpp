@@ -6,6 +6,7 @@
 
 #include "ferrite/nn/recurrent/detail/linear_recurrence.h"
 #include "ferrite/nn/recurrent/detail/scan_steps.h"
+#include "ferrite/nn/step_graph.h"
 #include "ferrite/tensor/math.h"
 
 namespace ferrite::nn {
@@ -71,9 +72,9 @@ Tensor Lru::run_sequence(const Tensor& x, const SequenceOptions& options, Tensor
   return detail::run_diagonal(diagonal_of(in_order()), x, options, states[0]);
 }
 
-std::unique_ptr<Step> Lru::make_step(const StepRows& in) const {
+std::size_t Lru::add_steps(StepGraph& graph, std::size_t x) const {
   const std::vector<Parameter> all = in_order();
-  return detail::diagonal_step([all] { return diagonal_of(all); }, all, in);
+  return graph.add(*this, detail::diagonal_step([all] { return diagonal_of(all); }, all, graph.rows(x)), {x});
 }
 
 std::vector<Parameter> Lru::in_order() const { return {nu_log, theta_log, gamma_log, B_re, B_im, C_re, C_im, D}; }

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "ferrite/nn/recurrent/detail/scan_steps.h"
+#include "ferrite/nn/step_graph.h"
 #include "ferrite/tensor/linalg.h"
 #include "ferrite/tensor/math.h"
 #include "ferrite/tensor/shapes.h"
@@ -142,10 +143,12 @@ S5::S5(std::int64_t input_size, std::int64_t hidden_size, const S5Options& o, co
   log_step = parameter("seq.log_step", {P}, init::uniform(std::log(o.dt_min), std::log(o.dt_max)), init);
 }
 
-std::unique_ptr<Step> S5::make_step(const StepRows& in) const {
-  if (options().bidirectional) return nullptr;
+std::size_t S5::add_steps(StepGraph& graph, std::size_t x) const {
+  if (options().bidirectional) return Layer::add_steps(graph, x);
   const S5Weights w{Lambda, B, C, D, log_step};
-  return detail::diagonal_step([w, o = options()] { return diagonal_of(w, o); }, {Lambda, B, C, D, log_step}, in);
+  auto step = detail::diagonal_step([w, o = options()] { return diagonal_of(w, o); }, {Lambda, B, C, D, log_step},
+                                    graph.rows(x));
+  return graph.add(*this, std::move(step), {x});
 }
 
 Tensor S5::run_sequence(const Tensor& x, const SequenceOptions& options, Tensors& states) const {

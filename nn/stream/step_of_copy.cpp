@@ -1,4 +1,4 @@
-/// The step of a layer one of whose parameters is computed from others.
+/// Steps that are made of a copy of a layer: of one with a computed parameter, and of the layers inside another.
 #include "ferrite/nn/detail/states.h"
 #include "ferrite/nn/detail/steps.h"
 #include "ferrite/tensor/recorder.h"
@@ -6,29 +6,30 @@
 namespace ferrite::nn::detail {
 namespace {
 
-/// A plain copy of the layer with the computed value, and its step: as fast as one without anything to compute.
-class Computed final : public Step {
+/// The step of a copy, which takes the layer's values when it is told to.
+class StepOfCopy final : public Step {
  public:
-  Computed(const Layer& layer, const std::string& name, std::function<Tensor()> compute, const StepRows& in)
+  using Make = std::function<std::unique_ptr<Step>(const Layer& copy)>;
+  using Compute = std::function<void(const Layer& copy)>;
+
+  /// `compute` gives the copy what the layer has no variable for; null: there is nothing.
+  StepOfCopy(const Layer& layer, std::unique_ptr<Layer> copy, Make make, Compute compute)
       : parameters_(layer.named_parameters()),
         buffers_(layer.named_buffers()),
-        compute_(std::move(compute)),
-        in_(in),
-        copy_(copy_in_place_of(layer)) {
-    while (parameters_[at_].name != name) ++at_;
-    copy_->eval();
-    take_computed();
-    step_ = step_of(*copy_, in);
+        copy_(std::move(copy)),
+        make_(std::move(make)),
+        compute_(std::move(compute)) {
+    if (compute_) compute_(*copy_);
+    step_ = make_(*copy_);
   }
-  Computed(const Computed& o)
+  StepOfCopy(const StepOfCopy& o)
       : Step(o),
         parameters_(o.parameters_),
         buffers_(o.buffers_),
-        at_(o.at_),
+        copy_(evaluating_copy(*o.copy_)),
+        make_(o.make_),
         compute_(o.compute_),
-        in_(o.in_),
-        copy_(copy_in_place_of(*o.copy_)),
-        step_(step_of(*copy_, in_)) {
+        step_(make_(*copy_)) {
     restore_states(*step_, saved_states(*o.step_));
   }
 
@@ -45,38 +46,45 @@ class Computed final : public Step {
   std::int64_t finishing() const override { return step_->finishing(); }
   Rows finish(Rows rows, std::int64_t i, void* y) override { return step_->finish(rows, i, y); }
   std::int64_t most_at_once() const override { return step_->most_at_once(); }
+  std::int64_t sure(std::int64_t n, Inputs x) const override { return step_->sure(n, x); }
   void run_several(std::int64_t n, Inputs x, void* y) override { step_->run_several(n, x, y); }
   void refresh() override {
-    for (std::size_t i = 0; i < parameters_.size(); ++i)
-      if (i != at_) copy_->named_parameters()[i].variable.assign(parameters_[i].variable.peek());
+    take_values(parameters_, copy_->named_parameters());
     take_values(buffers_, copy_->named_buffers());
-    take_computed();
+    if (compute_) compute_(*copy_);
     step_->refresh();
   }
   void each(const StepVisitor& see) override { step_->each(see); }
-  std::unique_ptr<Step> clone() const override { return std::make_unique<Computed>(*this); }
+  std::unique_ptr<Step> clone() const override { return std::make_unique<StepOfCopy>(*this); }
 
  private:
-  void take_computed() const {
-    (void)parameters_[at_].variable.peek();  // throws where a value would become a constant of a program
-    const NewFrame frame;
-    copy_->named_parameters()[at_].variable.assign(compute_());
-  }
-
   std::vector<Named<Parameter>> parameters_;  ///< of the layer, which the stream follows
   std::vector<Named<Buffer>> buffers_;
-  std::size_t at_ = 0;  ///< of the computed one
-  std::function<Tensor()> compute_;
-  StepRows in_;
   std::unique_ptr<Layer> copy_;
+  Make make_;
+  Compute compute_;
   std::unique_ptr<Step> step_;
 };
 
 }  // namespace
 
+std::unique_ptr<Step> step_of_copy(const Layer& layer, std::unique_ptr<Layer> copy,
+                                   std::function<std::unique_ptr<Step>(const Layer& copy)> make) {
+  return std::make_unique<StepOfCopy>(layer, std::move(copy), std::move(make), nullptr);
+}
+
 std::unique_ptr<Step> computed_step(const Layer& layer, const std::string& name, std::function<Tensor()> compute,
                                     const StepRows& in) {
-  return std::make_unique<Computed>(layer, name, std::move(compute), in);
+  std::size_t at = 0;
+  while (layer.named_parameters()[at].name != name) ++at;
+  const Parameter original = layer.named_parameters()[at].variable;
+  return std::make_unique<StepOfCopy>(
+      layer, evaluating_copy(layer), [in](const Layer& copy) { return step_of(copy, in); },
+      [at, original, compute = std::move(compute)](const Layer& copy) {
+        (void)original.peek();  // throws where a value would become a constant of a program
+        const NewFrame frame;
+        copy.named_parameters()[at].variable.assign(compute());
+      });
 }
 
 }  // namespace ferrite::nn::detail

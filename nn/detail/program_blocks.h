@@ -1,0 +1,78 @@
+#pragma once
+/// Programs of several steps of a stream at once.
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "ferrite/compile/open_scan.h"
+#include "ferrite/nn/step.h"
+
+namespace ferrite::nn::detail {
+
+/// Between the memory of a step and that of its programs.
+struct Transfer {
+  std::vector<std::int64_t> x{};  ///< bytes of an input in one step
+  std::int64_t y = 0;             ///< and of the result
+};
+
+/// n steps of a program: x [n, B, D] of every input, where the memory of the caller says -> y [n, B, N].
+inline void run_program(ferrite::detail::OpenScan& scan, std::int64_t n, Step::Inputs x, std::int64_t first, void* y,
+                        const Transfer& bytes) {
+  for (std::size_t k = 0; k < bytes.x.size(); ++k)
+    std::copy_n(static_cast<const std::byte*>(x[k]) + first * bytes.x[k], n * bytes.x[k], scan.x(k));
+  scan.run();
+  std::copy_n(scan.y(0), n * bytes.y, static_cast<std::byte*>(y) + first * bytes.y);
+}
+
+/// Programs of several steps at once. What is carried stands in the program of one step between them.
+class BlockScans {
+ public:
+  BlockScans() = default;
+  BlockScans(const BlockScans& o) : carried_(o.carried_) {
+    for (const Block& b : o.blocks_) blocks_.push_back({b.steps, std::make_unique<ferrite::detail::OpenScan>(*b.scan)});
+  }
+  BlockScans& operator=(const BlockScans&) = delete;
+
+  /// `open(n)` is the program of n steps, `most` what there is room for, `carried` the bytes of what is carried.
+  void open(std::int64_t most, std::vector<std::int64_t> carried,
+            const std::function<std::unique_ptr<ferrite::detail::OpenScan>(std::int64_t)>& open) {
+    carried_ = std::move(carried);
+    for (const std::int64_t steps : {64, 16})
+      if (steps <= most) blocks_.push_back({steps, open(steps)});
+  }
+  bool empty() const { return blocks_.empty(); }
+  void refresh() {
+    for (const Block& b : blocks_) b.scan->refresh();
+  }
+  /// n steps by the longest blocks that fit and then by `one`.
+  void run(std::int64_t n, Step::Inputs x, void* y, const Transfer& bytes, ferrite::detail::OpenScan& one) {
+    std::int64_t at = 0;
+    for (const Block& b : blocks_)
+      for (; n - at >= b.steps; at += b.steps) {
+        move(one, *b.scan);
+        run_program(*b.scan, b.steps, x, at, y, bytes);
+        b.scan->commit();
+        move(*b.scan, one);
+      }
+    for (; at < n; ++at) {
+      run_program(one, 1, x, at, y, bytes);
+      one.commit();
+    }
+  }
+
+ private:
+  struct Block {
+    std::int64_t steps;
+    std::unique_ptr<ferrite::detail::OpenScan> scan;
+  };
+  void move(const ferrite::detail::OpenScan& from, ferrite::detail::OpenScan& to) const {
+    for (std::size_t k = 0; k < carried_.size(); ++k) std::copy_n(from.carry(k), carried_[k], to.carry(k));
+  }
+
+  std::vector<Block> blocks_;  ///< the longest first
+  std::vector<std::int64_t> carried_;
+};
+
+}  // namespace ferrite::nn::detail

@@ -1,0 +1,247 @@
+/// The step of a layer that is found in its `forward`.
+#include <array>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "ferrite/compile/stream_program.h"
+#include "ferrite/nn/detail/states.h"
+#include "ferrite/nn/detail/traced_layer.h"
+#include "ferrite/tensor/math.h"
+#include "ferrite/tensor/random.h"
+#include "ferrite/tensor/recorder.h"
+
+namespace ferrite::nn::detail {
+namespace {
+
+using ferrite::detail::FrameStates;
+using ferrite::detail::StreamProgram;
+
+/// Numbers of steps at which a layer is traced and run: those that extents of other axes seldom are. More, where
+/// windows and strides need more.
+struct Trial {
+  std::int64_t few, more, proof;
+};
+constexpr std::array kTrials = {Trial{11, 24, 37}, Trial{211, 509, 733}, Trial{2111, 5003, 7103}};
+
+constexpr int kTime = 1;  // of x [B, T, D] and tokens [B, T]
+
+StreamProgram program_of(const Graph& graph) {
+  const NewFrame frame;
+  const std::vector<int> axes(graph.inputs.size(), kTime);
+  const std::int64_t steps = graph.values[graph.inputs[0]].shape[kTime];
+  for (const ValueId v : graph.inputs)
+    if (graph.values[v].shape[kTime] != steps)
+      throw ValueError("stream: combines values of " + std::to_string(steps) + " and " +
+                       std::to_string(graph.values[v].shape[kTime]) + " steps");
+  try {
+    StreamProgram program(graph, axes, steps);
+    if (program.outputs()[0].axis != kTime)
+      throw ValueError("stream: gives a result whose axis of time is not 1, [B, T, ...]");
+    return program;
+  } catch (const ShapeError& e) {  // an operation that takes no single step
+    throw ValueError(e.what());
+  }
+}
+
+/// The axis that counts rows: the one that has one more where there is a row more.
+int rows_of_state(const StreamProgram::State& s, const StreamProgram::State& more) {
+  const Shape a = s.first.shape(), b = more.first.shape();
+  int rows = -1;
+  for (int k = 0; a.rank() == b.rank() && k < a.rank(); ++k)
+    if (a[k] != b[k]) rows = rows < 0 && b[k] == a[k] + 1 ? k : a.rank();
+  if (rows < 0 || rows == a.rank())
+    throw ValueError("stream: what a step carries depends on the number of steps, or not on that of rows: " + s.words +
+                     ", " + s.first.spec().str() + " and " + more.first.spec().str());
+  return rows;
+}
+
+std::vector<StepState> states_of(const StreamProgram& program, const Graph& more) {
+  if (program.states().empty()) return {};
+  const StreamProgram other = program_of(more);
+  if (program.states().size() != other.states().size())
+    throw ValueError("stream: what a step carries depends on the number of steps or rows");
+  std::vector<StepState> states;
+  for (std::size_t i = 0; i < program.states().size(); ++i) {
+    const StreamProgram::State& s = program.states()[i];
+    states.push_back({.name = s.words,
+                      .shape = s.first.shape(),
+                      .dtype = s.first.dtype(),
+                      .rows = rows_of_state(s, other.states()[i])});
+  }
+  return states;
+}
+
+/// Rows all begin alike.
+std::vector<Tensor> first_values(const StreamProgram& program, const std::vector<StepState>& states) {
+  const NewFrame frame;
+  std::vector<Tensor> values;
+  for (std::size_t i = 0; i < states.size(); ++i)
+    values.push_back(contiguous(select(program.states()[i].first, states[i].rows, 0)));
+  return values;
+}
+
+/// n steps x [n B, D] as [B, n, ...] in the shape that a program has them, and back.
+Tensor as_frames(const Tensor& x, Shape of_steps, std::int64_t n) {
+  const std::int64_t B = of_steps[0];
+  of_steps[kTime] = n;
+  if (n == 1 || B == 1) return reshape(x, of_steps);
+  std::swap(of_steps[0], of_steps[kTime]);
+  return transpose(reshape(x, of_steps), 0, kTime);
+}
+Tensor as_rows(const Tensor& y) {
+  const std::int64_t rows = y.shape()[0] * y.shape()[kTime];
+  const Tensor by_step = y.shape()[0] == 1 || y.shape()[kTime] == 1 ? y : transpose(y, 0, kTime);
+  return reshape(by_step, {rows, y.numel() / rows});
+}
+
+// ---- the proof -----------------------------------------------------------------------------------------
+
+/// Floats of any size, and tokens 0 and 1, [T, B, D].
+Tensor any_steps(const StepRows& in, std::int64_t T) {
+  Spec x = spec_of(in);
+  x.shape.insert(0, T);
+  if (is_float(x.dtype)) return cast(uniform(x.shape, {.seed = 1}, -1, 1), x.dtype);
+  return cast(reshape(remainder(arange(x.shape.numel()), 2), x.shape), x.dtype);
+}
+
+/// Runs steps beside the layer on more steps than were traced: what reads the last step of a sequence, or its number of
+/// steps, gives something else there.
+class Proof {
+ public:
+  Proof(Step& step, const Layer& layer, const StepRows& in, std::int64_t T)
+      : step_(step),
+        all_(static_cast<std::size_t>(in.batch), 1),
+        y_((kBlock * bytes_of(step.result()) + 127) / 8),
+        x_(contiguous(any_steps(in, T))),
+        whole_(contiguous(transpose(layer(contiguous(transpose(x_, 0, 1))), 0, 1))) {}
+
+  bool holds() {
+    const Tensor& x = x_;
+    const std::int64_t T = x.shape()[0], bytes = bytes_of(x.spec()) / T;
+    StepMemory<double> room((kBlock * bytes + 127) / 8);
+    begin_states(step_);
+    for (std::int64_t t = 0; t < T && good_;) {
+      const std::int64_t n = step_.most_at_once() >= kBlock && !step_.skips() && T - t >= kBlock ? kBlock : 1;
+      std::memcpy(room.get(), x.raw() + t * bytes, static_cast<std::size_t>(n * bytes));
+      run(n, room.get());
+      t += n;
+    }
+    for (std::int64_t i = 0; i < step_.finishing() && good_; ++i) {
+      expect(step_.finish(all_.data(), i, y_.get()));
+      step_.commit_rows(all_.data());
+    }
+    begin_states(step_);
+    return good_ && at_ == bytes_of(whole_.spec());
+  }
+
+ private:
+  static constexpr std::int64_t kBlock = 16;
+
+  void run(std::int64_t n, const void* x) {
+    if (n > 1) {
+      step_.run_several(n, &x, y_.get());
+      return compare(n);
+    }
+    if (!step_.skips()) {
+      step_.run(&x, y_.get());
+      if (step_.commits()) step_.commit();
+      return compare(1);
+    }
+    const Step::Rows rows = all_.data();
+    expect(step_.run_rows(&rows, &x, y_.get()));
+    step_.commit_rows(all_.data());
+  }
+  void expect(Step::Rows rows) {
+    if (!rows) return;
+    good_ = good_ && std::equal(all_.begin(), all_.end(), rows);
+    compare(1);
+  }
+  void compare(std::int64_t n) {
+    const std::int64_t bytes = n * bytes_of(step_.result());
+    good_ = good_ && at_ + bytes <= bytes_of(whole_.spec()) &&
+            std::memcmp(whole_.raw() + at_, y_.get(), static_cast<std::size_t>(bytes)) == 0;
+    at_ += bytes;
+  }
+
+  Step& step_;
+  std::vector<std::uint8_t> all_;
+  StepMemory<double> y_;
+  Tensor x_, whole_;
+  std::int64_t at_ = 0;  ///< bytes that were compared
+  bool good_ = true;
+};
+
+void prove(Step& step, const Layer& layer, const StepRows& in, std::int64_t T) {
+  const NewFrame frame;
+  if (!Proof(step, layer, in, T).holds())
+    throw ValueError("stream: a step gives other numbers than the whole sequence, in which " + layer.kind() +
+                     " reads its end, its beginning or its number of steps");
+}
+
+std::unique_ptr<Step> cut_step(const Layer& copy, const StepRows& in, CutLayer cut,
+                               const CutLayer::Originals& originals = {}) {
+  StepGraph graph(in);
+  const StepGraph::Value y = cut.add_to(graph, originals);
+  return std::move(graph).step(copy, y);
+}
+
+std::unique_ptr<Step> found_at(const Layer& layer, const StepRows& in, const Trial& trial) {
+  std::unique_ptr<Layer> copy = evaluating_copy(layer);
+  const Layer& whole = *copy;
+  const StepRows more = {in.batch + 1, in.width, in.dtype};
+  const auto cut = [in, more, trial](const Layer& of) {
+    return CutLayer(of, in, TracedLayer(of, in, trial.few), TracedLayer(of, more, trial.more));
+  };
+  const auto first = std::make_shared<std::optional<CutLayer>>(cut(whole));
+  const bool calls = (*first)->has_calls();
+  const auto taken = [first] { return std::move(*std::exchange(*first, std::nullopt)); };
+  std::unique_ptr<Step> step;
+  if (calls) {
+    step = step_of_copy(layer, std::move(copy), [=](const Layer& of) {
+      return cut_step(of, in, *first ? taken() : cut(of));  // clones cut their own
+    });
+  } else {
+    step = cut_step(whole, in, taken(), originals_of(layer, whole));
+  }
+  bool carries = calls;
+  each_state(*step, [&carries](const StateMemory&) { carries = true; });
+  if (carries || !layer.causal()) prove(*step, whole, in, trial.proof);
+  return step;
+}
+
+}  // namespace
+
+StepSource source_of_program(const std::string& kind, std::span<const StepRows> inputs, const Graph& few,
+                             const Graph& more) {
+  const auto program = std::make_shared<const StreamProgram>(program_of(few));
+  const std::vector<StepState> states = states_of(*program, more);
+  std::vector<Shape> shapes;
+  for (const ValueId v : few.inputs) shapes.push_back(few.values[v].shape);
+  const auto steps = [program, shapes](const Tensors& x, const Tensors& given, std::int64_t n) -> StepResult {
+    Tensors frames;
+    for (std::size_t k = 0; k < shapes.size(); ++k) frames.push_back(as_frames(x[k], shapes[k], n));
+    FrameStates s{given, given};
+    const Tensor y = program->step(frames, s, n)[0];
+    return {as_rows(y), s.next};
+  };
+  StepSource source{.kind = kind,
+                    .inputs = {inputs.begin(), inputs.end()},
+                    .states = states,
+                    .steps = steps,
+                    .initial = first_values(*program, states),
+                    .single = false};
+  // What frames before the first one hold may depend on weights: it is found again for new ones.
+  if (!states.empty()) source.begin = [few, states] { return first_values(program_of(few), states); };
+  return source;
+}
+
+std::unique_ptr<Step> found_step(const Layer& layer, const StepRows& in) {
+  for (std::size_t i = 0; i + 1 < kTrials.size(); ++i) try {
+      return found_at(layer, in, kTrials[i]);
+    } catch (const ShapeError&) {  // there may be too few steps for it
+    }
+  return found_at(layer, in, kTrials.back());
+}
+
+}  // namespace ferrite::nn::detail
