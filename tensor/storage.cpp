@@ -15,6 +15,7 @@
 #include "ferrite/tensor/inline_vector.h"
 #include "ferrite/tensor/memory_error.h"
 #include "ferrite/tensor/storage_limit.h"
+#include "ferrite/tensor/strided.h"
 
 namespace ferrite {
 namespace detail {
@@ -257,15 +258,6 @@ void give_view(TensorImpl* impl) noexcept {
     return;
   }
   std::free(impl);
-}
-
-bool is_contiguous(const Shape& shape, const Shape& strides) {
-  std::int64_t n = 1;
-  for (int i = shape.rank() - 1; i >= 0; --i) {
-    if (shape[i] != 1 && strides[i] != n) return shape.numel() == 0;
-    n *= shape[i];
-  }
-  return true;
 }
 
 /// A block that this thread does not hold: from other threads, or from the system.

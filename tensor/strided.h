@@ -87,6 +87,9 @@ void copy_strided(std::byte* dst, const Shape& dst_strides, const std::byte* src
 /// Copies x into a contiguous destination of its shape.
 void copy_to(std::byte* dst, const Tensor& x);
 
+/// Whether such strides are row-major without gaps; those of axes of extent 1 do not matter.
+bool is_contiguous(const Shape& shape, const Shape& strides);
+
 /// Row-major, whatever the caller gave: outside of all records.
 Tensor dense(const Tensor& x);
 

@@ -6,6 +6,7 @@
 #include "ferrite/compile/fuse/detail/schedule.h"
 #include "ferrite/tensor/attributes.h"
 #include "ferrite/tensor/operations.h"
+#include "ferrite/tensor/strided.h"
 
 namespace ferrite::detail {
 
@@ -175,7 +176,7 @@ const Window& Groups::window_of(ValueId v) {
     const Window& from = window_of(n->in[0]);
     const Tensor x = Tensor::abstract(view_.spec(n->in[0]));
     x.impl()->strides = from.strides;
-    x.impl()->contiguous = from.strides == x.shape().strides();
+    x.impl()->contiguous = is_contiguous(x.shape(), from.strides);
     Layout layout;
     if (n->op->view(x, view_.spec(v), n->attrs, view_.result(v), layout)) {
       w = {from.base, layout.strides, from.offset + layout.offset};

@@ -39,7 +39,7 @@ void Workspace::make(const PlannedTensor& t, Tensor& tensor) {
   tensor = Tensor::abstract(t.spec);
   TensorImpl* impl = tensor.impl();
   impl->strides = t.strides;
-  impl->contiguous = t.strides == t.spec.shape.strides() || t.spec.shape.numel() <= 1;
+  impl->contiguous = is_contiguous(t.spec.shape, t.strides);
   windows_.push_back(impl);
   if (const Address& address = addresses_[t.base]; address.storage) {
     impl->storage = address.storage;

@@ -5,7 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "ferrite/nn/layers/norms.h"
+#include "ferrite/nn/layers/attention.h"
+#include "ferrite/nn/layers/causal_conv1d.h"
+#include "ferrite/nn/layers/convolution.h"
+#include "ferrite/nn/layers/layers.h"
+#include "ferrite/nn/layers/pooling.h"
 #include "ferrite/nn/recurrent/gru.h"
 #include "ferrite/nn/recurrent/lstm.h"
 #include "ferrite/nn/recurrent/min_gru.h"
@@ -55,8 +59,8 @@ class Program final : public nn::Layer {
   bool once_in(std::int64_t n) { return between(1, n) == 1; }
   /// One of the values so far, the last ones rather.
   std::size_t of() {
-    const auto n = static_cast<std::int64_t>(widths_.size());
-    return static_cast<std::size_t>(once_in(2) ? n - 1 : between(0, n - 1));
+    const std::int64_t n = std::ssize(widths_);
+    return static_cast<std::size_t>(once_in(2) ? n - 1 : between(first_, n - 1));
   }
   void put(const std::string& word, std::int64_t width, Instruction f) {
     text_ += (text_.empty() ? "" : "; ") + word;
@@ -80,7 +84,7 @@ class Program final : public nn::Layer {
   void add() {
     const std::size_t v = of();
     const std::int64_t D = widths_[v];
-    switch (between(0, 16)) {
+    switch (between(0, 20)) {
       case 0: return put("tanh" + from(v), D, [v](const Program&, const auto& x) { return tanh(x[v]); });
       case 1: return put("sigmoid" + from(v), D, [v](const Program&, const auto& x) { return sigmoid(x[v]); });
       case 2: {
@@ -107,6 +111,10 @@ class Program final : public nn::Layer {
       case 13: return put("mean" + from(v), 1, [v](const Program&, const auto& x) { return mean(x[v], {2}, true); });
       case 14: return window(v);
       case 15: return decay(v);
+      case 16:
+      case 17:
+      case 18: return call(v);
+      case 19: return stride(v);
       default:
         return put("cumsum of features" + from(v), D, [v](const Program&, const auto& x) { return cumsum(x[v], 2); });
     }
@@ -141,6 +149,45 @@ class Program final : public nn::Layer {
     if (kind == 3) l = layer(std::make_unique<nn::MinGru>(D, H, own()));
     put(layers_[l]->kind() + from(v), H, [=](const Program& p, const auto& x) { return (*p.layers_[l])(x[v]); });
   }
+  /// A layer that has steps of its own, some of which look ahead.
+  void call(std::size_t v) {
+    const std::int64_t D = widths_[v], kind = between(0, 3), k = between(1, 3), N = between(1, 4);
+    std::size_t l = 0;
+    if (kind == 0)
+      l = layer(std::make_unique<nn::CausalConv1d>(
+          nn::CausalConv1dOptions{.in_channels = D, .out_channels = N, .kernel_size = k, .dilation = between(1, 3)},
+          own()));
+    if (kind == 1)
+      l = layer(std::make_unique<nn::Conv1d>(nn::ConvOptions{.in_channels = D,
+                                                             .out_channels = N,
+                                                             .kernel_size = {k},
+                                                             .padding = ConvolutionPadding::same,
+                                                             .channels_last = true},
+                                             own()));
+    if (kind == 2)
+      l = layer(std::make_unique<nn::MultiheadAttention>(
+          nn::MultiheadAttentionOptions{.embed_dim = D, .num_heads = 1, .causal = true, .capacity = 64}, own()));
+    if (kind == 3)
+      l = layer(std::make_unique<nn::Linear>(nn::LinearOptions{.in_features = D, .out_features = N}, own()));
+    put(layers_[l]->kind() + from(v), kind == 2 ? D : N,
+        [=](const Program& p, const auto& x) { return (*p.layers_[l])(x[v]); });
+  }
+  /// A layer that gives fewer steps than it takes: what came before it is not used again.
+  void stride(std::size_t v) {
+    const std::int64_t D = widths_[v], s = between(2, 3), k = between(1, 4);
+    std::size_t l = 0;
+    if (strides_ == 0) return call(v);
+    if (--strides_; once_in(2)) {
+      l = layer(std::make_unique<nn::CausalConv1d>(
+          nn::CausalConv1dOptions{.in_channels = D, .out_channels = D, .kernel_size = k, .stride = s}, own()));
+    } else {
+      l = layer(std::make_unique<nn::MaxPool1d>(
+          nn::MaxPoolLayerOptions{.kernel_size = {k}, .stride = {s}, .channels_last = true}));
+    }
+    put(layers_[l]->kind() + " stride " + std::to_string(s) + from(v), D,
+        [=](const Program& p, const auto& x) { return (*p.layers_[l])(x[v]); });
+    first_ = std::ssize(widths_) - 1;
+  }
   void joined(const std::vector<std::size_t>& v) {
     const std::size_t a = v[0], b = v[1];
     put("concat" + from(a) + from(b), widths_[a] + widths_[b], [a, b](const Program&, const auto& x) {
@@ -174,6 +221,8 @@ class Program final : public nn::Layer {
   std::mt19937_64 random_;
   std::string text_;
   std::vector<std::int64_t> widths_;
+  std::int64_t first_ = 0;    ///< of the values that may be used
+  std::int64_t strides_ = 2;  ///< how many there may still be
   std::vector<Parameter> weights_;
   std::vector<std::unique_ptr<nn::Layer>> layers_;
   std::vector<Instruction> instructions_;
