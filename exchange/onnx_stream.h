@@ -1,6 +1,7 @@
 #pragma once
 /// ONNX models, step by step.
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -60,13 +61,21 @@ class Stream {
   void step() { program_.step(); }
   /// Begins a new sequence.
   void reset() { program_.reset(); }
-  /// Takes the present values of the model's parameters, and begins a new sequence.
+  /// An independent stream with equal weights and states.
+  Stream clone() const { return Stream(inputs_, outputs_, program_.clone()); }
+  /// The states, in the order of `report()`, for a later `restore` in this stream or another one of the model.
+  std::vector<Tensor> save() const { return program_.save(); }
+  /// Throws ValueError for another number of states, ShapeError for other types; nothing has changed then.
+  void restore(std::span<const Tensor> states) { program_.restore(states); }
+  /// Takes the present values of the model's parameters; the states stay.
   void refresh() { program_.refresh(); }
   /// The states in words.
   std::string report() const { return program_.report(); }
   std::int64_t state_bytes() const { return program_.state_bytes(); }
 
  private:
+  Stream(std::vector<std::string> inputs, std::vector<std::string> outputs, exchange::ProgramStream program)
+      : inputs_(std::move(inputs)), outputs_(std::move(outputs)), program_(std::move(program)) {}
   static std::size_t place(const std::vector<std::string>& names, std::string_view name, const char* what);
 
   std::vector<std::string> inputs_, outputs_;

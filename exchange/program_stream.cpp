@@ -7,6 +7,7 @@
 #include "ferrite/compile/open_scan.h"
 #include "ferrite/compile/stream_program.h"
 #include "ferrite/compile/tracer.h"
+#include "ferrite/tensor/operations.h"
 #include "ferrite/tensor/ops.h"
 #include "ferrite/tensor/recorder.h"
 
@@ -59,6 +60,10 @@ struct ProgramStream::Impl {
                          " cannot be a state: it has an axis of time or is not there");
     open();
   }
+  Impl(const Impl& o) : program(o.program), inputs(o.inputs), states(o.states), frames(o.frames), x_of(o.x_of) {
+    scan = std::make_unique<OpenScan>(*o.scan);
+  }
+  Impl& operator=(const Impl&) = delete;
 
   Program program;
   std::vector<ProgramInput> inputs;
@@ -72,15 +77,13 @@ struct ProgramStream::Impl {
   }
 
   void open() {
-    std::vector<Spec> carries, xs;
-    for (const StreamProgram::State& s : frames.states()) carries.push_back(s.first.spec());
-    for (const auto& [input, output] : states) carries.push_back(inputs[input].step);
+    std::vector<Spec> xs;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       x_of.push_back(is_state(i) ? -1 : static_cast<int>(xs.size()));
       if (!is_state(i)) xs.push_back(inputs[i].step);
     }
     scan = std::make_unique<OpenScan>([this](const Tensors& carry, const Tensors& x) { return step(carry, x); },
-                                      carries, xs);
+                                      state_specs(), xs);
   }
 
   ScanStep step(const Tensors& carry, const Tensors& x) const {
@@ -96,6 +99,13 @@ struct ProgramStream::Impl {
     for (const Tensor& t : s.next) out.carry.push_back(t);
     for (const auto& [input, output] : states) out.carry.push_back(out.y[output]);
     return out;
+  }
+
+  std::vector<Spec> state_specs() const {
+    std::vector<Spec> specs;
+    for (const StreamProgram::State& s : frames.states()) specs.push_back(s.first.spec());
+    for (const auto& [input, output] : states) specs.push_back(inputs[input].step);
+    return specs;
   }
 
   void begin() {
@@ -207,16 +217,54 @@ void ProgramStream::step() {
 
 void ProgramStream::reset() { impl_->begin(); }
 
+ProgramStream::ProgramStream() = default;
+
+ProgramStream ProgramStream::clone() const {
+  ProgramStream copy;
+  const NewFrame frame;
+  copy.impl_ = std::make_unique<Impl>(*impl_);
+  return copy;
+}
+
+std::vector<Tensor> ProgramStream::save() const {
+  const NewFrame frame;
+  std::vector<Tensor> saved;
+  for (const Spec& s : impl_->state_specs()) {
+    saved.push_back(zeros(s.shape, s.dtype));
+    std::memcpy(ferrite::detail::Writer::raw(saved.back()), impl_->scan->carry(saved.size() - 1), bytes_of(s));
+  }
+  return saved;
+}
+
+void ProgramStream::restore(std::span<const Tensor> states) {
+  const NewFrame frame;
+  const std::vector<Spec> specs = impl_->state_specs();
+  if (states.size() != specs.size())
+    throw ValueError("stream: " + std::to_string(states.size()) + " states given, the program has " +
+                     std::to_string(specs.size()));
+  for (std::size_t k = 0; k < specs.size(); ++k)
+    if (states[k].spec() != specs[k])
+      throw ShapeError("stream: holds a state " + specs[k].str() + ", got " + states[k].spec().str());
+  for (std::size_t k = 0; k < specs.size(); ++k) {
+    const Tensor dense = contiguous(states[k]);
+    std::memcpy(impl_->scan->carry(k), dense.raw(), bytes_of(specs[k]));
+  }
+}
+
 void ProgramStream::refresh() {
-  impl_->frames = frames_of(impl_->program, impl_->inputs);
+  StreamProgram now = frames_of(impl_->program, impl_->inputs);
+  const auto same = [](const StreamProgram::State& a, const StreamProgram::State& b) {
+    return a.first.spec() == b.first.spec();
+  };
+  if (!std::ranges::equal(now.states(), impl_->frames.states(), same))
+    throw ValueError("stream: with its present parameters the program carries other states; make a new stream");
+  impl_->frames = std::move(now);
   impl_->scan->refresh();
-  reset();
 }
 
 std::int64_t ProgramStream::state_bytes() const {
   std::size_t bytes = 0;
-  for (const StreamProgram::State& s : impl_->frames.states()) bytes += bytes_of(s.first.spec());
-  for (const auto& [input, output] : impl_->states) bytes += bytes_of(impl_->inputs[input].step);
+  for (const Spec& s : impl_->state_specs()) bytes += bytes_of(s);
   return static_cast<std::int64_t>(bytes);
 }
 

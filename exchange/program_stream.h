@@ -75,7 +75,13 @@ class ProgramStream {
   void step();
   /// Begins a new sequence.
   void reset();
-  /// Takes the present values of the program's parameters, and begins a new sequence.
+  /// An independent stream with equal weights and states.
+  ProgramStream clone() const;
+  /// The states, in the order of `report()`, for a later `restore` in this stream or another one of the program.
+  std::vector<Tensor> save() const;
+  /// Throws ValueError for another number of states, ShapeError for other types; nothing has changed then.
+  void restore(std::span<const Tensor> states);
+  /// Takes the present values of the program's parameters; the states stay.
   void refresh();
   /// Bytes of all states.
   std::int64_t state_bytes() const;
@@ -84,6 +90,7 @@ class ProgramStream {
 
  private:
   struct Impl;
+  ProgramStream();
   void* input_memory(std::size_t i, Dtype dtype);
   const void* output_memory(std::size_t i, Dtype dtype) const;
   std::unique_ptr<Impl> impl_;

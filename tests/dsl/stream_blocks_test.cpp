@@ -156,6 +156,37 @@ BOOST_AUTO_TEST_CASE(rows_that_meet_are_never_taken_as_steps_of_a_block) {
   check_blocks(per_step(first), 1, kBlockFeatures);
 }
 
+/// A block ends before the step that throws: the steps before it have been made, and the stream goes on from there.
+BOOST_AUTO_TEST_CASE(blocks_end_where_a_step_would_throw) {
+  const auto full_after = dsl::sequence(3).gru(4).attention(2, {.causal = true, .capacity = 21}).linear(2).build(1);
+  const Tensor x = uniform({1, 24, 3}, {.seed = 2}, -1, 1);
+  const std::vector<float> in = x.to_vector<float>(), whole = full_after(slice(x, 1, 0, 21)).to_vector<float>();
+  nn::Stream stream = full_after.stream();
+  BOOST_TEST(stream.report().at_once > 1);
+  std::vector<float> out(24 * 2, 7);
+  BOOST_CHECK_THROW(stream.steps(24, in, out), nn::CapacityError);
+  BOOST_TEST(std::equal(whole.begin(), whole.end(), out.begin()));
+  BOOST_TEST(out[42] == 7);
+  std::vector<float> y(2);
+  BOOST_CHECK_THROW(stream.step(std::span(in).subspan(63, 3), y), nn::CapacityError);
+
+  const auto tokens = dsl::tokens(5).embedding(3).positions(40).gru(4).build(1);
+  nn::Stream of_tokens = tokens.stream();
+  BOOST_TEST(of_tokens.report().at_once > 1);
+  std::vector<std::int64_t> t(30);
+  for (std::size_t i = 0; i < t.size(); ++i) t[i] = static_cast<std::int64_t>(i % 5);
+  const std::vector<float> all = tokens(Tensor::from(t, {1, 30})).to_vector<float>();
+  std::vector<std::int64_t> wrong = t;
+  wrong[17] = 5;
+  std::vector<float> made(30 * 4);
+  BOOST_CHECK_EXCEPTION(of_tokens.steps(30, wrong, made), ShapeError, support::says("token 5 lies outside 0..4"));
+  BOOST_TEST(std::equal(all.begin(), all.begin() + 17 * 4, made.begin()));
+  of_tokens.steps(13, std::span(t).subspan(17), std::span(made).subspan(std::size_t{17} * 4));
+  BOOST_TEST(made == all);
+  BOOST_CHECK_THROW(of_tokens.steps(13, std::span(t).first(13), std::span(made).first(std::size_t{13} * 4)),
+                    ShapeError);
+}
+
 BOOST_AUTO_TEST_CASE(blocks_take_the_present_values_of_parameters) {
   nn::Prelu layer({.num_parameters = kBlockFeatures, .channels_last = true});
   nn::Stream stream = layer.stream(1);

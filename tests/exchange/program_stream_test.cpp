@@ -167,16 +167,57 @@ BOOST_AUTO_TEST_CASE(several_inputs_outputs_and_declared_states) {
   BOOST_CHECK_THROW((void)s.output(2), ValueError);
 }
 
+/// The states stay: the new weights go on from them, and a reset begins with what they give before the first step.
 BOOST_AUTO_TEST_CASE(parameters_are_followed_by_refresh) {
-  nn::Gru gru(2, 3, {}, {.seed = 1});
-  const auto f = [&](const Tensors& in) { return Tensors{gru(in[0])}; };
-  exchange::ProgramStream s(f, {{.step = {{1, 1, 2}}, .time_axis = 1}});
+  nn::Gru gru(2, 2, {}, {.seed = 1});
+  const auto f = [&](const Tensors& in) { return Tensors{gru(sigmoid(before(gru(in[0]), 1, 1)))}; };
+  const auto causal = [&](const Tensors& in) { return Tensors{slice(f(in)[0], 1, 0, in[0].shape()[1])}; };
+  exchange::ProgramStream s(causal, {{.step = {{1, 1, 2}}, .time_axis = 1}});
+  const auto step = [](exchange::ProgramStream& of, std::uint64_t seed) {
+    std::ranges::copy(weights({1, 1, 2}, seed).to_vector<float>(), of.input(0).begin());
+    of.step();
+    return Tensor::from(of.output(0), {1, 1, 2});
+  };
+  (void)step(s, 2);
+  const std::vector<Tensor> saved = s.save();
   for (const Parameter& p : gru.parameters()) p.assign(p.peek() * 0.5);
   s.refresh();
-  const Tensor x = weights({1, 1, 2}, 2);
-  std::ranges::copy(x.values<float>(), s.input(0).begin());
-  s.step();
-  BOOST_TEST(identical(Tensor::from(s.output(0), {1, 1, 3}), f({x})[0]));
+  for (std::size_t k = 0; k < saved.size(); ++k) BOOST_TEST(identical(s.save()[k], saved[k]));
+  s.reset();
+  const Tensor x = concat({weights({1, 1, 2}, 3), weights({1, 1, 2}, 4)}, 1), whole = causal({x})[0];
+  BOOST_TEST(identical(concat({step(s, 3), step(s, 4)}, 1), whole));
+}
+
+BOOST_AUTO_TEST_CASE(streams_are_cloned_saved_and_restored) {
+  const nn::Gru gru(3, 3, {}, {.seed = 1});
+  const Program f = [&](const Tensors& in) {
+    return Tensors{in[0] + slice(before(gru(in[0]), 1, 2), 1, 0, in[0].shape()[1])};
+  };
+  const auto made = [&] { return exchange::ProgramStream(f, {{.step = {{2, 1, 3}}, .time_axis = 1}}); };
+  const Tensor x = weights({2, 12, 3}, 5), whole = f({x})[0];
+  exchange::ProgramStream s = made(), other = made();
+  const auto goes = [&](exchange::ProgramStream& of, std::int64_t from, std::int64_t to) {
+    bool same = true;
+    for (std::int64_t t = from; t < to; ++t) {
+      std::ranges::copy(slice(x, 1, t, t + 1).to_vector<float>(), of.input(0).begin());
+      of.step();
+      same = same && identical(Tensor::from(of.output(0), {2, 1, 3}), contiguous(slice(whole, 1, t, t + 1)));
+    }
+    return same;
+  };
+  BOOST_TEST(goes(s, 0, 5));
+  exchange::ProgramStream copy = s.clone();
+  const std::vector<Tensor> saved = s.save();
+  BOOST_TEST(goes(s, 5, 12));
+  BOOST_TEST(goes(copy, 5, 12));
+  BOOST_TEST(goes(other, 0, 9));
+  other.restore(saved);
+  BOOST_TEST(goes(other, 5, 12));
+  BOOST_CHECK_THROW(other.restore({}), ValueError);
+  std::vector<Tensor> wrong = saved;
+  wrong.back() = zeros({7});
+  BOOST_CHECK_THROW(other.restore(wrong), ShapeError);
+  for (std::size_t k = 0; k < saved.size(); ++k) BOOST_TEST(!identical(other.save()[k], wrong[k]));
 }
 
 BOOST_AUTO_TEST_CASE(what_is_not_causal_is_refused_by_name) {
