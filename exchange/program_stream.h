@@ -70,8 +70,7 @@ class ProgramStream {
   const Spec& input_spec(std::size_t i) const;
   const Spec& output_spec(std::size_t i) const;
 
-  /// One step. From the second on it asks nothing of the system: kernels take workspace from the pool of their thread.
-  /// What throws has changed no state.
+  /// One step. It allocates nothing, takes no lock and makes no system call. What throws has changed no state.
   void step();
   /// Begins a new sequence.
   void reset();

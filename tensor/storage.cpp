@@ -14,6 +14,7 @@
 #include "ferrite/tensor/error.h"
 #include "ferrite/tensor/inline_vector.h"
 #include "ferrite/tensor/memory_error.h"
+#include "ferrite/tensor/reserve.h"
 #include "ferrite/tensor/storage_limit.h"
 #include "ferrite/tensor/strided.h"
 
@@ -124,6 +125,7 @@ struct Pool {
   std::size_t emptied;  ///< the bin that makes room
   PoolCounts counts;
   PoolOwner* owner;  ///< none before the first block and after the thread's end
+  Reserve* reserve;  ///< comes first while it is open
   bool ended;        ///< the thread is ending: what it still makes has no pool
 
   Storage* take(std::size_t bin) noexcept {
@@ -236,9 +238,79 @@ void* system_block(std::size_t bytes) {
 
 constexpr std::size_t kViewBytes = (sizeof(TensorImpl) + 63) / 64 * 64;
 
+}  // namespace
+
+/// What is free of a reserve, and how much of it there is. It owns its blocks as a pool does.
+struct Reserve::Held : PoolOwner {
+  Storage* blocks[kBins] = {};
+  TensorImpl* views = nullptr;
+  std::size_t views_out = 0;
+  std::size_t out = 0;  ///< blocks in use
+
+  Storage* new_block(std::size_t bin) {
+    const std::size_t bytes = 64 * lines_of(bin);
+    auto* s = ::new (system_block(bytes)) Storage;
+    ++pool.counts.misses;
+    s->content.store(blocks_made.fetch_add(1, std::memory_order_relaxed) << 32, std::memory_order_relaxed);
+    s->owner = this;
+    s->release = give;
+    s->elements = reinterpret_cast<std::byte*>(s) + Storage::kDataAt;
+    s->capacity = bytes - Storage::kDataAt;
+    s->bin = static_cast<std::uint8_t>(bin);
+    return s;
+  }
+  Storage* take(std::size_t bin) {
+    Storage* s = blocks[bin];
+    if (s) {
+      blocks[bin] = s->packs.load(std::memory_order_relaxed);
+      s->packs.store(nullptr, std::memory_order_relaxed);
+      s->refs.store(1, std::memory_order_relaxed);
+    } else {
+      s = new_block(bin);
+    }
+    ++out;
+    return s;
+  }
+  void keep(Storage* s) noexcept { s->packs.store(std::exchange(blocks[s->bin], s), std::memory_order_relaxed); }
+  static void give(Storage* s) noexcept {
+    auto* const held = static_cast<Held*>(s->owner);
+    held->keep(s);
+    --held->out;
+  }
+  void* take_view() {
+    ++views_out;
+    if (!views) {
+      ++pool.counts.misses;
+      return system_block(kViewBytes);
+    }
+    return std::exchange(views, next_view(views));
+  }
+  void keep_view(TensorImpl* impl) noexcept { next_view(impl) = std::exchange(views, impl); }
+};
+
+Reserve::~Reserve() {
+  if (!held_) return;
+  for (Storage*& head : held_->blocks)
+    while (head) std::free(std::exchange(head, head->packs.load(std::memory_order_relaxed)));
+  while (held_->views) std::free(std::exchange(held_->views, next_view(held_->views)));
+  if (held_->out == 0) delete held_;  // else a tensor lives on that returns there
+}
+
+Reserve::Open::Open(Reserve& reserve) : before_(std::exchange(pool.reserve, kPooling ? &reserve : nullptr)) {}
+Reserve::Open::~Open() { pool.reserve = before_; }
+
+Reserve::Held& Reserve::held() {
+  if (!held_) held_ = new Held;
+  return *held_;
+}
+
+namespace {
+
 TensorImpl* take_view() {
   if (kPooling) {
     ++pool.counts.requests;
+    if (pool.reserve) [[unlikely]]
+      return ::new (pool.reserve->held().take_view()) TensorImpl;
     if (TensorImpl* impl = pool.views) {
       pool.views = next_view(impl);
       --pool.cached_views;
@@ -251,6 +323,10 @@ TensorImpl* take_view() {
 
 /// Views stay where they end: they are small, and few of them are held.
 void give_view(TensorImpl* impl) noexcept {
+  if (kPooling && pool.reserve && !pool.reserve->empty() && pool.reserve->held().views_out > 0) [[unlikely]] {
+    --pool.reserve->held().views_out;
+    return pool.reserve->held().keep_view(impl);
+  }
   if (kPooling && pool.owner && pool.cached_views < kMostViews) {
     next_view(impl) = pool.views;
     pool.views = impl;
@@ -286,6 +362,8 @@ Storage* take_block(std::size_t data_bytes) {
   const std::size_t bin = bin_of(lines);
   if (kPooling && bin < kBins) {
     ++pool.counts.requests;
+    if (pool.reserve) [[unlikely]]
+      return pool.reserve->held().take(bin);
     if (Storage* s = pool.take(bin)) return s;
   }
   return new_block(lines, bin);

@@ -9,6 +9,7 @@
 #include "ferrite/compile/scan/detail/operation.h"
 #include "ferrite/compile/scan/detail/run.h"
 #include "ferrite/tensor/operations.h"
+#include "ferrite/tensor/reserve.h"
 #include "ferrite/tensor/strided.h"
 
 namespace ferrite::detail {
@@ -53,6 +54,7 @@ struct OpenScan::Bound {
   Bound(const Bound& o) : Bound(o.p) {
     captured = o.captured, once = o.once, packs = o.packs, matrices = o.matrices;
     place_snapshot();
+    measure();
     for (std::size_t k = 0; k < carries.size(); ++k)
       std::memcpy(Writer::raw(carries[k].now), o.carries[k].now.raw(), bytes(carries[k].now));
     for (std::size_t k = 0; k < xs.size(); ++k) std::memcpy(Writer::raw(xs[k]), o.xs[k].raw(), bytes(xs[k]));
@@ -159,6 +161,15 @@ struct OpenScan::Bound {
       if (!c.owner) std::memcpy(Writer::raw(c.next), step.data(c.result), bytes(c.next));
   }
 
+  /// Runs a step for the memory that it asks for, whatever it gives.
+  void measure() {
+    const Reserve::Open open(asked);
+    try {
+      run();
+    } catch (const Error&) {  // it refuses zeros
+    }
+  }
+
   void commit() {
     for (Carry& c : carries) std::swap(c.now, c.next);
   }
@@ -171,6 +182,7 @@ struct OpenScan::Bound {
   std::shared_ptr<const Program> p;
   Workspace step;
   KernelMemory memory;
+  Reserve asked;  ///< what operations ask the pool for
   std::vector<Carry> carries;
   std::vector<Tensor> xs, outputs;
   std::vector<Y> ys;
@@ -188,6 +200,7 @@ OpenScan::OpenScan(const ScanBodyFunction& body, std::span<const Spec> carries, 
   bound_ = std::make_unique<Bound>(std::make_shared<const Program>(
       std::move(t.graph), ScanSignature{carries.size(), xs.size(), 0}, std::move(t.captures)));
   bound_->refresh();
+  bound_->measure();
 }
 
 OpenScan::OpenScan(const OpenScan& o) : bound_(std::make_unique<Bound>(*o.bound_)) {}
@@ -213,7 +226,11 @@ const std::byte* OpenScan::y(std::size_t k) const {
 std::byte* OpenScan::carry(std::size_t k) { return address_of(bound_->carries[k].now).first; }
 const std::byte* OpenScan::carry(std::size_t k) const { return address_of(bound_->carries[k].now).first; }
 
-void OpenScan::run() { bound_->run(); }
+void OpenScan::run() {
+  if (bound_->asked.empty()) return bound_->run();
+  const Reserve::Open open(bound_->asked);
+  bound_->run();
+}
 void OpenScan::commit() { bound_->commit(); }
 void OpenScan::refresh() { bound_->refresh(); }
 

@@ -26,18 +26,27 @@ inline void run_program(ferrite::detail::OpenScan& scan, std::int64_t n, Step::I
   std::copy_n(scan.y(0), n * bytes.y, static_cast<std::byte*>(y) + first * bytes.y);
 }
 
+/// An open scan that is copied with what holds it.
+class HeldScan {
+ public:
+  HeldScan() = default;
+  explicit HeldScan(std::unique_ptr<ferrite::detail::OpenScan> scan) : scan_(std::move(scan)) {}
+  HeldScan(HeldScan&&) = default;
+  HeldScan& operator=(HeldScan&&) = default;
+  HeldScan(const HeldScan& o) : scan_(o.scan_ ? std::make_unique<ferrite::detail::OpenScan>(*o.scan_) : nullptr) {}
+  HeldScan& operator=(const HeldScan&) = delete;
+  ferrite::detail::OpenScan& operator*() const { return *scan_; }
+  ferrite::detail::OpenScan* operator->() const { return scan_.get(); }
+
+ private:
+  std::unique_ptr<ferrite::detail::OpenScan> scan_;
+};
+
 /// Programs of several steps at once. What is carried stands in the program of one step between them.
 class BlockScans {
  public:
-  BlockScans() = default;
-  BlockScans(const BlockScans& o) : carried_(o.carried_) {
-    for (const Block& b : o.blocks_) blocks_.push_back({b.steps, std::make_unique<ferrite::detail::OpenScan>(*b.scan)});
-  }
-  BlockScans& operator=(const BlockScans&) = delete;
-
   /// `open(n)` is the program of n steps, `most` what there is room for, `carried` the bytes of what is carried.
-  void open(std::int64_t most, std::vector<std::int64_t> carried,
-            const std::function<std::unique_ptr<ferrite::detail::OpenScan>(std::int64_t)>& open) {
+  void open(std::int64_t most, std::vector<std::int64_t> carried, const std::function<HeldScan(std::int64_t)>& open) {
     carried_ = std::move(carried);
     for (const std::int64_t steps : {64, 16})
       if (steps <= most) blocks_.push_back({steps, open(steps)});
@@ -65,7 +74,7 @@ class BlockScans {
  private:
   struct Block {
     std::int64_t steps;
-    std::unique_ptr<ferrite::detail::OpenScan> scan;
+    HeldScan scan;
   };
   void move(const ferrite::detail::OpenScan& from, ferrite::detail::OpenScan& to) const {
     for (std::size_t k = 0; k < carried_.size(); ++k) std::copy_n(from.carry(k), carried_[k], to.carry(k));

@@ -110,25 +110,6 @@ class OpenStep final : public Step {
     bytes_.y = bytes_of(out_);
     open_blocks(source);
   }
-  OpenStep(const OpenStep& o)
-      : Step(o),
-        kind_(o.kind_),
-        batch_(o.batch_),
-        out_(o.out_),
-        bytes_(o.bytes_),
-        states_(o.states_),
-        begin_(o.begin_),
-        initial_(o.initial_),
-        carried_(o.carried_),
-        growing_(o.growing_),
-        inputs_(o.inputs_),
-        steps_(o.steps_),
-        spare_(o.spare_.size()),
-        may_fail_(o.may_fail_),
-        at_once_(o.at_once_),
-        scan_(std::make_unique<OpenScan>(*o.scan_)),
-        blocks_(o.blocks_) {}
-
   StepRows result() const override { return out_; }
   Runs runs() const override { return Runs::program; }
 
@@ -198,7 +179,7 @@ class OpenStep final : public Step {
 
  private:
   /// The program of n steps.
-  std::unique_ptr<OpenScan> opened(const StepSource& source, std::int64_t n) const {
+  HeldScan opened(const StepSource& source, std::int64_t n) const {
     std::vector<Spec> carries, xs;
     for (const std::size_t i : carried_) carries.push_back(states_[i].spec());
     for (const StepRows& x : source.inputs) xs.push_back(spec_of({n * x.batch, x.width, x.dtype}));
@@ -215,7 +196,7 @@ class OpenStep final : public Step {
       for (const std::size_t i : growing_) step.y.push_back(r.states[i]);
       return step;
     };
-    return std::make_unique<OpenScan>(body, carries, xs, source.originals);
+    return HeldScan(std::make_unique<OpenScan>(body, carries, xs, source.originals));
   }
   void open_blocks(const StepSource& source) {
     if (source.single || may_fail_) return;
@@ -300,7 +281,7 @@ class OpenStep final : public Step {
   std::vector<std::byte> spare_;     ///< what is carried of rows without an x, while the scan runs
   bool may_fail_ = true;
   std::int64_t at_once_ = 1;
-  std::unique_ptr<OpenScan> scan_;
+  HeldScan scan_;
   BlockScans blocks_;
 };
 

@@ -1,0 +1,86 @@
+// Every streaming layer, random chains and random causal programs under RealtimeSanitizer: calls of streams run as
+// functions that must not block, in which it ends the program at an allocation, a lock or a system call.
+#include <cstdio>
+#include <cstdlib>
+#include <thread>
+
+#include "dsl/layer_catalogue.h"
+#include "support/causal_chains.h"
+#include "support/causal_programs.h"
+
+using namespace ferrite;
+
+namespace {
+
+template <class F>
+void must_not_block(const F& f) noexcept [[clang::nonblocking]] {
+  f();
+}
+
+/// Step by step, in blocks where there is one step for each, a row begun anew, and the end.
+template <class In, class Out>
+void run(nn::Stream& s, const Tensor& x, std::int64_t width) {
+  const std::int64_t B = x.shape()[0], T = x.shape()[1];
+  const auto in = contiguous(transpose(x, 0, 1)).template to_vector<In>();
+  const std::size_t step = in.size() / static_cast<std::size_t>(T);
+  std::vector<Out> y(static_cast<std::size_t>(width * B * T));
+  const auto out = std::span<Out>(y).first(static_cast<std::size_t>(width * B));
+  const bool even = s.stride() == 1 && s.delay() == 0;
+  for (int round = 0; round < 2; ++round) {
+    for (std::size_t t = 0; t < static_cast<std::size_t>(T); ++t) {
+      const auto now = std::span<const In>(in).subspan(t * step, step);
+      must_not_block([&] {
+        if (t == 3 && round == 1) s.reset(B - 1);
+        if (even) s.step(now, out);
+        if (!even) (void)s.feed(now, out);
+      });
+    }
+    if (round == 0) s.reset();
+  }
+  bool more = true;
+  while (more) must_not_block([&] { more = s.finish(out); });
+  s.reset();
+  if (even) must_not_block([&] { s.steps(T, std::span<const In>(in), std::span<Out>(y)); });
+}
+
+void check(const std::string& words, const nn::Layer& net, const Tensor& x) {
+  std::printf("%s\n", words.c_str());
+  std::fflush(stdout);
+  nn::Stream s = net.stream(x.shape()[0]);
+  if (net.step_input().width == 0) {  // the first step plans
+    const std::vector<float> first(static_cast<std::size_t>(x.shape()[0] * x.shape()[2]));
+    std::vector<float> out(first.size());
+    (void)s.feed(first, out);  // layers of any width keep it
+    s.reset();
+  }
+  const std::int64_t width = s.result().width;
+  if (s.on_tensors() > 0) return;
+  std::thread([&] {  // which has run nothing yet, so that it keeps no memory for tensors
+    if (x.dtype() == Dtype::i64) return run<std::int64_t, float>(s, x, width);
+    if (x.dtype() == Dtype::f64) return run<double, double>(s, x, width);
+    run<float, float>(s, x, width);
+  })
+      .join();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::uint64_t programs = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 300;
+  for (const auto& [word, nets] : layer_catalogue::catalogue(Dtype::f32))
+    for (const layer_catalogue::Words& words : nets) {
+      const dsl::Network net = words().build(1);
+      check(word, net, layer_catalogue::input(net, 2, Dtype::f32));
+    }
+  for (std::uint64_t seed = 0; seed < programs; ++seed) {
+    causal_chains::Maker maker(seed, seed % 3 == 0);
+    const causal_chains::Chain chain = maker.chain();
+    const dsl::Network net = chain.words.build(seed);
+    const std::int64_t width = net.step_input().width;
+    check(chain.text, net, uniform({2, 40, width > 0 ? width : 3}, {.seed = seed}, -1, 1));
+    const causal_programs::Program program(seed, seed % 4 == 3 ? Dtype::f64 : Dtype::f32);
+    check(program.text(), program,
+          uniform({2, 40, program.width()}, {.seed = seed}, -1, 1, seed % 4 == 3 ? Dtype::f64 : Dtype::f32));
+  }
+  std::puts("realtime: no step blocked");
+}
