@@ -10,11 +10,11 @@
 #include <malloc.h>
 #endif
 
+#include "ferrite/tensor/detail/pool_blocks.h"
 #include "ferrite/tensor/detail/tensor_block.h"
 #include "ferrite/tensor/error.h"
 #include "ferrite/tensor/inline_vector.h"
 #include "ferrite/tensor/memory_error.h"
-#include "ferrite/tensor/reserve.h"
 #include "ferrite/tensor/storage_limit.h"
 #include "ferrite/tensor/strided.h"
 
@@ -34,35 +34,14 @@ constexpr bool kPooling = true;
 constexpr bool kPooling = true;
 #endif
 
-/// Bins are four steps to each power of two of the block's size in lines of 64 bytes.
-constexpr std::size_t kBins = 96;
 constexpr std::size_t kMostViews = 4096;
 /// What other threads may have returned to a pool that has not asked for it yet.
 constexpr std::size_t kMostReturned = std::size_t{64} << 20;
 
 std::atomic<std::size_t> most_cached{std::size_t{256} << 20};
 
-std::size_t bin_of(std::size_t lines) {
-  if (lines < 4) return lines;
-  const auto top = static_cast<std::size_t>(std::bit_width(lines)) - 1;  // 2^top <= lines
-  const std::size_t quarter = (lines - 1) >> (top - 2);                  // 3 for a power of two, else 4..7
-  return 4 * (top - 1) + (quarter - 3);
-}
-/// Most lines that fall into a bin: the size that its blocks are made with.
-std::size_t lines_of(std::size_t bin) {
-  if (bin < 4) return bin;
-  return (bin % 4 + 4) << (bin / 4 - 1);
-}
-
-std::size_t block_bytes(const Storage* s) { return Storage::kDataAt + s->capacity; }
-
 }  // namespace
 
-struct PoolOwner {
-  std::atomic<Storage*> returned{nullptr};  ///< a list; `closed` while no thread has this pool
-  std::atomic<std::size_t> returned_bytes{0};
-  PoolOwner* next_idle = nullptr;
-};
 constinit PoolOwner nobody{};
 
 namespace {
@@ -186,8 +165,6 @@ struct Pool {
 };
 thread_local constinit Pool pool{};
 
-TensorImpl*& next_view(TensorImpl* impl) { return *reinterpret_cast<TensorImpl**>(impl); }
-
 void Pool::clear() noexcept {
   if (owner) take_over(nullptr);
   for (Storage*& head : blocks) {
@@ -226,6 +203,8 @@ void Pool::begin() {
   ending.armed = true;  // from the first block on, this thread has something to give back
 }
 
+}  // namespace
+
 void* system_block(std::size_t bytes) {
   void* p = std::aligned_alloc(64, bytes);
   if (!p) {  // of what is held for reuse, nothing was of this size
@@ -236,73 +215,19 @@ void* system_block(std::size_t bytes) {
   return p;
 }
 
-constexpr std::size_t kViewBytes = (sizeof(TensorImpl) + 63) / 64 * 64;
-
-}  // namespace
-
-/// What is free of a reserve, and how much of it there is. It owns its blocks as a pool does.
-struct Reserve::Held : PoolOwner {
-  Storage* blocks[kBins] = {};
-  TensorImpl* views = nullptr;
-  std::size_t views_out = 0;
-  std::size_t out = 0;  ///< blocks in use
-
-  Storage* new_block(std::size_t bin) {
-    const std::size_t bytes = 64 * lines_of(bin);
-    auto* s = ::new (system_block(bytes)) Storage;
-    ++pool.counts.misses;
-    s->content.store(blocks_made.fetch_add(1, std::memory_order_relaxed) << 32, std::memory_order_relaxed);
-    s->owner = this;
-    s->release = give;
-    s->elements = reinterpret_cast<std::byte*>(s) + Storage::kDataAt;
-    s->capacity = bytes - Storage::kDataAt;
-    s->bin = static_cast<std::uint8_t>(bin);
-    return s;
-  }
-  Storage* take(std::size_t bin) {
-    Storage* s = blocks[bin];
-    if (s) {
-      blocks[bin] = s->packs.load(std::memory_order_relaxed);
-      s->packs.store(nullptr, std::memory_order_relaxed);
-      s->refs.store(1, std::memory_order_relaxed);
-    } else {
-      s = new_block(bin);
-    }
-    ++out;
-    return s;
-  }
-  void keep(Storage* s) noexcept { s->packs.store(std::exchange(blocks[s->bin], s), std::memory_order_relaxed); }
-  static void give(Storage* s) noexcept {
-    auto* const held = static_cast<Held*>(s->owner);
-    held->keep(s);
-    --held->out;
-  }
-  void* take_view() {
-    ++views_out;
-    if (!views) {
-      ++pool.counts.misses;
-      return system_block(kViewBytes);
-    }
-    return std::exchange(views, next_view(views));
-  }
-  void keep_view(TensorImpl* impl) noexcept { next_view(impl) = std::exchange(views, impl); }
-};
-
-Reserve::~Reserve() {
-  if (!held_) return;
-  for (Storage*& head : held_->blocks)
-    while (head) std::free(std::exchange(head, head->packs.load(std::memory_order_relaxed)));
-  while (held_->views) std::free(std::exchange(held_->views, next_view(held_->views)));
-  if (held_->out == 0) delete held_;  // else a tensor lives on that returns there
+Storage* new_block(std::size_t bytes, PoolOwner* owner, void (*release)(Storage*) noexcept, std::size_t bin) {
+  auto* s = ::new (system_block(bytes)) Storage;
+  s->content.store(blocks_made.fetch_add(1, std::memory_order_relaxed) << 32, std::memory_order_relaxed);
+  s->owner = owner;
+  s->release = release;
+  s->elements = reinterpret_cast<std::byte*>(s) + Storage::kDataAt;
+  s->capacity = bytes - Storage::kDataAt;
+  s->bin = static_cast<std::uint8_t>(bin);
+  return s;
 }
 
-Reserve::Open::Open(Reserve& reserve) : before_(std::exchange(pool.reserve, kPooling ? &reserve : nullptr)) {}
-Reserve::Open::~Open() { pool.reserve = before_; }
-
-Reserve::Held& Reserve::held() {
-  if (!held_) held_ = new Held;
-  return *held_;
-}
+Reserve*& open_reserve() { return pool.reserve; }
+void count_miss() { ++pool.counts.misses; }
 
 namespace {
 
@@ -337,7 +262,7 @@ void give_view(TensorImpl* impl) noexcept {
 }
 
 /// A block that this thread does not hold: from other threads, or from the system.
-[[gnu::noinline]] Storage* new_block(std::size_t lines, std::size_t bin) {
+[[gnu::noinline]] Storage* missing_block(std::size_t lines, std::size_t bin) {
   if (kPooling && bin < kBins) {
     if (Storage* s = pool.take_returned(bin)) return s;
     ++pool.counts.misses;
@@ -345,14 +270,7 @@ void give_view(TensorImpl* impl) noexcept {
   }
   const bool pooled = kPooling && bin < kBins && !pool.ended;
   const std::size_t bytes = 64 * (pooled ? lines_of(bin) : lines);
-  auto* s = ::new (system_block(bytes)) Storage;
-  s->content.store(blocks_made.fetch_add(1, std::memory_order_relaxed) << 32, std::memory_order_relaxed);
-  s->owner = pooled ? pool.owner : &nobody;
-  s->release = pooled ? return_block : free_block;
-  s->elements = reinterpret_cast<std::byte*>(s) + Storage::kDataAt;
-  s->capacity = bytes - Storage::kDataAt;
-  s->bin = static_cast<std::uint8_t>(pooled ? bin : 0);
-  return s;
+  return pooled ? new_block(bytes, pool.owner, return_block, bin) : new_block(bytes, &nobody, free_block, 0);
 }
 
 }  // namespace
@@ -366,7 +284,7 @@ Storage* take_block(std::size_t data_bytes) {
       return pool.reserve->held().take(bin);
     if (Storage* s = pool.take(bin)) return s;
   }
-  return new_block(lines, bin);
+  return missing_block(lines, bin);
 }
 
 void give_block(Storage* s) noexcept {

@@ -3,6 +3,7 @@
 
 #include "ferrite/nn/detail/input_ring.h"
 #include "ferrite/nn/layers/causal_conv1d.h"
+#include "ferrite/nn/layers/detail/window_product.h"
 #include "ferrite/nn/step_graph.h"
 #include "ferrite/tensor/kernel/pack.h"
 #include "ferrite/tensor/operations.h"
@@ -224,8 +225,10 @@ class CausalConvolution final : public Step {
 }  // namespace
 
 std::size_t CausalConv1d::add_steps(StepGraph& graph, std::size_t x) const {
-  if (options().groups > 1 || options().stride > 1) return Windowed::add_steps(graph, x);
+  if (options().groups > 1) return Windowed::add_steps(graph, x);
   const StepRows in = graph.rows(x);
+  if (options().stride > 1)
+    return graph.add(*this, detail::window_product_step(*window(), weight, bias, in, detail::TermOrder::taps), {x});
   if (in.dtype == Dtype::f64)
     return graph.add(*this, std::make_unique<CausalConvolution<double>>(*this, in.batch), {x});
   return graph.add(*this, std::make_unique<CausalConvolution<float>>(*this, in.batch), {x});

@@ -1,6 +1,7 @@
-/// Steps of conv1d with one group for streams: a window times the weights, packed once.
+/// Steps of convolutions with one group for streams: a window times the weights, packed once.
 #include "ferrite/nn/detail/steps.h"
 #include "ferrite/nn/layers/convolution.h"
+#include "ferrite/nn/layers/detail/window_product.h"
 #include "ferrite/nn/step_graph.h"
 #include "ferrite/tensor/kernel/pack.h"
 #include "ferrite/tensor/recorder.h"
@@ -9,6 +10,7 @@ namespace ferrite::nn {
 namespace {
 
 using detail::StepMemory;
+using detail::TermOrder;
 using ferrite::detail::GateMatrix;
 
 /// [rows, taps, D] -> [rows, D, taps]: in a product the taps are the inner index, as in the layers.
@@ -36,9 +38,10 @@ void taps_inside(const T* from, std::int64_t rows, std::int64_t taps, std::int64
 template <class T>
 class ProductOfWindow final : public detail::WindowFunction {
  public:
-  ProductOfWindow(const Parameter& weight, const Parameter& bias, std::int64_t batch)
+  ProductOfWindow(const Parameter& weight, const Parameter& bias, std::int64_t batch, TermOrder order)
       : weight_(weight),
         bias_(bias),
+        order_(order),
         batch_(batch),
         N_(weight.shape()[0]),
         D_(weight.shape()[1]),
@@ -60,7 +63,7 @@ class ProductOfWindow final : public detail::WindowFunction {
   std::int64_t most_at_once() const override { return at_once_; }
   void run_several(std::int64_t n) override {
     const std::int64_t terms = taps_ * D_;
-    const bool in_order = taps_ == 1 || D_ == 1;
+    const bool in_order = order_ == TermOrder::taps || taps_ == 1 || D_ == 1;
     if (!in_order) taps_inside(x_.get(), n * batch_, taps_, D_, terms_.get());
     product_(ferrite::detail::packed_gates<T>(packed_.get(), terms, 1, N_), n * batch_,
              in_order ? x_.get() : terms_.get(), terms, bias_.defined() ? added_.get() : nullptr, y_.get());
@@ -68,7 +71,8 @@ class ProductOfWindow final : public detail::WindowFunction {
   void refresh() override {
     const NewFrame frame;
     const std::int64_t terms = taps_ * D_;
-    const Tensor w = contiguous(transpose(reshape(weight_.peek(), {N_, terms})));
+    const Tensor by_order = order_ == TermOrder::taps ? transpose(weight_.peek(), 1, 2) : weight_.peek();
+    const Tensor w = contiguous(transpose(reshape(by_order, {N_, terms})));
     ferrite::detail::pack_gates(w.data<T>(), N_, terms, 1, N_, N_, packed_.get());
     if (!bias_.defined()) return;
     const Tensor b = contiguous(bias_.peek());
@@ -80,29 +84,31 @@ class ProductOfWindow final : public detail::WindowFunction {
   static constexpr std::int64_t kLine = 64 / sizeof(T);  ///< packets are read and written beyond the ends
 
   Parameter weight_, bias_;
+  TermOrder order_;
   std::int64_t batch_, N_, D_, taps_, at_once_;
   StepMemory<T> x_, terms_, y_, packed_, added_;
   decltype(ferrite::detail::ProductKernels<T>::packed_product) product_;
 };
 
-std::unique_ptr<Step> product_step(const StepWindow& window, const Parameter& weight, const Parameter& bias,
-                                   const StepRows& in) {
+}  // namespace
+
+std::unique_ptr<Step> detail::window_product_step(const StepWindow& window, const Parameter& weight,
+                                                  const Parameter& bias, const StepRows& in, TermOrder order) {
   std::unique_ptr<detail::WindowFunction> function;
   if (in.dtype == Dtype::f64) {
-    function = std::make_unique<ProductOfWindow<double>>(weight, bias, in.batch);
+    function = std::make_unique<ProductOfWindow<double>>(weight, bias, in.batch, order);
   } else {
-    function = std::make_unique<ProductOfWindow<float>>(weight, bias, in.batch);
+    function = std::make_unique<ProductOfWindow<float>>(weight, bias, in.batch, order);
   }
   return detail::window_step(window, in, std::move(function));
 }
-
-}  // namespace
 
 template <int N>
 std::size_t Conv<N>::add_steps(StepGraph& graph, std::size_t x) const {
   const std::optional<StepWindow> w = window();
   if (!w || !streams() || this->options().groups > 1) return Windowed::add_steps(graph, x);
-  return graph.add(*this, product_step(*w, weight, bias, graph.rows(x)), {x});
+  return graph.add(*this, detail::window_product_step(*w, weight, bias, graph.rows(x), detail::TermOrder::channels),
+                   {x});
 }
 
 template std::size_t Conv<1>::add_steps(StepGraph&, std::size_t) const;

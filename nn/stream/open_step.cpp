@@ -101,7 +101,6 @@ class OpenStep final : public Step {
     spare_.resize(static_cast<std::size_t>(bytes));
     scan_ = opened(source, 1);
     take_initial(source.initial);
-    may_fail_ = !growing_.empty() || scan_->may_fail();
     if (!scan_->may_fail()) at_once_ = kAnyNumber;
     begin_states(*this);
     const Spec& y = scan_->y_spec(0);
@@ -117,7 +116,7 @@ class OpenStep final : public Step {
     check_room(nullptr);
     run_program(*scan_, 1, x, 0, y, bytes_);
   }
-  bool never_throws() const override { return !may_fail_; }
+  bool never_throws() const override { return growing_.empty() && at_once_ > 1; }
   std::int64_t most_at_once() const override { return growing_.empty() && blocks_.empty() ? 1 : at_once_; }
   std::int64_t sure(std::int64_t n, Inputs) const override {
     if (growing_.empty()) return n;
@@ -199,7 +198,7 @@ class OpenStep final : public Step {
     return HeldScan(std::make_unique<OpenScan>(body, carries, xs, source.originals));
   }
   void open_blocks(const StepSource& source) {
-    if (source.single || may_fail_) return;
+    if (source.single || !OpenStep::never_throws()) return;
     std::int64_t most = bytes_.y;
     for (const std::int64_t x : bytes_.x) most = std::max(most, x);
     std::vector<std::int64_t> carried;
@@ -279,8 +278,7 @@ class OpenStep final : public Step {
   std::size_t inputs_;
   std::vector<std::int64_t> steps_;  ///< by row, since it began
   std::vector<std::byte> spare_;     ///< what is carried of rows without an x, while the scan runs
-  bool may_fail_ = true;
-  std::int64_t at_once_ = 1;
+  std::int64_t at_once_ = 1;         ///< any number, if nothing in the program may fail
   HeldScan scan_;
   BlockScans blocks_;
 };

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ferrite/tensor/kernel/fft_plan.h"
+#include "ferrite/tensor/kernel/reserve.h"
 #include "ferrite/tensor/kernel/tables.h"
 
 namespace ferrite::detail {
@@ -173,8 +174,7 @@ struct Plans {
 
 template <class T>
 const FftPlan<T>& fft_plan(std::int64_t n, bool real) {
-  thread_local Plans<T> plans;
-  return plans.get(n, real);
+  return kept_for_calls<Plans<T>>().get(n, real);
 }
 template const FftPlan<float>& fft_plan(std::int64_t, bool);
 template const FftPlan<double>& fft_plan(std::int64_t, bool);

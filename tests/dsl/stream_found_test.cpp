@@ -184,14 +184,14 @@ const std::vector<ComposedCase> kComposed = {
        return l.gru(s) + l.conv(s) * s;
      }},
     {"one layer called twice", 1, 0, 2, [](const Tensor& x, const Composed& l) { return l.gru(tanh(l.gru(x))); }},
-    {"a stride", 2, 0, 2, [](const Tensor& x, const Composed& l) { return l.gru(l.strided(tanh(l.conv(x)))); }},
+    {"a stride", 2, 0, 3, [](const Tensor& x, const Composed& l) { return l.gru(l.strided(tanh(l.conv(x)))); }},
     {"look-ahead beside its input", 1, 2, 1, [](const Tensor& x, const Composed& l) { return x - l.ahead(x); }},
     {"a recurrence of what waits", 1, 4, 3,
      [](const Tensor& x, const Composed& l) {
        const Tensor y = l.ahead(l.ahead(x)) * delayed(x, 1);
        return l.gru(y) + x;
      }},
-    {"look-ahead and a stride", 2, 2, 2,
+    {"look-ahead and a stride", 2, 2, 3,
      [](const Tensor& x, const Composed& l) { return l.gru(l.strided(l.ahead(x) + x)); }},
     {"attention", 1, 0, 2, [](const Tensor& x, const Composed& l) { return l.conv(x + l.attention(x)); }},
     {"a call that is no step: with lengths", 1, 0, 0,

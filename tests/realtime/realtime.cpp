@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "dsl/layer_catalogue.h"
+#include "ferrite/exchange/program_stream.h"
 #include "support/causal_chains.h"
 #include "support/causal_programs.h"
 
@@ -17,7 +18,7 @@ void must_not_block(const F& f) noexcept [[clang::nonblocking]] {
   f();
 }
 
-/// Step by step, in blocks where there is one step for each, a row begun anew, and the end.
+/// In blocks where there is one step for each, step by step, a row begun anew, and the end.
 template <class In, class Out>
 void run(nn::Stream& s, const Tensor& x, std::int64_t width) {
   const std::int64_t B = x.shape()[0], T = x.shape()[1];
@@ -26,6 +27,8 @@ void run(nn::Stream& s, const Tensor& x, std::int64_t width) {
   std::vector<Out> y(static_cast<std::size_t>(width * B * T));
   const auto out = std::span<Out>(y).first(static_cast<std::size_t>(width * B));
   const bool even = s.stride() == 1 && s.delay() == 0;
+  if (even) must_not_block([&] { s.steps(T, std::span<const In>(in), std::span<Out>(y)); });
+  s.reset();
   for (int round = 0; round < 2; ++round) {
     for (std::size_t t = 0; t < static_cast<std::size_t>(T); ++t) {
       const auto now = std::span<const In>(in).subspan(t * step, step);
@@ -39,8 +42,6 @@ void run(nn::Stream& s, const Tensor& x, std::int64_t width) {
   }
   bool more = true;
   while (more) must_not_block([&] { more = s.finish(out); });
-  s.reset();
-  if (even) must_not_block([&] { s.steps(T, std::span<const In>(in), std::span<Out>(y)); });
 }
 
 void check(const std::string& words, const nn::Layer& net, const Tensor& x) {
@@ -63,9 +64,28 @@ void check(const std::string& words, const nn::Layer& net, const Tensor& x) {
       .join();
 }
 
+/// Planes, features and a recurrence, which are no chain of layers.
+void check_program() {
+  const Tensor w = uniform({4, 1, 3, 3}, {.seed = 1}, -1, 1);
+  const nn::Gru gru(32, 8, {}, {.seed = 2});
+  const auto f = [&](const Tensors& in) {
+    const Tensor y = relu(conv2d(pad(in[0], {0, 0, 2, 1}, {0, 0, 0, 1}), w));
+    return Tensors{gru(reshape(permute(y, {0, 2, 1, 3}), {1, -1, 32}))};
+  };
+  exchange::ProgramStream stream(f, {{.step = {{1, 1, 1, 8}}, .time_axis = 2}});
+  std::puts("a program");
+  std::thread([&] {
+    must_not_block([&] {
+      for (int i = 0; i < 20; ++i) stream.step();
+      stream.reset();
+    });
+  }).join();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  check_program();
   const std::uint64_t programs = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 300;
   for (const auto& [word, nets] : layer_catalogue::catalogue(Dtype::f32))
     for (const layer_catalogue::Words& words : nets) {

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 
+#include "ferrite/tensor/kernel/reserve.h"
+
 namespace ferrite::detail {
 namespace {
 
@@ -343,9 +345,17 @@ std::size_t TermPlan::bytes() const {
   return all + sizeof(ChannelPlan) + taken(plan.image.phases) + taken(offsets[0]);
 }
 
+namespace {
+
+struct KeptPlans {
+  std::vector<std::unique_ptr<TermPlan>> plans;
+  std::size_t next = 0;  ///< the one that gives way
+};
+
+}  // namespace
+
 TermPlan& planned(const PlanKey& key, std::unique_ptr<TermPlan>& own) {
-  thread_local std::vector<std::unique_ptr<TermPlan>> kept;
-  thread_local std::size_t next = 0;
+  auto& [kept, next] = kept_for_calls<KeptPlans>();
   for (const std::unique_ptr<TermPlan>& plan : kept)
     if (plan->key == key) return *plan;
   own = std::make_unique<TermPlan>(key);

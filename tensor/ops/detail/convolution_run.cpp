@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ferrite/tensor/kernel/pack.h"
+#include "ferrite/tensor/kernel/reserve.h"
 #include "ferrite/tensor/kernel/tables.h"
 #include "ferrite/tensor/ops/detail/convolution_images.h"
 
@@ -276,7 +277,7 @@ void convolve_transposed(const Tensor& y, const Tensor& w, const Tensor* bias, T
   std::unique_ptr<TermPlan> own;
   TermPlan& made = planned({g, convolution_kernels_for<T>().lanes, e.outer, true}, own);
   const ConvolutionPlan& plan = made.plan;
-  thread_local std::vector<WeightedPass<T>> passes;  // its memory serves the next call
+  auto& passes = kept_for_calls<std::vector<WeightedPass<T>>>();  // its memory serves the next call
   passes.clear();
   Products<T> products{.plan = plan,
                        .passes = {},
