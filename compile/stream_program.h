@@ -43,6 +43,8 @@ class StreamProgram {
   const std::vector<State>& states() const { return states_; }
   /// By output: the axis of time, -1 for none.
   const std::vector<FrameOperand>& outputs() const { return outputs_; }
+  /// Whether it was found that something which is no input is the same in all steps.
+  bool reads_constants_over_time() const;
   /// So many steps: frames of all inputs -> frames of all outputs.
   Tensors step(const Tensors& inputs, FrameStates& states, std::int64_t steps = 1) const;
 

@@ -302,9 +302,8 @@ Tensor Layer::forward_checked(const Tensor& x, const Context& context) const {
 Tensor Layer::forward_seen(const Tensor& x, const Context& context) const {
   detail::CallObserver& observer = *detail::call_observer;
   observer.begins(*this, x, context);
-  Tensor y = context.lengths.defined() && !reads_lengths() ? forward_checked(x, context) : forward(x, context);
-  observer.gives(y);
-  return y;
+  return observer.gives(context.lengths.defined() && !reads_lengths() ? forward_checked(x, context)
+                                                                      : forward(x, context));
 }
 
 constinit thread_local bool detail::in_single_step = false;

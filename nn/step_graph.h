@@ -41,6 +41,8 @@ class StepGraph {
   Value add(const Layer& layer, std::unique_ptr<Step> step, std::initializer_list<Value> x) {
     return add(layer, std::move(step), std::span(x.begin(), x.size()));
   }
+  /// The same of a step that has its layer's name.
+  Value add(std::unique_ptr<Step> step, std::span<const Value> x);
   /// What a layer makes of a value. Throws ShapeError where the layer takes other rows.
   Value add(const Layer& layer, Value x);
 

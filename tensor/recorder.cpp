@@ -1,6 +1,9 @@
 /// The stack of frames that says which recorders observe a thread.
 #include "ferrite/tensor/recorder.h"
 
+#include <cstddef>
+#include <new>
+
 #include "ferrite/tensor/departed.h"
 
 namespace ferrite {
@@ -9,18 +12,22 @@ namespace {
 
 thread_local constinit Frame* top = nullptr;
 
-/// What a thread has from its first look at its frames until its end.
-struct Base {
-  Frame frame;
-  std::shared_ptr<Departed> departed = std::make_shared<Departed>();
-  Base() { top = &frame; }
-  ~Base() { departed->take(true); }
-};
-
-Base& base() {
-  thread_local Base b;
-  return b;
+/// What a thread has from its first look at its frames on. It asks for no memory and is never destroyed, so that a step
+/// of a stream may be the first thing that a thread does.
+Frame& base() {
+  alignas(Frame) thread_local constinit std::byte room[sizeof(Frame)]{};
+  top = ::new (static_cast<void*>(room)) Frame;
+  return *top;
 }
+
+/// Whose recorders have left the thread, until its end.
+struct Leaving {
+  std::shared_ptr<Departed> departed = std::make_shared<Departed>();
+  Leaving() = default;
+  ~Leaving() { departed->take(true); }
+  Leaving(const Leaving&) = delete;
+  Leaving& operator=(const Leaving&) = delete;
+};
 
 void refresh(Frame& f) {
   f.tracing = false;
@@ -52,13 +59,16 @@ void add(Frame& f, Recorder* r) {
 
 Frame& frame() {
   if (!top) [[unlikely]]
-    return base().frame;
+    return base();
   return *top;
 }
 
 bool observed() { return observed(frame()); }
 
-const std::shared_ptr<Departed>& departed() { return base().departed; }
+const std::shared_ptr<Departed>& departed() {
+  thread_local Leaving leaving;
+  return leaving.departed;
+}
 
 void Departed::leave(std::shared_ptr<Recorder> recorder) {
   const std::lock_guard lock(mutex_);

@@ -141,6 +141,12 @@ StreamProgram::StreamProgram(Graph graph, std::span<const int> axes, std::int64_
   Analysis(*this, axes, steps);
 }
 
+bool StreamProgram::reads_constants_over_time() const {
+  const auto is_one_frame = [](const FrameOperand& o) { return o.one_frame; };
+  return std::any_of(nodes_.begin(), nodes_.end(),
+                     [&](const FrameNode& n) { return std::any_of(n.in.begin(), n.in.end(), is_one_frame); });
+}
+
 Tensors StreamProgram::step(const Tensors& inputs, FrameStates& states, std::int64_t steps) const {
   std::vector<Tensor> values(graph_.values.size());
   for (std::size_t i = 0; i < graph_.inputs.size(); ++i) values[graph_.inputs[i]] = inputs[i];

@@ -74,7 +74,8 @@ class InputRing {
     }
     std::int64_t i = 0;  // few bytes: a call would take longer
     for (; i + 16 <= row_; i += 16) std::memcpy(to + i, from + i, 16);
-    for (; i < row_; i += 4) std::memcpy(to + i, from + i, 4);
+    for (; i + 4 <= row_; i += 4) std::memcpy(to + i, from + i, 4);
+    for (; i < row_; ++i) to[i] = from[i];
   }
   /// So many bytes from the beginning of a row's ring.
   std::byte* place(std::int64_t row, std::int64_t at) const {

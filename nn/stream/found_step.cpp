@@ -1,6 +1,7 @@
 /// The step of a layer that is found in its `forward`.
 #include <array>
 #include <cstring>
+#include <exception>
 #include <optional>
 #include <utility>
 
@@ -20,9 +21,10 @@ using ferrite::detail::StreamProgram;
 /// Numbers of steps at which a layer is traced and run: those that extents of other axes seldom are. More, where
 /// windows and strides need more, and fewer, where a layer has room for fewer.
 struct Trial {
-  std::int64_t few, more, proof;
+  std::int64_t few, more, proof, least;
 };
-constexpr std::array kTrials = {Trial{11, 24, 37}, Trial{211, 509, 733}, Trial{2111, 5003, 7103}, Trial{4, 7, 10}};
+constexpr std::array kTrials = {Trial{11, 24, 37, 3}, Trial{211, 509, 733, 3}, Trial{2111, 5003, 7103, 3},
+                                Trial{4, 7, 10, 1}};
 
 constexpr int kTime = 1;  // of x [B, T, D] and tokens [B, T]
 
@@ -44,9 +46,12 @@ StreamProgram program_of(const Graph& graph) {
   }
 }
 
-/// The axis that counts rows: the one that has one more where there is a row more.
-int rows_of_state(const StreamProgram::State& s, const StreamProgram::State& more) {
+/// The axis that counts rows: the one that has one more where there is a row more; of a single row, any of extent 1.
+int rows_of_state(const StreamProgram::State& s, const StreamProgram::State& more, std::int64_t batch) {
   const Shape a = s.first.shape(), b = more.first.shape();
+  if (batch == 1 && a == b)
+    for (int k = 0; k < a.rank(); ++k)
+      if (a[k] == 1) return k;
   int rows = -1;
   for (int k = 0; a.rank() == b.rank() && k < a.rank(); ++k)
     if (a[k] != b[k]) rows = rows < 0 && b[k] == a[k] + 1 ? k : a.rank();
@@ -56,7 +61,7 @@ int rows_of_state(const StreamProgram::State& s, const StreamProgram::State& mor
   return rows;
 }
 
-std::vector<StepState> states_of(const StreamProgram& program, const Graph& more) {
+std::vector<StepState> states_of(const StreamProgram& program, const Graph& more, std::int64_t batch) {
   if (program.states().empty()) return {};
   const StreamProgram other = program_of(more);
   if (program.states().size() != other.states().size())
@@ -67,7 +72,7 @@ std::vector<StepState> states_of(const StreamProgram& program, const Graph& more
     states.push_back({.name = s.words,
                       .shape = s.first.shape(),
                       .dtype = s.first.dtype(),
-                      .rows = rows_of_state(s, other.states()[i])});
+                      .rows = rows_of_state(s, other.states()[i], batch)});
   }
   return states;
 }
@@ -195,28 +200,57 @@ std::unique_ptr<Step> cut_step(const Layer& copy, const StepRows& in, CutLayer c
   return std::move(graph).step(copy, y);
 }
 
-std::unique_ptr<Step> found_at(const Layer& layer, const StepRows& in, const Trial& trial) {
-  std::unique_ptr<Layer> copy = evaluating_copy(layer);
+/// How a layer is traced and cut.
+struct Manner {
+  Trial trial;
+  CutCalls calls;
+};
+
+CutLayer cut(const Layer& layer, const StepRows& in, const Manner& m, TracedLayer few) {
+  // A single row has short cuts of its own, so that it is compared with a single row.
+  const StepRows more = {in.batch > 1 ? in.batch + 1 : 1, in.width, in.dtype};
+  TracedLayer longer(layer, more, m.trial.more, few.cut);
+  return {layer, in, more.batch, m.trial.least, std::move(few), std::move(longer)};
+}
+
+std::unique_ptr<Step> found_as(const Layer& layer, std::unique_ptr<Layer> copy, const StepRows& in, const Manner& m,
+                               TracedLayer few) {
   const Layer& whole = *copy;
-  const StepRows more = {in.batch + 1, in.width, in.dtype};
-  const auto cut = [in, more, trial](const Layer& of) {
-    return CutLayer(of, in, TracedLayer(of, in, trial.few), TracedLayer(of, more, trial.more));
-  };
-  const auto first = std::make_shared<std::optional<CutLayer>>(cut(whole));
+  const auto first = std::make_shared<std::optional<CutLayer>>(cut(whole, in, m, std::move(few)));
   const bool calls = (*first)->has_calls();
   const auto taken = [first] { return std::move(*std::exchange(*first, std::nullopt)); };
   std::unique_ptr<Step> step;
   if (calls) {
-    step = step_of_copy(layer, std::move(copy), [=](const Layer& of) {
-      return cut_step(of, in, *first ? taken() : cut(of));  // clones cut their own
+    step = step_of_copy(layer, std::move(copy), [=](const Layer& of) {  // clones cut their own
+      return cut_step(of, in, *first ? taken() : cut(of, in, m, TracedLayer(of, in, m.trial.few, m.calls)));
     });
   } else {
     step = cut_step(whole, in, taken(), originals_of(layer, whole));
   }
   bool carries = calls;
   each_state(*step, [&carries](const StateMemory&) { carries = true; });
-  if (carries || !layer.causal()) prove(*step, whole, in, trial.proof);
+  if (carries || !layer.causal()) prove(*step, *evaluating_copy(layer), in, m.trial.proof);
   return step;
+}
+
+/// Where the parts of a layer that is cut at some calls are no steps, it may be one that is cut at others.
+std::unique_ptr<Step> found_at(const Layer& layer, const StepRows& in, const Trial& trial) {
+  std::exception_ptr why;
+  std::vector<bool> before;
+  for (const CutCalls calls : {CutCalls::own, CutCalls::all, CutCalls::none}) {
+    std::unique_ptr<Layer> copy = evaluating_copy(layer);
+    TracedLayer few(*copy, in, trial.few, calls);
+    if (why && few.cut == before) continue;
+    before = few.cut;
+    try {
+      return found_as(layer, std::move(copy), in, {trial, calls}, std::move(few));
+    } catch (const ShapeError&) {
+      throw;
+    } catch (const Error&) {
+      if (!why) why = std::current_exception();
+    }
+  }
+  std::rethrow_exception(why);
 }
 
 }  // namespace
@@ -224,7 +258,7 @@ std::unique_ptr<Step> found_at(const Layer& layer, const StepRows& in, const Tri
 StepSource source_of_program(const std::string& kind, std::span<const StepRows> inputs, const Graph& few,
                              const Graph& more) {
   const auto program = std::make_shared<const StreamProgram>(program_of(few));
-  const std::vector<StepState> states = states_of(*program, more);
+  const std::vector<StepState> states = states_of(*program, more, inputs[0].batch);
   std::vector<Shape> shapes;
   for (const ValueId v : few.inputs) shapes.push_back(few.values[v].shape);
   const auto steps = [program, shapes](const Tensors& x, const Tensors& given, std::int64_t n) -> StepResult {
@@ -240,8 +274,9 @@ StepSource source_of_program(const std::string& kind, std::span<const StepRows> 
                     .steps = steps,
                     .initial = first_values(*program, states),
                     .single = false};
-  // What frames before the first one hold may depend on weights: it is found again for new ones.
-  if (!states.empty()) source.begin = [few, states] { return first_values(program_of(few), states); };
+  // What frames before the first one hold may depend on weights, and whether constants are the same in all steps.
+  if (!states.empty() || program->reads_constants_over_time())
+    source.begin = [few, states] { return first_values(program_of(few), states); };
   return source;
 }
 

@@ -108,7 +108,7 @@ class Concatenation final : public Stateless<Concatenation> {
 class Aligned final : public Step {
  public:
   Aligned(std::unique_ptr<Step> step, std::span<const StepRows> rows, std::int64_t most)
-      : step_(std::move(step)), ready_(static_cast<std::size_t>(rows[0].batch)) {
+      : Step(*step), step_(std::move(step)), ready_(static_cast<std::size_t>(rows[0].batch)) {  // with its names
     for (const StepRows& r : rows) {
       waiting_.emplace_back(r, most);
       rooms_.emplace_back((bytes_of(r) + 127) / 8);

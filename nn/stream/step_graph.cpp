@@ -310,6 +310,11 @@ const LayerNames& StepGraph::names_of(const Layer& layer) {
 }
 
 StepGraph::Value StepGraph::add(const Layer& layer, std::unique_ptr<Step> step, std::span<const Value> x) {
+  step->set_layer(names_of(layer));
+  return add(std::move(step), x);
+}
+
+StepGraph::Value StepGraph::add(std::unique_ptr<Step> step, std::span<const Value> x) {
   Rows y = values_[x[0]];  // of the latest one
   std::int64_t earliest = y.pace.delay;
   bool together = true;
@@ -317,7 +322,8 @@ StepGraph::Value StepGraph::add(const Layer& layer, std::unique_ptr<Step> step, 
   for (const Value v : x) {
     const Rows& r = values_[v];
     if (r.pace.stride != y.pace.stride || r.pace.delay - r.pace.after != y.pace.delay - y.pace.after)
-      throw PaceError("stream: a step of " + layer.kind() + " takes values that have other numbers of steps");
+      throw PaceError("stream: a step of " + std::string(step->kind()) +
+                      " takes values that have other numbers of steps");
     together = together && std::equal(r.ahead.begin(), r.ahead.end(), y.ahead.begin(), y.ahead.end());
     earliest = std::min(earliest, r.pace.delay);
     if (r.pace.delay > y.pace.delay) y.pace = r.pace;
@@ -332,7 +338,6 @@ StepGraph::Value StepGraph::add(const Layer& layer, std::unique_ptr<Step> step, 
     const std::int64_t most = (y.pace.delay - earliest + y.pace.after) / y.pace.stride + 2;
     step = detail::aligned_step(std::move(step), rows, most);
   }
-  step->set_layer(names_of(layer));
   if (step->finishing() > 0) y.ahead.push_back(nodes_.size());
   values_.push_back({step->result(), y.pace.then(step->pace()), y.ahead});
   nodes_.push_back({std::move(step), {x.begin(), x.end()}, values_.size() - 1});

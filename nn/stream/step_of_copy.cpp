@@ -16,6 +16,7 @@ class StepOfCopy final : public Step {
   StepOfCopy(const Layer& layer, std::unique_ptr<Layer> copy, Make make, Compute compute)
       : parameters_(layer.named_parameters()),
         buffers_(layer.named_buffers()),
+        states_(layer.named_states()),
         copy_(std::move(copy)),
         make_(std::move(make)),
         compute_(std::move(compute)) {
@@ -26,6 +27,7 @@ class StepOfCopy final : public Step {
       : Step(o),
         parameters_(o.parameters_),
         buffers_(o.buffers_),
+        states_(o.states_),
         copy_(evaluating_copy(*o.copy_)),
         make_(o.make_),
         compute_(o.compute_),
@@ -51,6 +53,7 @@ class StepOfCopy final : public Step {
   void refresh() override {
     take_values(parameters_, copy_->named_parameters());
     take_values(buffers_, copy_->named_buffers());
+    take_values(states_, copy_->named_states());
     if (compute_) compute_(*copy_);
     step_->refresh();
   }
@@ -60,6 +63,7 @@ class StepOfCopy final : public Step {
  private:
   std::vector<Named<Parameter>> parameters_;  ///< of the layer, which the stream follows
   std::vector<Named<Buffer>> buffers_;
+  std::vector<Named<State>> states_;
   std::unique_ptr<Layer> copy_;
   Make make_;
   Compute compute_;

@@ -278,7 +278,13 @@ void Stream::refresh() {
     detail::take_values(parameters_, model_->named_parameters());
     detail::take_values(buffers_, model_->named_buffers());
   }
-  if (step_) step_->refresh();
+  if (!step_) return;
+  bool programs = false;  // may refuse the new weights when others have taken them
+  step_->each([&programs](const Step& s) { programs = programs || s.runs() == Step::Runs::program; });
+  if (!programs || model_) return step_->refresh();
+  std::unique_ptr<Step> refreshed = step_->clone();
+  refreshed->refresh();
+  step_ = std::move(refreshed);
 }
 
 std::size_t Stream::on_tensors() const {

@@ -173,6 +173,12 @@ std::unique_ptr<WindowFunction> program_of_window(const Windowed& layer, const S
 
 std::unique_ptr<Step> window_step(const StepWindow& window, const StepRows& in,
                                   std::unique_ptr<WindowFunction> function) {
+  const StepWindow& w = window;
+  if (w.taps < 1 || w.dilation < 1 || w.stride < 1 || w.before < 0 || w.before > w.reach() || w.after < 0)
+    throw ValueError("stream: a window of " + std::to_string(w.taps) + " taps, dilation " + std::to_string(w.dilation) +
+                     ", stride " + std::to_string(w.stride) + " and padding " + std::to_string(w.before) + ", " +
+                     std::to_string(w.after) +
+                     " is none of a stream: numbers must be positive, and the padding in front end with the window");
   return std::make_unique<WindowStep>(window, in, std::move(function));
 }
 

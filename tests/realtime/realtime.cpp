@@ -20,9 +20,8 @@ void must_not_block(const F& f) noexcept [[clang::nonblocking]] {
 
 /// In blocks where there is one step for each, step by step, a row begun anew, and the end.
 template <class In, class Out>
-void run(nn::Stream& s, const Tensor& x, std::int64_t width) {
-  const std::int64_t B = x.shape()[0], T = x.shape()[1];
-  const auto in = contiguous(transpose(x, 0, 1)).template to_vector<In>();
+void run(nn::Stream& s, const std::vector<In>& in, std::int64_t T, std::int64_t width) {
+  const std::int64_t B = s.batch();
   const std::size_t step = in.size() / static_cast<std::size_t>(T);
   std::vector<Out> y(static_cast<std::size_t>(width * B * T));
   const auto out = std::span<Out>(y).first(static_cast<std::size_t>(width * B));
@@ -56,12 +55,13 @@ void check(const std::string& words, const nn::Layer& net, const Tensor& x) {
   }
   const std::int64_t width = s.result().width;
   if (s.on_tensors() > 0) return;
-  std::thread([&] {  // which has run nothing yet, so that it keeps no memory for tensors
-    if (x.dtype() == Dtype::i64) return run<std::int64_t, float>(s, x, width);
-    if (x.dtype() == Dtype::f64) return run<double, double>(s, x, width);
-    run<float, float>(s, x, width);
-  })
-      .join();
+  const auto on_new_thread = [&]<class In, class Out>(In, Out) {  // which has run nothing yet
+    const std::vector<In> in = contiguous(transpose(x, 0, 1)).template to_vector<In>();
+    std::thread([&] { run<In, Out>(s, in, x.shape()[1], width); }).join();
+  };
+  if (x.dtype() == Dtype::i64) return on_new_thread(std::int64_t(), float());
+  if (x.dtype() == Dtype::f64) return on_new_thread(double(), double());
+  on_new_thread(float(), float());
 }
 
 /// Planes, features and a recurrence, which are no chain of layers.
