@@ -1,13 +1,9 @@
 // Layers that give `forward` alone: what a step carries is found in the program of all steps.
 #include "ferrite/dsl/builder.h"
 #include "ferrite/nn/layers/activations.h"
-#include "ferrite/nn/layers/attention.h"
-#include "ferrite/nn/layers/causal_conv1d.h"
-#include "ferrite/nn/layers/convolution.h"
 #include "ferrite/nn/stream/stream.h"
 #include "ferrite/tensor/cumulative.h"
 #include "support/compare.h"
-#include "support/fed.h"
 
 using namespace ferrite;
 using support::identical;
@@ -138,104 +134,6 @@ BOOST_AUTO_TEST_CASE(refreshed_streams_begin_with_the_new_weights) {
       stream.reset();
       stream.steps(20, in, out);
       BOOST_TEST(identical(rows_of(out, 2), layer(x)));
-    }
-  }
-}
-
-/// Layers that a forward calls run by their own steps, and what stands between them as programs.
-struct Composed final : nn::Layer {
-  using Function = std::function<Tensor(const Tensor& x, const Composed& layer)>;
-  nn::CausalConv1d conv{{.in_channels = 3, .out_channels = 3, .kernel_size = 3, .dilation = 2}, {.seed = 1}};
-  nn::CausalConv1d strided{{.in_channels = 3, .out_channels = 3, .kernel_size = 3, .stride = 2}, {.seed = 2}};
-  nn::Conv1d ahead{{.in_channels = 3,
-                    .out_channels = 3,
-                    .kernel_size = {5},
-                    .padding = ConvolutionPadding::same,
-                    .channels_last = true},
-                   {.seed = 3}};
-  nn::MultiheadAttention attention{{.embed_dim = 3, .num_heads = 1, .causal = true, .capacity = 64}, {.seed = 4}};
-  nn::Gru gru{3, 3, nn::Init{.seed = 5}};
-  Function f;
-  explicit Composed(Function function) : f(std::move(function)) {
-    adopt("conv", conv), adopt("strided", strided), adopt("ahead", ahead), adopt("attention", attention);
-    adopt("gru", gru);
-  }
-  std::string kind() const override { return "composed"; }
-  nn::StepInput step_input() const override { return {3}; }
-  Tensor forward(const Tensor& x, const nn::Context&) const override { return f(x, *this); }
-  std::unique_ptr<nn::Layer> clone() const override {
-    auto copy = std::make_unique<Composed>(f);
-    nn::copy_values(*this, *copy);
-    return copy;
-  }
-};
-
-struct ComposedCase {
-  const char* words;
-  std::int64_t stride, delay;
-  std::size_t kernels;
-  Composed::Function f;
-};
-const std::vector<ComposedCase> kComposed = {
-    {"one layer behind another", 1, 0, 2, [](const Tensor& x, const Composed& l) { return l.gru(l.conv(x)); }},
-    {"a value that two read", 1, 0, 2,
-     [](const Tensor& x, const Composed& l) {
-       const Tensor s = sigmoid(delayed(x, 1) + x);
-       return l.gru(s) + l.conv(s) * s;
-     }},
-    {"one layer called twice", 1, 0, 2, [](const Tensor& x, const Composed& l) { return l.gru(tanh(l.gru(x))); }},
-    {"a stride", 2, 0, 3, [](const Tensor& x, const Composed& l) { return l.gru(l.strided(tanh(l.conv(x)))); }},
-    {"look-ahead beside its input", 1, 2, 1, [](const Tensor& x, const Composed& l) { return x - l.ahead(x); }},
-    {"a recurrence of what waits", 1, 4, 3,
-     [](const Tensor& x, const Composed& l) {
-       const Tensor y = l.ahead(l.ahead(x)) * delayed(x, 1);
-       return l.gru(y) + x;
-     }},
-    {"look-ahead and a stride", 2, 2, 3,
-     [](const Tensor& x, const Composed& l) { return l.gru(l.strided(l.ahead(x) + x)); }},
-    {"attention", 1, 0, 2, [](const Tensor& x, const Composed& l) { return l.conv(x + l.attention(x)); }},
-    {"a call that is no step: with lengths", 1, 0, 0,
-     [](const Tensor& x, const Composed& l) {
-       return l.conv(x, {.lengths = full({x.shape()[0]}, x.shape()[1], Dtype::i64)});
-     }},
-};
-
-/// Whether what a stream is fed, and its end, give the whole.
-bool gives_all(nn::Stream& stream, const Tensor& x, const Tensor& whole) {
-  support::RowOutputs rows = support::fed(stream, x, whole.spec());
-  const support::RowOutputs last = support::finished(stream, whole.spec());
-  bool all = true;
-  for (std::size_t b = 0; b < rows.size(); ++b)
-    all = all && identical(concat({rows[b], last[b]}, 0), contiguous(select(whole, 0, static_cast<std::int64_t>(b))));
-  return all;
-}
-
-BOOST_AUTO_TEST_CASE(layers_that_a_forward_calls_run_by_their_own_steps) {
-  const Tensor x = uniform({2, 40, 3}, {.seed = 3}, -1, 1);
-  for (const ComposedCase& c : kComposed) {
-    BOOST_TEST_CONTEXT(c.words) {
-      const Composed layer(c.f);
-      nn::Stream stream = layer.stream(2);
-      BOOST_TEST(stream.on_tensors() == 0U);
-      BOOST_TEST(stream.stride() == c.stride);
-      BOOST_TEST(stream.delay() == c.delay);
-      const nn::StreamReport report = stream.report();
-      const auto is_kernel = [](const nn::LayerReport& l) { return l.runs == "kernel" && !l.layer.empty(); };
-      BOOST_TEST(static_cast<std::size_t>(std::ranges::count_if(report.layers, is_kernel)) >= c.kernels);
-      BOOST_TEST(gives_all(stream, x, layer(x)));
-      for (const Parameter& p : layer.parameters()) p.assign(p.value() * 1.5);
-      nn::Stream copy = stream.clone();
-      stream.refresh();
-      stream.reset();
-      BOOST_TEST(gives_all(stream, x, layer(x)));
-      copy.refresh();
-      copy.reset();
-      BOOST_TEST(gives_all(copy, x, layer(x)));
-      if (c.stride > 1 || c.delay > 0) continue;
-      std::vector<float> out(2 * 40 * 3);
-      copy.reset();
-      copy.steps(40, contiguous(transpose(x, 0, 1)).to_vector<float>(), out);
-      BOOST_TEST(identical(contiguous(transpose(Tensor::from(out, {40, 2, 3}), 0, 1)), layer(x)));
     }
   }
 }
