@@ -302,8 +302,14 @@ Tensor Layer::forward_checked(const Tensor& x, const Context& context) const {
 Tensor Layer::forward_seen(const Tensor& x, const Context& context) const {
   detail::CallObserver& observer = *detail::call_observer;
   observer.begins(*this, x, context);
-  return observer.gives(context.lengths.defined() && !reads_lengths() ? forward_checked(x, context)
-                                                                      : forward(x, context));
+  Tensor y;
+  try {
+    y = context.lengths.defined() && !reads_lengths() ? forward_checked(x, context) : forward(x, context);
+  } catch (...) {
+    observer.fails();
+    throw;
+  }
+  return observer.gives(y);
 }
 
 constinit thread_local bool detail::in_single_step = false;

@@ -246,6 +246,8 @@ class CallObserver {
   virtual void begins(const Layer& layer, const Tensor& x, const Context& context) = 0;
   /// What the call that began last gives in place of y.
   virtual Tensor gives(const Tensor& y) = 0;
+  /// It has thrown.
+  virtual void fails() = 0;
 };
 /// That of this thread; null: none.
 extern constinit thread_local CallObserver* call_observer;

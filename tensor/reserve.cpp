@@ -1,5 +1,5 @@
 /// Reserves: what the calls of a program ask for, kept for its next run.
-#include "ferrite/tensor/kernel/reserve.h"
+#include "ferrite/tensor/reserve.h"
 
 #include <algorithm>
 #include <cstdlib>

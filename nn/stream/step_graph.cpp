@@ -322,8 +322,7 @@ StepGraph::Value StepGraph::add(std::unique_ptr<Step> step, std::span<const Valu
   for (const Value v : x) {
     const Rows& r = values_[v];
     if (r.pace.stride != y.pace.stride || r.pace.delay - r.pace.after != y.pace.delay - y.pace.after)
-      throw PaceError("stream: a step of " + std::string(step->kind()) +
-                      " takes values that have other numbers of steps");
+      throw PaceError("stream: a step of " + std::string(step->kind()) + " takes values with other numbers of steps");
     together = together && std::equal(r.ahead.begin(), r.ahead.end(), y.ahead.begin(), y.ahead.end());
     earliest = std::min(earliest, r.pace.delay);
     if (r.pace.delay > y.pace.delay) y.pace = r.pace;

@@ -53,6 +53,13 @@ class Cutter final : public CallObserver {
     gave_.push_back(tracer_.input(y.spec()));
     return gave_.back();
   }
+  /// A call that was to be cut out is none: its layer's caller goes on without it.
+  void fails() override {
+    if (inside_ == 0 || --inside_ > 0) return;
+    to_.cut.back() = false;
+    takes_.pop_back();
+    if (!same_) to_.steps.pop_back();
+  }
   const Tensors& takes() const { return takes_; }
 
  private:

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "ferrite/tensor/kernel/reserve.h"
+#include "ferrite/tensor/reserve.h"
 #include "ferrite/tensor/storage.h"
 
 namespace ferrite::detail {

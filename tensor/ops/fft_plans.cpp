@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "ferrite/tensor/kernel/fft_plan.h"
-#include "ferrite/tensor/kernel/reserve.h"
+#include "ferrite/tensor/reserve.h"
 #include "ferrite/tensor/kernel/tables.h"
 
 namespace ferrite::detail {

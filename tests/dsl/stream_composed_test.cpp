@@ -146,6 +146,15 @@ const std::vector<ComposedCase> kCutOtherwise = {
                                }});
        return flat(l.gru(x));
      }},
+    {"a call that throws, and is caught", 1, 0, 1,
+     [](const Tensor& x, const Composed& l) {
+       Tensor y = x;
+       try {
+         y = l.gru(concat({x, x}, 2));
+       } catch (const ShapeError&) {
+       }
+       return l.conv(y);
+     }},
     {"many strides", 64, 0, 3,
      [](const Tensor& x, const Composed& l) {
        Tensor y = x;

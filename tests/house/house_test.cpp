@@ -307,6 +307,7 @@ BOOST_AUTO_TEST_CASE(one_header_reaches_all) {
                                        "tensor/departed.h",
                                        "tensor/padding.h",
                                        "tensor/pooled.h",
+                                       "tensor/reserve.h",
                                        "tensor/storage_limit.h",
                                        "tensor/pointwise.h",
                                        "tensor/operations.h",

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "ferrite/tensor/kernel/reserve.h"
+#include "ferrite/tensor/reserve.h"
 
 namespace ferrite::detail {
 namespace {

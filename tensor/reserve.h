@@ -2,6 +2,8 @@
 /// Memory for calls that must ask the system for nothing.
 #include <memory>
 
+#include "ferrite/tensor/storage.h"
+
 namespace ferrite::detail {
 
 /// What the calls of a program ask for beside their operands: tensors, views, workspaces, plans. While it is open on a
