@@ -33,6 +33,7 @@ class Reserve {
   struct Held;
   /// What it holds.
   Held& held();
+  bool holds(const Held* held) const { return held_ == held; }
   /// What calls that know each other by `key` keep in the reserve that is open on this thread; null: none is open.
   static void* kept(const void* key, std::shared_ptr<void> (*make)());
 

@@ -1,6 +1,8 @@
 #pragma once
 /// Blocks of memory as pools and reserves hold them.
+#include <atomic>
 #include <bit>
+#include <cstdlib>
 #include <utility>
 #include <vector>
 
@@ -50,7 +52,7 @@ struct Reserve::Held : PoolOwner {
   Storage* blocks[kBins] = {};
   TensorImpl* views = nullptr;
   std::size_t views_out = 0;
-  std::size_t out = 0;  ///< blocks in use
+  std::atomic<std::size_t> out{0};  ///< blocks in use
   std::vector<std::pair<const void*, std::shared_ptr<void>>> kept;
 
   Storage* take(std::size_t bin) {
@@ -63,14 +65,15 @@ struct Reserve::Held : PoolOwner {
       count_miss();
       s = new_block(64 * lines_of(bin), this, give, bin);
     }
-    ++out;
+    out.fetch_add(1, std::memory_order_relaxed);
     return s;
   }
   void keep(Storage* s) noexcept { s->packs.store(std::exchange(blocks[s->bin], s), std::memory_order_relaxed); }
   static void give(Storage* s) noexcept {
     auto* const held = static_cast<Held*>(s->owner);
-    held->keep(s);
-    --held->out;
+    held->out.fetch_sub(1, std::memory_order_relaxed);
+    if (open_reserve() && open_reserve()->holds(held)) return held->keep(s);
+    std::free(s);  // it has outlived its run, maybe on another thread
   }
   void* take_view() {
     ++views_out;

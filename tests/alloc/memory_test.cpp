@@ -1,11 +1,14 @@
 // The memory of a training step, as the pool hands it out.
 #include <boost/test/unit_test.hpp>
+#include <thread>
 
+#include "counted.h"
 #include "ferrite/autograd/tape.h"
 #include "ferrite/compile/scan.h"
 #include "ferrite/dsl/builder.h"
 #include "ferrite/nn/loss.h"
 #include "ferrite/nn/optim/adam.h"
+#include "ferrite/tensor/reserve.h"
 
 using namespace ferrite;
 
@@ -55,6 +58,29 @@ BOOST_AUTO_TEST_CASE(few_carries_need_little_memory) {
   BOOST_TEST_MESSAGE("all kept: " << all << " MiB, every 64th: " << few << " MiB");
   BOOST_TEST(all > 3 * 2);  // three values of every step, 2 MiB each
   BOOST_TEST(few < all / 8);
+}
+
+/// A tensor that was made while a reserve was open, and is let go of by another thread when the reserve has ended.
+BOOST_AUTO_TEST_CASE(a_tensor_may_outlive_the_reserve_that_it_came_from) {
+  Tensor left;
+  {
+    detail::Reserve reserve;
+    BOOST_TEST(reserve.empty());
+    const auto run = [&](Tensor* result) {
+      const detail::Reserve::Open open(reserve);
+      const Tensor first = full({100}, 2), second = first * 3;
+      if (result) *result = second;
+    };
+    run(&left);
+    BOOST_TEST(!reserve.empty());
+    BOOST_TEST(counted::during([&] { run(nullptr); }) > 0U);  // the block of `left` is missing
+    BOOST_TEST(counted::during([&] { run(nullptr); }) == 0U);
+    std::uint64_t asked = 1;
+    std::thread([&] { asked = counted::during([&] { run(nullptr); }); }).join();
+    BOOST_TEST(asked == 0U);
+  }
+  BOOST_TEST(sum(left).item<float>() == 600);
+  std::thread([&] { left = Tensor(); }).join();
 }
 
 BOOST_AUTO_TEST_SUITE_END()
