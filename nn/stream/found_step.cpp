@@ -102,11 +102,11 @@ Tensor as_rows(const Tensor& y) {
 
 // ---- the proof -----------------------------------------------------------------------------------------
 
-/// Floats of any size, and tokens 0 and 1, [T, B, D].
-Tensor any_steps(const StepRows& in, std::int64_t T) {
+/// Floats from `low` to 1, and tokens 0 and 1, [T, B, D].
+Tensor any_steps(const StepRows& in, std::int64_t T, double low) {
   Spec x = spec_of(in);
   x.shape.insert(0, T);
-  if (is_float(x.dtype)) return cast(uniform(x.shape, {.seed = 1}, -1, 1), x.dtype);
+  if (is_float(x.dtype)) return cast(uniform(x.shape, {.seed = 1}, low, 1), x.dtype);
   return cast(reshape(remainder(arange(x.shape.numel()), 2), x.shape), x.dtype);
 }
 
@@ -114,11 +114,11 @@ Tensor any_steps(const StepRows& in, std::int64_t T) {
 /// steps, gives something else there.
 class Proof {
  public:
-  Proof(Step& step, const Layer& layer, const StepRows& in, std::int64_t T)
+  Proof(Step& step, const Layer& layer, const StepRows& in, std::int64_t T, double low)
       : step_(step),
         all_(static_cast<std::size_t>(in.batch), 1),
         y_((kBlock * bytes_of(step.result()) + 127) / 8),
-        x_(contiguous(any_steps(in, T))),
+        x_(contiguous(any_steps(in, T, low))),
         whole_(contiguous(transpose(layer(contiguous(transpose(x_, 0, 1))), 0, 1))) {}
 
   bool holds() {
@@ -188,7 +188,13 @@ class Proof {
 
 void prove(Step& step, const Layer& layer, const StepRows& in, std::int64_t T) {
   const NewFrame frame;
-  if (!Proof(step, layer, in, T).holds())
+  std::optional<Proof> proof;
+  try {
+    proof.emplace(step, layer, in, T, -1);
+  } catch (const Error&) {  // it may take no negative numbers
+    proof.emplace(step, layer, in, T, 0);
+  }
+  if (!proof->holds())
     throw ValueError("stream: a step gives other numbers than the whole sequence, in which " + layer.kind() +
                      " reads its end, its beginning or its number of steps");
 }

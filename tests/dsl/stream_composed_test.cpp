@@ -1,5 +1,6 @@
 // Layers that call others in their forward: those stream by their own steps, and what stands between them as programs.
 #include <algorithm>
+#include <array>
 
 #include "ferrite/dsl/builder.h"
 #include "ferrite/nn/layers/activations.h"
@@ -202,6 +203,15 @@ BOOST_AUTO_TEST_CASE(one_row_streams_as_several_do) {
     nn::Stream stream = layer.stream(B);
     BOOST_TEST(gives_all(stream, x, layer(x)));
   }
+}
+
+BOOST_AUTO_TEST_CASE(layers_that_take_no_negative_numbers_stream) {
+  const Composed layer([](const Tensor& x, const Composed& l) { return l.gru(checked(x, 0, 1, "a share")); });
+  const Tensor x = uniform({1, 20, 3}, {.seed = 3}, 0, 1);
+  nn::Stream stream = layer.stream();
+  BOOST_TEST(gives_all(stream, x, layer(x)));
+  std::vector<float> y(3);
+  BOOST_CHECK_THROW(stream.feed(std::array<float, 3>{0, 2, 0}, y), Error);
 }
 
 BOOST_AUTO_TEST_CASE(results_with_other_rows_are_refused) {
