@@ -8,8 +8,8 @@
 #include "ferrite/compile/graph/rewrite.h"
 #include "ferrite/compile/scan/detail/operation.h"
 #include "ferrite/compile/scan/detail/run.h"
-#include "ferrite/tensor/reserve.h"
 #include "ferrite/tensor/operations.h"
+#include "ferrite/tensor/reserve.h"
 #include "ferrite/tensor/strided.h"
 
 namespace ferrite::detail {

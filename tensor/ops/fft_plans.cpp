@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "ferrite/tensor/kernel/fft_plan.h"
-#include "ferrite/tensor/reserve.h"
 #include "ferrite/tensor/kernel/tables.h"
+#include "ferrite/tensor/reserve.h"
 
 namespace ferrite::detail {
 

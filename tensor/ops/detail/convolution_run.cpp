@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "ferrite/tensor/kernel/pack.h"
-#include "ferrite/tensor/reserve.h"
 #include "ferrite/tensor/kernel/tables.h"
 #include "ferrite/tensor/ops/detail/convolution_images.h"
+#include "ferrite/tensor/reserve.h"
 
 namespace ferrite::detail {
 
