@@ -231,11 +231,21 @@ void count_miss() { ++pool.counts.misses; }
 
 namespace {
 
+// Apart from what every call runs.
+[[gnu::noinline]] TensorImpl* reserved_view() { return ::new (pool.reserve->held().take_view()) TensorImpl; }
+[[gnu::noinline]] Storage* reserved_block(std::size_t bin) { return pool.reserve->held().take(bin); }
+[[gnu::noinline]] bool reserve_keeps(TensorImpl* view) noexcept {
+  if (pool.reserve->empty() || pool.reserve->held().views_out == 0) return false;
+  --pool.reserve->held().views_out;
+  pool.reserve->held().keep_view(view);
+  return true;
+}
+
 TensorImpl* take_view() {
   if (kPooling) {
     ++pool.counts.requests;
     if (pool.reserve) [[unlikely]]
-      return ::new (pool.reserve->held().take_view()) TensorImpl;
+      return reserved_view();
     if (TensorImpl* impl = pool.views) {
       pool.views = next_view(impl);
       --pool.cached_views;
@@ -248,10 +258,8 @@ TensorImpl* take_view() {
 
 /// Views stay where they end: they are small, and few of them are held.
 void give_view(TensorImpl* impl) noexcept {
-  if (kPooling && pool.reserve && !pool.reserve->empty() && pool.reserve->held().views_out > 0) [[unlikely]] {
-    --pool.reserve->held().views_out;
-    return pool.reserve->held().keep_view(impl);
-  }
+  if (kPooling && pool.reserve && reserve_keeps(impl)) [[unlikely]]
+    return;
   if (kPooling && pool.owner && pool.cached_views < kMostViews) {
     next_view(impl) = pool.views;
     pool.views = impl;
@@ -281,7 +289,7 @@ Storage* take_block(std::size_t data_bytes) {
   if (kPooling && bin < kBins) {
     ++pool.counts.requests;
     if (pool.reserve) [[unlikely]]
-      return pool.reserve->held().take(bin);
+      return reserved_block(bin);
     if (Storage* s = pool.take(bin)) return s;
   }
   return missing_block(lines, bin);

@@ -95,15 +95,6 @@ void copy_to(std::byte* dst, const Tensor& x) {
   copy_strided(dst, x.shape().strides(), x.raw(), x.strides(), x.shape(), bytes);
 }
 
-bool is_contiguous(const Shape& shape, const Shape& strides) {
-  std::int64_t n = 1;
-  for (int i = shape.rank() - 1; i >= 0; --i) {
-    if (shape[i] != 1 && strides[i] != n) return shape.numel() == 0;
-    n *= shape[i];
-  }
-  return true;
-}
-
 Tensor dense(const Tensor& x) {
   if (x.contiguous()) return x;
   const NewFrame frame;

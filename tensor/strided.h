@@ -88,7 +88,14 @@ void copy_strided(std::byte* dst, const Shape& dst_strides, const std::byte* src
 void copy_to(std::byte* dst, const Tensor& x);
 
 /// Whether such strides are row-major without gaps; those of axes of extent 1 do not matter.
-bool is_contiguous(const Shape& shape, const Shape& strides);
+inline bool is_contiguous(const Shape& shape, const Shape& strides) {
+  std::int64_t n = 1;
+  for (int i = shape.rank() - 1; i >= 0; --i) {
+    if (shape[i] != 1 && strides[i] != n) return shape.numel() == 0;
+    n *= shape[i];
+  }
+  return true;
+}
 
 /// Row-major, whatever the caller gave: outside of all records.
 Tensor dense(const Tensor& x);

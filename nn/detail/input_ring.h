@@ -68,14 +68,13 @@ class InputRing {
 
  private:
   void copy_row(const std::byte* from, std::byte* to) const {
-    if (row_ > 64) {
+    if (row_ > 64 || row_ % 4 != 0) {
       std::memcpy(to, from, static_cast<std::size_t>(row_));
       return;
     }
     std::int64_t i = 0;  // few bytes: a call would take longer
     for (; i + 16 <= row_; i += 16) std::memcpy(to + i, from + i, 16);
-    for (; i + 4 <= row_; i += 4) std::memcpy(to + i, from + i, 4);
-    for (; i < row_; ++i) to[i] = from[i];
+    for (; i < row_; i += 4) std::memcpy(to + i, from + i, 4);
   }
   /// So many bytes from the beginning of a row's ring.
   std::byte* place(std::int64_t row, std::int64_t at) const {
