@@ -21,7 +21,7 @@ struct FrameOperand {
   int delay = -1;          ///< the state that holds the frames by which it is ahead; -1: none
 };
 
-/// One node on so many steps at once.
+/// A node of a program, on one step or on several steps at once.
 struct FrameNode {
   std::vector<FrameOperand> in;
   std::function<Tensors(const Tensors& in, FrameStates& states, std::int64_t steps)> run;
@@ -43,9 +43,9 @@ class StreamProgram {
   const std::vector<State>& states() const { return states_; }
   /// By output: the axis of time, -1 for none.
   const std::vector<FrameOperand>& outputs() const { return outputs_; }
-  /// Whether it was found that something which is no input is the same in all steps.
+  /// Whether a node reads something that is not an input, has an axis of time, and was found equal in all steps.
   bool reads_constants_over_time() const;
-  /// So many steps: frames of all inputs -> frames of all outputs.
+  /// Runs `steps` steps: frames of all inputs -> frames of all outputs.
   Tensors step(const Tensors& inputs, FrameStates& states, std::int64_t steps = 1) const;
 
  private:

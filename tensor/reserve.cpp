@@ -10,10 +10,8 @@ namespace ferrite::detail {
 
 Reserve::~Reserve() {
   if (!held_) return;
-  for (Storage*& head : held_->blocks)
-    while (head) std::free(std::exchange(head, head->packs.load(std::memory_order_relaxed)));
+  held_->free.free_all();
   held_->kept.clear();
-  while (held_->views) std::free(std::exchange(held_->views, next_view(held_->views)));
   if (held_->out.load() == 0) delete held_;  // else a tensor lives on that returns there
 }
 

@@ -97,8 +97,7 @@ void return_block(Storage* s) noexcept {
 
 /// What a thread holds for reuse. Trivial, so that reaching it costs no check: `Ending` empties it.
 struct Pool {
-  Storage* blocks[kBins];
-  TensorImpl* views;
+  FreeBlocks free;
   std::size_t cached;
   std::size_t cached_views;
   std::size_t emptied;  ///< the bin that makes room
@@ -108,19 +107,14 @@ struct Pool {
   bool ended;        ///< the thread is ending: what it still makes has no pool
 
   Storage* take(std::size_t bin) noexcept {
-    Storage* s = blocks[bin];
-    if (!s) return nullptr;
-    blocks[bin] = s->packs.load(std::memory_order_relaxed);
-    s->packs.store(nullptr, std::memory_order_relaxed);
-    cached -= block_bytes(s);
-    s->refs.store(1, std::memory_order_relaxed);
+    Storage* const s = free.pop(bin);
+    if (s) cached -= block_bytes(s);
     return s;
   }
   void give(Storage* s) noexcept {
     const std::size_t most = most_cached.load(std::memory_order_relaxed);
     if (cached + block_bytes(s) > most && !make_room(block_bytes(s), most)) return std::free(s);
-    s->packs.store(blocks[s->bin], std::memory_order_relaxed);
-    blocks[s->bin] = s;
+    free.push(s);
     cached += block_bytes(s);
   }
   /// Frees what is held, bin by bin, until so many bytes more are within the limit: what is used now goes before what
@@ -128,14 +122,11 @@ struct Pool {
   [[gnu::noinline]] bool make_room(std::size_t bytes, std::size_t most) noexcept {
     if (bytes > most) return false;
     while (cached + bytes > most) {
-      Storage* const s = blocks[emptied];
-      if (!s) {
+      if (Storage* const s = take(emptied)) {
+        std::free(s);
+      } else {
         emptied = (emptied + 1) % kBins;
-        continue;
       }
-      blocks[emptied] = s->packs.load(std::memory_order_relaxed);
-      cached -= block_bytes(s);
-      std::free(s);
     }
     return true;
   }
@@ -167,18 +158,7 @@ thread_local constinit Pool pool{};
 
 void Pool::clear() noexcept {
   if (owner) take_over(nullptr);
-  for (Storage*& head : blocks) {
-    while (head) {
-      Storage* next = head->packs.load(std::memory_order_relaxed);
-      std::free(head);
-      head = next;
-    }
-  }
-  while (views) {
-    TensorImpl* next = next_view(views);
-    std::free(views);
-    views = next;
-  }
+  free.free_all();
   cached = 0;
   cached_views = 0;
 }
@@ -237,7 +217,7 @@ namespace {
 [[gnu::noinline]] bool reserve_keeps(TensorImpl* view) noexcept {
   if (pool.reserve->empty() || pool.reserve->held().views_out == 0) return false;
   --pool.reserve->held().views_out;
-  pool.reserve->held().keep_view(view);
+  pool.reserve->held().free.push_view(view);
   return true;
 }
 
@@ -246,8 +226,7 @@ TensorImpl* take_view() {
     ++pool.counts.requests;
     if (pool.reserve) [[unlikely]]
       return reserved_view();
-    if (TensorImpl* impl = pool.views) {
-      pool.views = next_view(impl);
+    if (TensorImpl* const impl = pool.free.pop_view()) {
       --pool.cached_views;
       return ::new (static_cast<void*>(impl)) TensorImpl;
     }
@@ -261,8 +240,7 @@ void give_view(TensorImpl* impl) noexcept {
   if (kPooling && pool.reserve && reserve_keeps(impl)) [[unlikely]]
     return;
   if (kPooling && pool.owner && pool.cached_views < kMostViews) {
-    next_view(impl) = pool.views;
-    pool.views = impl;
+    pool.free.push_view(impl);
     ++pool.cached_views;
     return;
   }

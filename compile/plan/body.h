@@ -96,6 +96,8 @@ class Workspace {
   /// The same where whoever calls has put every argument and every result in its place: `arguments`, `results` and
   /// `copies` are not looked at.
   void run_in_place();
+  /// Runs each call, also behind one that throws Error: for the memory that they ask for.
+  void try_in_place();
   void put(std::size_t base, const Address& address) {
     addresses_[base] = address;
     bases_[base] = address.first;

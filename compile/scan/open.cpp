@@ -48,7 +48,7 @@ struct OpenScan::Bound {
       carries.push_back({zeroed(p->body->input(k)), zeroed(p->body->input(k))});
     for (std::size_t k = 0; k < s.xs; ++k) xs.push_back(zeroed(p->body->input(s.carries + k)));
     bind();
-    reserve();
+    for (const Kernel& k : p->step->program.kernels) k.reserve(memory);
   }
   /// The same values in other buffers.
   Bound(const Bound& o) : Bound(o.p) {
@@ -67,25 +67,6 @@ struct OpenScan::Bound {
     return t;
   }
   static std::size_t bytes(const Tensor& t) { return static_cast<std::size_t>(t.numel() * size_of(t.dtype())); }
-
-  /// Makes room for what kernels work in: a step asks nobody for memory, on whatever thread it runs.
-  void reserve() {
-    for (const Kernel& k : p->step->program.kernels) k.reserve(memory);
-    const LendKernelMemory lent(memory);
-    for (const PlannedCall& c : p->step->program.calls) {
-      if (c.op != ops::matmul) continue;
-      const Tensor a = like(c.in[0]), b = like(c.in[1]);
-      Tensor out = zeroed(c.out[0].spec);
-      const std::array<const Tensor*, 2> in = {&a, &b};
-      c.op->eval({in.data(), in.size()}, {&out, 1}, c.attrs);
-    }
-  }
-  /// Zeros that lie in memory as an operand does.
-  static Tensor like(const PlannedTensor& t) {
-    std::int64_t last = 0;
-    for (int k = 0; k < t.spec.shape.rank(); ++k) last += std::max<std::int64_t>(t.spec.shape[k] - 1, 0) * t.strides[k];
-    return zeroed({{last + 1}, t.spec.dtype}).view(t.spec.shape, t.strides, 0);
-  }
 
   void bind() {
     const ScanStage& stage = p->parts.step;
@@ -150,25 +131,28 @@ struct OpenScan::Bound {
         step.put(p->step->ends.bases.arguments + i, address_of(outside(stage.in[i])));
   }
 
-  void run() {
-    const LendKernelMemory lent(memory);
+  void place_carries() {
     for (const Carry& c : carries) {
       if (c.argument) step.put(c.argument, address_of(c.now));
       if (c.owner) step.put(c.result, address_of(c.next));
     }
+  }
+  void run() {
+    const LendKernelMemory lent(memory);
+    place_carries();
     step.run_in_place();
     for (Carry& c : carries)
       if (!c.owner) std::memcpy(Writer::raw(c.next), step.data(c.result), bytes(c.next));
   }
 
-  /// Runs a step for the memory that it asks for, whatever it gives. Not where other ranks would have to take part.
+  /// Runs the calls of a step for the memory that they ask for, whatever they give: later steps ask nobody for any, on
+  /// whatever thread they run. Not where other ranks would have to take part.
   void measure() {
     if (effects_of(p->body->graph()).communicates) return;
     const Reserve::Open open(asked);
-    try {
-      run();
-    } catch (const Error&) {  // it refuses zeros
-    }
+    const LendKernelMemory lent(memory);
+    place_carries();
+    step.try_in_place();
   }
 
   void commit() {

@@ -6,8 +6,8 @@
 namespace ferrite::detail {
 namespace {
 
-/// The frames under the taps of so many windows, one step apart: x [B, C, span + steps] -> [B, steps, C, taps]; of one
-/// step [B, C, taps].
+/// Gathers the frames under the taps of `steps` windows, each one step later: x [B, C, span + steps] -> [B, steps, C,
+/// taps], or [B, C, taps] for a single step.
 Tensor windows_of(const Tensor& x, std::int64_t taps, std::int64_t dilation, std::int64_t steps) {
   if (steps == 1) return dilation > 1 && taps > 1 ? slice(x, 2, 0, x.shape()[2], dilation) : x;
   Tensors by_tap;

@@ -21,7 +21,7 @@ std::unique_ptr<Step> product_step(const StepRows& rows);
 /// Traces a function of several values once and runs the planned program.
 std::unique_ptr<Step> program_of_values(std::span<const StepRows> rows,
                                         const std::function<Tensor(const Tensors&)>& together);
-/// Runs a step whose values come at different times: rows that are early wait for those of the others, at most so many.
+/// Runs a step whose values come at different times: early rows wait for the others, at most `most` of them.
 std::unique_ptr<Step> aligned_step(std::unique_ptr<Step> step, std::span<const StepRows> rows, std::int64_t most);
 
 }  // namespace ferrite::nn::detail

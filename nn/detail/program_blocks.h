@@ -11,13 +11,13 @@
 
 namespace ferrite::nn::detail {
 
-/// Between the memory of a step and that of its programs.
+/// The sizes of what is copied between a step and its programs.
 struct Transfer {
   std::vector<std::int64_t> x{};  ///< bytes of an input in one step
   std::int64_t y = 0;             ///< and of the result
 };
 
-/// n steps of a program: x [n, B, D] of every input, where the memory of the caller says -> y [n, B, N].
+/// Runs a program of n steps on the caller's rows from step `first` on: x [n, B, D] of every input -> y [n, B, N].
 inline void run_program(ferrite::detail::OpenScan& scan, std::int64_t n, Step::Inputs x, std::int64_t first, void* y,
                         const Transfer& bytes) {
   for (std::size_t k = 0; k < bytes.x.size(); ++k)
@@ -42,10 +42,10 @@ class HeldScan {
   std::unique_ptr<ferrite::detail::OpenScan> scan_;
 };
 
-/// Programs of several steps at once. What is carried stands in the program of one step between them.
+/// Programs that compute several steps at once. Between blocks, the program of one step holds the states.
 class BlockScans {
  public:
-  /// `open(n)` is the program of n steps, `most` what there is room for, `carried` the bytes of what is carried.
+  /// Plans blocks of up to `most` steps with `open(n)`, the program of n steps; `carried` are the bytes of each state.
   void open(std::int64_t most, std::vector<std::int64_t> carried, const std::function<HeldScan(std::int64_t)>& open) {
     carried_ = std::move(carried);
     for (const std::int64_t steps : {64, 16})
@@ -55,7 +55,7 @@ class BlockScans {
   void refresh() {
     for (const Block& b : blocks_) b.scan->refresh();
   }
-  /// n steps by the longest blocks that fit and then by `one`.
+  /// Runs n steps: by the longest blocks that fit, and the rest by `one`.
   void run(std::int64_t n, Step::Inputs x, void* y, const Transfer& bytes, ferrite::detail::OpenScan& one) {
     std::int64_t at = 0;
     for (const Block& b : blocks_)

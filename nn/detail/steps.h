@@ -114,15 +114,15 @@ struct StepSource {
   std::string kind;
   std::vector<StepRows> inputs;
   std::vector<StepState> states;
-  /// n steps, one behind the other: x [n B, D] of every input -> y [n B, N].
+  /// Computes n successive steps: x [n B, D] of every input -> y [n B, N].
   std::function<StepResult(const Tensors& x, const Tensors& states, std::int64_t n)> steps;
-  /// By state: what it begins with, undefined for zeros.
+  /// The value that each state begins with; undefined for zeros.
   std::vector<Tensor> initial{};
   /// Computes `initial` again, for the variables' present values.
   std::function<std::vector<Tensor>()> begin{};
   /// Maps a variable that `steps` reads to the layer's own.
   std::function<Variable(const Variable&)> originals{};
-  bool single = true;  ///< whether n is 1 at most
+  bool single = true;  ///< `steps` takes n = 1 alone
 };
 /// The step that a layer gives in operations (Layer::step).
 StepSource source_of(const Layer& layer, const StepRows& in);

@@ -1,5 +1,5 @@
 #pragma once
-/// What a layer computes of a sequence, cut at the calls of other layers.
+/// The program of a layer, cut at the calls of other layers.
 #include <functional>
 #include <map>
 #include <memory>
@@ -13,14 +13,14 @@
 
 namespace ferrite::nn::detail {
 
-/// Which calls of layers inside a layer are cut out: those that have kernels, states or strides; all that stream; none.
+/// Chooses the calls that are cut out of a layer: of layers with kernels, states or strides; of all that stream; none.
 enum class CutCalls : std::uint8_t { own, all, none };
 
-/// A layer's program on so many steps of x [B, T, D], tokens [B, T]. What a call that is cut out gives is a further
-/// input of it, and what the call takes a further output.
+/// The program of a layer on T steps of x [B, T, D], or of tokens [B, T]. What a call that is cut out gives is a
+/// further input of it, and what the call takes a further output.
 struct TracedLayer {
   Graph graph;
-  std::vector<bool> cut;                     ///< by call, in order; those inside one that is cut out are not counted
+  std::vector<bool> cut;                     ///< whether each call is cut out; calls inside such a call do not count
   std::vector<std::unique_ptr<Step>> steps;  ///< of the calls that are cut out
 
   TracedLayer(const Layer& layer, const StepRows& in, std::int64_t steps, CutCalls calls);
@@ -28,7 +28,7 @@ struct TracedLayer {
   TracedLayer(const Layer& layer, const StepRows& in, std::int64_t steps, const std::vector<bool>& cut);
 };
 
-/// A layer as a graph of steps: those of the calls that were cut out, and programs of what stands between them.
+/// Turns a layer into a graph of steps: those of the calls that were cut out, and programs of what lies between them.
 class CutLayer {
  public:
   /// Maps a variable of the layer to the one that a stream follows; null: itself.
@@ -54,11 +54,11 @@ class CutLayer {
   bool is_over_time(ValueId v) const;
   /// Throws unless a value is over time, in enough steps.
   void check_over_time(ValueId v, std::int64_t least) const;
-  /// Of a value [B, T, ...], one step.
+  /// The rows that one step of a value [B, T, ...] has.
   StepRows rows(ValueId v) const;
   bool is_given(ValueId v) const { return maker_[v] == kNone && live_[v]; }
   void mark_live();
-  /// Values that several programs need are computed once.
+  /// Finds the values at which programs end, so that what several of them need is computed once.
   void find_ends();
   Piece piece_of(ValueId end) const;
   StepGraph::Value value_of(StepGraph& graph, ValueId v);
@@ -68,16 +68,16 @@ class CutLayer {
   StepRows in_;
   std::int64_t more_rows_, least_;
   Graph few_, more_;
-  std::vector<std::unique_ptr<Step>> steps_;  ///< by call
-  std::vector<std::size_t> maker_;            ///< by value: its node
-  std::vector<char> live_;                    ///< by value: whether it depends on an input
-  std::set<ValueId> ends_;                    ///< results of programs
+  std::vector<std::unique_ptr<Step>> steps_;  ///< of each call that was cut out
+  std::vector<std::size_t> maker_;            ///< the node that makes each value
+  std::vector<char> live_;                    ///< whether each value depends on an input
+  std::set<ValueId> ends_;                    ///< the values at which programs end
   std::map<ValueId, StepGraph::Value> made_;
   Originals originals_;
 };
 
-/// A program over time of such values, as a source of steps. `few` and `more` are the same program on other numbers of
-/// steps, and of rows if there are several: steps are on axis 1 of all inputs.
+/// Makes a source of steps of a program over time on such inputs. `few` and `more` are the same program on other
+/// numbers of steps, and of rows if there are several: steps are on axis 1 of all inputs.
 StepSource source_of_program(const std::string& kind, std::span<const StepRows> inputs, const Graph& few,
                              const Graph& more);
 

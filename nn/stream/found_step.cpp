@@ -21,7 +21,9 @@ using ferrite::detail::StreamProgram;
 /// Numbers of steps at which a layer is traced and run: those that extents of other axes seldom are. More, where
 /// windows and strides need more, and fewer, where a layer has room for fewer.
 struct Trial {
-  std::int64_t few, more, proof, least;
+  std::int64_t few, more;  ///< at which it is traced
+  std::int64_t proof;      ///< at which it is run beside its steps
+  std::int64_t least;      ///< that each value must have where it is traced at `few`
 };
 constexpr std::array kTrials = {Trial{11, 24, 37, 3}, Trial{211, 509, 733, 3}, Trial{2111, 5003, 7103, 3},
                                 Trial{4, 7, 10, 1}};
@@ -77,7 +79,7 @@ std::vector<StepState> states_of(const StreamProgram& program, const Graph& more
   return states;
 }
 
-/// Rows all begin alike.
+/// The first values of the states of one row; all rows begin alike.
 std::vector<Tensor> first_values(const StreamProgram& program, const std::vector<StepState>& states) {
   const NewFrame frame;
   std::vector<Tensor> values;
@@ -86,7 +88,7 @@ std::vector<Tensor> first_values(const StreamProgram& program, const std::vector
   return values;
 }
 
-/// n steps x [n B, D] as [B, n, ...] in the shape that a program has them, and back.
+/// Turns n steps x [n B, D] into frames [B, n, ...], with the extents that a program has them in.
 Tensor as_frames(const Tensor& x, Shape of_steps, std::int64_t n) {
   const std::int64_t B = of_steps[0];
   of_steps[kTime] = n;
@@ -239,7 +241,7 @@ std::unique_ptr<Step> found_as(const Layer& layer, std::unique_ptr<Layer> copy, 
   return step;
 }
 
-/// Where the parts of a layer that is cut at some calls are no steps, it may be one that is cut at others.
+/// Tries several ways to cut a layer: its parts may be steps for one way, and not for another.
 std::unique_ptr<Step> found_at(const Layer& layer, const StepRows& in, const Trial& trial) {
   std::exception_ptr why;
   std::vector<bool> before;

@@ -281,7 +281,7 @@ void Stream::refresh() {
   if (!step_) return;
   bool programs = false;  // may refuse the new weights when others have taken them
   step_->each([&programs](const Step& s) { programs = programs || s.runs() == Step::Runs::program; });
-  if (!programs || model_) return step_->refresh();
+  if (!programs) return step_->refresh();
   std::unique_ptr<Step> refreshed = step_->clone();
   refreshed->refresh();
   step_ = std::move(refreshed);

@@ -28,7 +28,7 @@ bool is_of_its_own(Step& step) {
 /// Cuts out calls of layers on this thread while it lives.
 class Cutter final : public CallObserver {
  public:
-  /// Which calls: `wanted`, or if given those of `same`.
+  /// Cuts out the calls that are `wanted`, or, where `same` is given, those that it marks.
   Cutter(Tracer& tracer, std::int64_t batch, CutCalls wanted, const std::vector<bool>* same, TracedLayer& to)
       : tracer_(tracer),
         batch_(batch),
@@ -53,7 +53,7 @@ class Cutter final : public CallObserver {
     gave_.push_back(tracer_.input(y.spec()));
     return gave_.back();
   }
-  /// A call that was to be cut out is none: its layer's caller goes on without it.
+  /// Forgets a call that was cut out and has thrown: the caller goes on without it.
   void fails() override {
     if (inside_ == 0 || --inside_ > 0) return;
     to_.cut.back() = false;

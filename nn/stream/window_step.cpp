@@ -178,7 +178,8 @@ std::unique_ptr<Step> window_step(const StepWindow& window, const StepRows& in,
     throw ValueError("stream: a window of " + std::to_string(w.taps) + " taps, dilation " + std::to_string(w.dilation) +
                      ", stride " + std::to_string(w.stride) + " and padding " + std::to_string(w.before) + ", " +
                      std::to_string(w.after) +
-                     " is none of a stream: numbers must be positive, and the padding in front end with the window");
+                     " cannot be streamed: taps, dilation and stride must be positive, and the padding in front must "
+                     "lie in 0..(taps - 1) dilation");
   return std::make_unique<WindowStep>(window, in, std::move(function));
 }
 

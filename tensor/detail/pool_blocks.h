@@ -38,6 +38,30 @@ struct PoolOwner {
 constexpr std::size_t kViewBytes = (sizeof(TensorImpl) + 63) / 64 * 64;
 inline TensorImpl*& next_view(TensorImpl* impl) { return *reinterpret_cast<TensorImpl**>(impl); }
 
+/// Free blocks of memory by bin, and free views, as lists through the blocks themselves.
+struct FreeBlocks {
+  Storage* blocks[kBins];
+  TensorImpl* views;
+
+  /// Null where there is none.
+  Storage* pop(std::size_t bin) noexcept {
+    Storage* const s = blocks[bin];
+    if (!s) return nullptr;
+    blocks[bin] = s->packs.load(std::memory_order_relaxed);
+    s->packs.store(nullptr, std::memory_order_relaxed);
+    s->refs.store(1, std::memory_order_relaxed);
+    return s;
+  }
+  void push(Storage* s) noexcept { s->packs.store(std::exchange(blocks[s->bin], s), std::memory_order_relaxed); }
+  TensorImpl* pop_view() noexcept { return views ? std::exchange(views, next_view(views)) : nullptr; }
+  void push_view(TensorImpl* impl) noexcept { next_view(impl) = std::exchange(views, impl); }
+  void free_all() noexcept {
+    for (std::size_t bin = 0; bin < kBins; ++bin)
+      while (Storage* const s = pop(bin)) std::free(s);
+    while (TensorImpl* const view = pop_view()) std::free(view);
+  }
+};
+
 /// Throws MemoryError.
 void* system_block(std::size_t bytes);
 /// A block from the system. Throws MemoryError.
@@ -49,41 +73,32 @@ void count_miss();
 
 /// What is free of a reserve. It owns its blocks as a pool does.
 struct Reserve::Held : PoolOwner {
-  Storage* blocks[kBins] = {};
-  TensorImpl* views = nullptr;
+  FreeBlocks free{};
   std::size_t views_out = 0;
   std::atomic<std::size_t> out{0};  ///< blocks in use
   std::vector<std::pair<const void*, std::shared_ptr<void>>> kept;
 
   Storage* take(std::size_t bin) {
-    Storage* s = blocks[bin];
-    if (s) {
-      blocks[bin] = s->packs.load(std::memory_order_relaxed);
-      s->packs.store(nullptr, std::memory_order_relaxed);
-      s->refs.store(1, std::memory_order_relaxed);
-    } else {
+    Storage* s = free.pop(bin);
+    if (!s) {
       count_miss();
       s = new_block(64 * lines_of(bin), this, give, bin);
     }
     out.fetch_add(1, std::memory_order_relaxed);
     return s;
   }
-  void keep(Storage* s) noexcept { s->packs.store(std::exchange(blocks[s->bin], s), std::memory_order_relaxed); }
   static void give(Storage* s) noexcept {
     auto* const held = static_cast<Held*>(s->owner);
     held->out.fetch_sub(1, std::memory_order_relaxed);
-    if (open_reserve() && open_reserve()->holds(held)) return held->keep(s);
+    if (open_reserve() && open_reserve()->holds(held)) return held->free.push(s);
     std::free(s);  // it has outlived its run, maybe on another thread
   }
   void* take_view() {
     ++views_out;
-    if (!views) {
-      count_miss();
-      return system_block(kViewBytes);
-    }
-    return std::exchange(views, next_view(views));
+    if (void* const view = free.pop_view()) return view;
+    count_miss();
+    return system_block(kViewBytes);
   }
-  void keep_view(TensorImpl* impl) noexcept { next_view(impl) = std::exchange(views, impl); }
 };
 
 }  // namespace ferrite::detail

@@ -1,5 +1,6 @@
 // Steps of streams that are programs: nothing is asked of the system, of the pool or of a lock, from the first step on
 // and on any thread.
+#include <algorithm>
 #include <array>
 #include <boost/test/unit_test.hpp>
 #include <thread>
@@ -162,6 +163,23 @@ BOOST_AUTO_TEST_CASE(steps_of_a_program_allocate_nothing) {
   }).join();
   BOOST_TEST(asked == 0U);
   BOOST_TEST(locks == 0U);
+}
+
+/// Memory is there for what stands behind an operation that refuses the zeros on which it was measured.
+BOOST_AUTO_TEST_CASE(steps_behind_a_check_allocate_nothing) {
+  const Tensor w = uniform({4, 1, 3, 3}, {.seed = 1}, -1, 1);
+  const auto f = [&](const Tensors& in) {
+    return Tensors{conv2d(pad(checked(in[0], 1, 2, "a share"), {0, 0, 2, 1}, {0, 0, 0, 1}), w)};
+  };
+  exchange::ProgramStream stream(f, {{.step = {{1, 1, 1, 8}}, .time_axis = 2}}, {.verify = false});
+  std::ranges::fill(stream.input(0), 1.5F);
+  std::uint64_t asked = 1;
+  std::thread([&] {
+    asked = counted::during([&] {
+      for (int i = 0; i < 10; ++i) stream.step();
+    });
+  }).join();
+  BOOST_TEST(asked == 0U);
 }
 
 /// Operations that work in memory of the pool: a thread that has run nothing has none.

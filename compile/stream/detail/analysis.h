@@ -56,7 +56,7 @@ class Analysis {
   }
 
  private:
-  /// The results of so many windows, one step apart.
+  /// Computes the results of `steps` windows, each one step after the other.
   using OfWindow = std::function<Tensors(const Tensors& in, std::int64_t steps)>;
   [[noreturn]] void refuse(const std::string& why) const {
     const std::string_view path = node_->scope.path();

@@ -7,10 +7,11 @@
 
 namespace ferrite::nn::detail {
 
-/// By what the terms of an output are ordered: channels and then taps, or taps and then channels.
+/// The order of the terms of an output: by channels and then taps, or by taps and then channels.
 enum class TermOrder : std::uint8_t { channels, taps };
 
-/// Windows [B, taps, D] -> [B, N] with weight [N, D, taps], packed once, and a bias [N] or none.
+/// Makes the step of a convolution: windows [B, taps, D] -> [B, N] with weight [N, D, taps], packed once, and a bias
+/// [N] or none.
 std::unique_ptr<Step> window_product_step(const StepWindow& window, const Parameter& weight, const Parameter& bias,
                                           const StepRows& in, TermOrder order);
 
