@@ -49,8 +49,9 @@ const std::vector<std::pair<const char*, Found::Function>> kFound = {
     {"an echo of itself", [](const Tensor& x, const Found& l) { return x + l.bias * delayed(x, 4); }},
     {"a convolution", [](const Tensor& x, const Found& l) { return convolved(x, l, 1); }},
     {"a dilated one beside its input", [](const Tensor& x, const Found& l) { return x + tanh(convolved(x, l, 3)); }},
-    {"two of them, whose frames before the first depend on weights",
-     [](const Tensor& x, const Found& l) { return convolved(sigmoid(convolved(x, l, 2)), l, 3); }},
+    {"two of them", [](const Tensor& x, const Found& l) { return convolved(sigmoid(convolved(x, l, 2)), l, 3); }},
+    {"a delay that begins with what weights make of zeros",
+     [](const Tensor& x, const Found& l) { return exp(delayed(x, 3) + l.bias); }},
     {"branches of unequal delays",
      [](const Tensor& x, const Found& l) {
        return concat({delayed(x, 2), convolved(x, l, 1), delayed(x, 5)}, 2);
