@@ -16,9 +16,9 @@ constexpr std::size_t kBins = 96;
 
 inline std::size_t bin_of(std::size_t lines) {
   if (lines < 4) return lines;
-  const auto top = static_cast<std::size_t>(std::bit_width(lines)) - 1;  // 2^top <= lines
-  const std::size_t quarter = (lines - 1) >> (top - 2);                  // 3 for a power of two, else 4..7
-  return 4 * (top - 1) + (quarter - 3);
+  const auto power = static_cast<std::size_t>(std::bit_width(lines)) - 1;  // 2^power <= lines
+  const std::size_t quarter = (lines - 1) >> (power - 2);                  // 3 for a power of two, else 4..7
+  return 4 * (power - 1) + (quarter - 3);
 }
 /// Most lines that fall into a bin: the size that its blocks are made with.
 inline std::size_t lines_of(std::size_t bin) {
