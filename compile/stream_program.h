@@ -27,13 +27,37 @@ struct FrameNode {
   std::function<Tensors(const Tensors& in, FrameStates& states, std::int64_t steps)> run;
 };
 
+/// Names the node that kept a program from running step by step because it strides, or reads steps that come later.
+/// Each of its results is a function of a window of its operand, if its parameters do not change from step to step.
+class WindowError : public ValueError {
+ public:
+  WindowError(const std::string& what, std::size_t node) : ValueError(what), node_(node) {}
+  /// Its number among the nodes that the program needs.
+  std::size_t node() const { return node_; }
+
+ private:
+  std::size_t node_;
+};
+
+/// A node as a function of windows of its first operand over time: result u is made of the frames u stride - before + k
+/// dilation, k in 0..taps - 1.
+struct NodeWindow {
+  std::int64_t taps = 1, dilation = 1, stride = 1, before = 0;
+  double padding = 0;  ///< what frames before the first and behind the last one hold
+  /// Computes the results of `steps` windows, each one frame after the other, whose frames stand `dilation` apart.
+  std::function<Tensors(const Tensors& in, std::int64_t steps, std::int64_t dilation)> results{};
+};
+/// The window of a convolution, a pooling, a slice or a reshaping along the axis of time.
+NodeWindow window_of(const Graph& g, const Graph::Node& n, int axis);
+
 class Analysis;
 
 /// A program over time as the program of one step, or of a few at once.
 class StreamProgram {
  public:
-  /// `graph` is the program on some steps, `axes` holds the axis of time of each input, -1 for none. Throws ValueError
-  /// that names the layer and operation that look ahead or at all steps, or of which that is not known.
+  /// `graph` is the program on some steps, `axes` holds the axis of time of each input, -1 for none. Throws WindowError
+  /// for an operation that looks ahead or strides, ValueError for one that reads all steps, or of which nothing is
+  /// known: they name the layer and the operation.
   StreamProgram(Graph graph, std::span<const int> axes, std::int64_t steps);
 
   struct State {

@@ -26,6 +26,11 @@ void Analysis::place_output(std::size_t i) {
     if (n != steps_)
       throw ValueError("stream: output " + std::to_string(i) + " has " + std::to_string(n) + " steps for " +
                        std::to_string(steps_) + " steps of the inputs; a stream gives one for each");
+    if (f.valid < n) {
+      const std::string why = "stream: output " + std::to_string(i) + " reads what stands behind the last step";
+      if (f.past_end) throw WindowError(why, *f.past_end);
+      throw ValueError(why);
+    }
     if (f.lead > 0) {
       program_.states_.push_back(
           {contiguous(f.first), "output " + std::to_string(i) + ": ahead by " + std::to_string(f.lead) + " steps"});
@@ -33,6 +38,28 @@ void Analysis::place_output(std::size_t i) {
     }
   }
   program_.outputs_.push_back(out);
+}
+
+void Analysis::put(std::size_t k, Flow f) {
+  if (f.axis >= 0) {
+    const std::int64_t extent = shape(node_->out[k])[f.axis];
+    const auto each_over_time = [&](const auto& see) {
+      for (std::size_t i = 0; i < node_->in.size(); ++i)
+        if (over_time(i)) see(flow(i));
+    };
+    if (f.valid < 0) f.valid = extent, each_over_time([&](const Flow& x) { f.valid = std::min(f.valid, x.valid); });
+    f.valid = std::min(f.valid, extent);
+    f.past_end.reset();
+    if (f.valid < extent) {
+      each_over_time([&](const Flow& x) {
+        if (!f.past_end) f.past_end = x.past_end;
+      });
+      const bool is_window = node_->op->time == TimeRule::convolves || node_->op->time == TimeRule::pools_sums ||
+                             node_->op->time == TimeRule::pools_maxima;
+      if (!f.past_end && is_window) f.past_end = static_cast<std::size_t>(node_ - graph_.nodes.data());
+    }
+  }
+  flows_[node_->out[k]] = std::move(f);
 }
 
 int Analysis::add_state(Tensor first, const std::string& what) {

@@ -86,7 +86,10 @@ void Analysis::reshaped() {
   const int t = flow(0).axis;
   for (int axis = 0; axis < to.rank(); ++axis)
     if (to[axis] == from[t] && product(to, axis) == product(from, t)) return alone(t, axis, with_extent(to, axis));
-  refuse("joins time with other axes: " + from.str() + " to " + to.str());
+  const std::string why = "joins time with other axes: " + from.str() + " to " + to.str();
+  const bool joins_frames = t < to.rank() && to[t] > 1 && from[t] % to[t] == 0 && product(to, t) == product(from, t);
+  if (joins_frames) refuse_window(why);
+  refuse(why);
 }
 
 void Analysis::reduced() {
@@ -158,10 +161,12 @@ void Analysis::sliced() {
   const auto a = node_->attrs.as<SliceAttrs>();
   const int t = flow(0).axis;
   if (a.axis != t) return alone(t, t, same());
-  if (a.step != 1) refuse(a.step < 0 ? "turns the order of steps" : "leaves out steps");
-  if (a.begin > flow(0).lead) refuse("looks " + std::to_string(a.begin - flow(0).lead) + " steps ahead");
+  if (a.step < 0) refuse("turns the order of steps");
+  if (a.step != 1) refuse_window("leaves out steps");
+  if (a.begin > flow(0).lead) refuse_window("looks " + std::to_string(a.begin - flow(0).lead) + " steps ahead");
   Flow out = flow(0);
   out.lead -= a.begin;
+  out.valid -= a.begin;
   out.first = out.lead > 0 ? frames(out.first, t, a.begin, a.begin + out.lead) : Tensor();
   pass_on(out);
 }

@@ -3,11 +3,13 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <vector>
 
 #include "ferrite/compile/graph.h"
+#include "ferrite/nn/detail/cut_window.h"
 #include "ferrite/nn/detail/steps.h"
 #include "ferrite/nn/step_graph.h"
 
@@ -28,19 +30,31 @@ struct TracedLayer {
   TracedLayer(const Layer& layer, const StepRows& in, std::int64_t steps, const std::vector<bool>& cut);
 };
 
-/// Turns a layer into a graph of steps: those of the calls that were cut out, and programs of what lies between them.
+/// Names a value of a traced layer whose operation must be cut out, too, because it strides or looks ahead.
+class NotCutOut : public ValueError {
+ public:
+  NotCutOut(const ValueError& why, ValueId value) : ValueError(why), value_(value) {}
+  ValueId value() const { return value_; }
+
+ private:
+  ValueId value_;
+};
+
+/// Turns a layer into a graph of steps: those of the calls and operations that were cut out, and programs of what lies
+/// between them.
 class CutLayer {
  public:
   /// Maps a variable of the layer to the one that a stream follows; null: itself.
   using Originals = std::function<Variable(const Variable&)>;
 
-  /// `more` is the program of `few` on `more_rows` rows and some steps more. Throws ValueError where the two differ, or
-  /// time is not where steps have it, ShapeError where fewer than `least` steps are left somewhere.
+  /// `more` is the program of `few` on `more_rows` rows and some steps more, `at(k)` that on k steps more; the
+  /// operations that make `cut` are cut out, too. Throws ValueError where the programs differ, or time is not where
+  /// steps have it, ShapeError where fewer than `least` steps are left somewhere.
   CutLayer(const Layer& layer, const StepRows& in, std::int64_t more_rows, std::int64_t least, TracedLayer few,
-           TracedLayer more);
+           TracedLayer more, std::span<const ValueId> cut, const std::function<Graph(std::int64_t k)>& at);
 
   bool has_calls() const { return !steps_.empty(); }
-  /// Adds the steps of the layer, whose input is value 0. Once.
+  /// Adds the steps of the layer, whose input is value 0. Once. Throws NotCutOut for an operation that must be cut out.
   StepGraph::Value add_to(StepGraph& graph, const Originals& originals);
 
  private:
@@ -63,15 +77,18 @@ class CutLayer {
   Piece piece_of(ValueId end) const;
   StepGraph::Value value_of(StepGraph& graph, ValueId v);
   std::unique_ptr<Step> program_of(ValueId end, const Piece& piece) const;
+  /// Gives the first slice of a program that leaves out steps of its inputs.
+  std::optional<ValueId> shortened(const Piece& piece) const;
 
   const Layer& layer_;
   StepRows in_;
   std::int64_t more_rows_, least_;
   Graph few_, more_;
   std::vector<std::unique_ptr<Step>> steps_;  ///< of each call that was cut out
-  std::vector<std::size_t> maker_;            ///< the node that makes each value
-  std::vector<char> live_;                    ///< whether each value depends on an input
-  std::set<ValueId> ends_;                    ///< the values at which programs end
+  std::vector<CutWindow> windows_;  ///< and the operations; their inputs and outputs come after those of calls
+  std::vector<std::size_t> maker_;  ///< the node that makes each value
+  std::vector<char> live_;          ///< whether each value depends on an input
+  std::set<ValueId> ends_;          ///< the values at which programs end
   std::map<ValueId, StepGraph::Value> made_;
   Originals originals_;
 };

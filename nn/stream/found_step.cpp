@@ -19,14 +19,14 @@ using ferrite::detail::FrameStates;
 using ferrite::detail::StreamProgram;
 
 /// Numbers of steps at which a layer is traced and run: those that extents of other axes seldom are. More, where
-/// windows and strides need more, and fewer, where a layer has room for fewer.
+/// windows and strides need more or whole groups of steps, and fewer, where a layer has room for fewer.
 struct Trial {
   std::int64_t few, more;  ///< at which it is traced
   std::int64_t proof;      ///< at which it is run beside its steps
   std::int64_t least;      ///< that each value must have where it is traced at `few`
 };
-constexpr std::array kTrials = {Trial{11, 24, 37, 3}, Trial{211, 509, 733, 3}, Trial{2111, 5003, 7103, 3},
-                                Trial{4, 7, 10, 1}};
+constexpr std::array kTrials = {Trial{11, 24, 37, 3}, Trial{48, 96, 144, 3}, Trial{211, 509, 733, 3},
+                                Trial{2111, 5003, 7103, 3}, Trial{4, 7, 10, 1}};
 
 constexpr int kTime = 1;  // of x [B, T, D] and tokens [B, T]
 
@@ -212,20 +212,24 @@ std::unique_ptr<Step> cut_step(const Layer& copy, const StepRows& in, CutLayer c
 struct Manner {
   Trial trial;
   CutCalls calls;
+  std::vector<ValueId> operations{};  ///< the results of those that are cut out
 };
 
 CutLayer cut(const Layer& layer, const StepRows& in, const Manner& m, TracedLayer few) {
   // A single row has short cuts of its own, so that it is compared with a single row.
   const StepRows more = {in.batch > 1 ? in.batch + 1 : 1, in.width, in.dtype};
   TracedLayer longer(layer, more, m.trial.more, few.cut);
-  return {layer, in, more.batch, m.trial.least, std::move(few), std::move(longer)};
+  const auto at = [&layer, in, steps = m.trial.few, calls = few.cut](std::int64_t k) {
+    return TracedLayer(layer, in, steps + k, calls).graph;
+  };
+  return {layer, in, more.batch, m.trial.least, std::move(few), std::move(longer), m.operations, at};
 }
 
 std::unique_ptr<Step> found_as(const Layer& layer, std::unique_ptr<Layer> copy, const StepRows& in, const Manner& m,
                                TracedLayer few) {
   const Layer& whole = *copy;
   const auto first = std::make_shared<std::optional<CutLayer>>(cut(whole, in, m, std::move(few)));
-  const bool calls = (*first)->has_calls();
+  const bool calls = (*first)->has_calls(), operations = !m.operations.empty();
   const auto taken = [first] { return std::move(*std::exchange(*first, std::nullopt)); };
   std::unique_ptr<Step> step;
   if (calls) {
@@ -237,8 +241,21 @@ std::unique_ptr<Step> found_as(const Layer& layer, std::unique_ptr<Layer> copy, 
   }
   bool carries = calls;
   each_state(*step, [&carries](const StateMemory&) { carries = true; });
-  if (carries || !layer.causal()) prove(*step, *evaluating_copy(layer), in, m.trial.proof);
+  if (carries || operations || !layer.causal()) prove(*step, *evaluating_copy(layer), in, m.trial.proof);
   return step;
+}
+
+/// Cuts out the operations that stride or look ahead, as they are met.
+std::unique_ptr<Step> found_as(const Layer& layer, std::unique_ptr<Layer> copy, const StepRows& in, const Trial& trial,
+                               CutCalls calls, TracedLayer few) {
+  Manner m{trial, calls};
+  for (;;) try {
+      return found_as(layer, std::move(copy), in, m, std::move(few));
+    } catch (const NotCutOut& e) {
+      m.operations.push_back(e.value());
+      copy = evaluating_copy(layer);
+      few = TracedLayer(*copy, in, trial.few, calls);
+    }
 }
 
 /// Tries several ways to cut a layer: its parts may be steps for one way, and not for another.
@@ -251,7 +268,7 @@ std::unique_ptr<Step> found_at(const Layer& layer, const StepRows& in, const Tri
     if (why && few.cut == before) continue;
     before = few.cut;
     try {
-      return found_as(layer, std::move(copy), in, {trial, calls}, std::move(few));
+      return found_as(layer, std::move(copy), in, trial, calls, std::move(few));
     } catch (const ShapeError&) {
       throw;
     } catch (const Error&) {

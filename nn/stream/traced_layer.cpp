@@ -2,6 +2,7 @@
 #include "ferrite/nn/detail/traced_layer.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "ferrite/compile/passes.h"
@@ -129,21 +130,24 @@ TracedLayer::TracedLayer(const Layer& layer, const StepRows& in, std::int64_t T,
 }
 
 CutLayer::CutLayer(const Layer& layer, const StepRows& in, std::int64_t more_rows, std::int64_t least, TracedLayer few,
-                   TracedLayer more)
+                   TracedLayer more, std::span<const ValueId> cut, const std::function<Graph(std::int64_t k)>& at)
     : layer_(layer),
       in_(in),
       more_rows_(more_rows),
       least_(least),
       few_(std::move(few.graph)),
       more_(std::move(more.graph)),
-      steps_(std::move(few.steps)),
-      maker_(few_.values.size(), kNone),
-      live_(few_.values.size()) {
+      steps_(std::move(few.steps)) {
   const bool alike = few_.values.size() == more_.values.size() && few_.inputs.size() == more_.inputs.size() &&
                      std::equal(few_.nodes.begin(), few_.nodes.end(), more_.nodes.begin(), more_.nodes.end(),
                                 [](const Graph::Node& a, const Graph::Node& b) { return a.op == b.op; });
   if (!alike)
     throw ValueError("stream: " + layer.kind() + " computes something else for another number of rows or steps");
+  for (const ValueId v : cut) {
+    windows_.emplace_back(TracedTwice{few_, more_, in.batch, more_rows, at}, v);
+    windows_.back().cut_out(few_);
+    windows_.back().cut_out(more_);
+  }
   mark_live();
   for (const ValueId v : few_.inputs) check_over_time(v, least);
   for (std::size_t k = 1; k < few_.outputs.size(); ++k) check_over_time(few_.outputs[k], least);
@@ -176,6 +180,8 @@ StepRows CutLayer::rows(ValueId v) const {
 }
 
 void CutLayer::mark_live() {
+  maker_.assign(few_.values.size(), kNone);
+  live_.assign(few_.values.size(), 0);
   for (const ValueId v : few_.inputs) live_[v] = 1;
   for (std::size_t n = 0; n < few_.nodes.size(); ++n) {
     const Graph::Node& node = few_.nodes[n];
@@ -235,7 +241,9 @@ StepGraph::Value CutLayer::value_of(StepGraph& graph, ValueId v) {
   if (is_given(v)) {
     const auto k = static_cast<std::size_t>(std::find(few_.inputs.begin(), few_.inputs.end(), v) - few_.inputs.begin());
     const StepGraph::Value x = value_of(graph, few_.outputs[k]);
-    return made_[v] = graph.add(std::move(steps_[k - 1]), std::span(&x, 1));
+    if (k <= steps_.size()) return made_[v] = graph.add(std::move(steps_[k - 1]), std::span(&x, 1));
+    const CutWindow& window = windows_[k - 1 - steps_.size()];
+    return made_[v] = graph.add(layer_, window.step(layer_.kind(), rows(few_.outputs[k]), few_, originals_), {x});
   }
   const Piece piece = piece_of(v);
   std::vector<StepGraph::Value> from;
@@ -251,7 +259,26 @@ std::unique_ptr<Step> CutLayer::program_of(ValueId end, const Piece& piece) cons
   Graph few = part_of(few_, piece.from, end, piece.nodes);
   if (originals_)
     for (Variable& v : few.variables) v = originals_(v);
-  return open_step(source_of_program(layer_.kind(), inputs, few, part_of(more_, piece.from, end, piece.nodes)));
+  try {
+    return open_step(source_of_program(layer_.kind(), inputs, few, part_of(more_, piece.from, end, piece.nodes)));
+  } catch (const ferrite::detail::WindowError& e) {
+    throw NotCutOut(e, few_.nodes[*std::next(piece.nodes.begin(), static_cast<std::ptrdiff_t>(e.node()))].out[0]);
+  } catch (const ValueError& e) {
+    if (const std::optional<ValueId> v = shortened(piece)) throw NotCutOut(e, *v);
+    throw;
+  }
+}
+
+std::optional<ValueId> CutLayer::shortened(const Piece& piece) const {
+  const auto steps = [&](ValueId v) { return shape(v).rank() > 1 ? shape(v)[1] : 0; };
+  std::int64_t most = 0;
+  for (const ValueId v : piece.from) most = std::max(most, steps(v));
+  for (const std::size_t n : piece.nodes) {
+    const Graph::Node& node = few_.nodes[n];
+    const bool slices = node.op->time == TimeRule::slices && is_over_time(node.in[0]);
+    if (slices && steps(node.in[0]) <= most && steps(node.out[0]) < steps(node.in[0])) return node.out[0];
+  }
+  return std::nullopt;
 }
 
 }  // namespace ferrite::nn::detail

@@ -187,7 +187,6 @@ BOOST_AUTO_TEST_CASE(windows_that_cannot_wait_are_refused) {
   is_refused(sequence().conv1d(3, 3, {.padding = {1}, .padding_mode = PaddingMode::circular}));
   is_refused(sequence().conv1d(3, 3, {.padding = ConvolutionPadding::causal, .padding_mode = PaddingMode::replicate}));
   is_refused(sequence().avg_pool1d(3, {.stride = {1}, .padding = {1}, .count_include_pad = false}));
-  is_refused(sequence().max_pool1d(3, {.stride = {1}, .padding = {1}, .ceil_mode = true}));
   const nn::ConvTranspose1d up(
       {.in_channels = 3, .out_channels = 3, .kernel_size = {2}, .stride = {2}, .channels_last = true}, {.seed = 1});
   nn::Stream late = up.stream();  // the first step tells the width

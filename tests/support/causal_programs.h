@@ -133,13 +133,18 @@ class Program final : public nn::Layer {
     const std::int64_t k = between(1, 3), d = between(1, 3), D = widths_[v], N = once_in(3) ? D : between(1, 3);
     const std::int64_t groups = N == D && once_in(2) ? D : 1;
     const std::size_t w = weight({N, D / groups, k}), b = weight({N});
-    put("conv k" + std::to_string(k) + " d" + std::to_string(d) + " g" + std::to_string(groups) + from(v), N,
-        [=](const Program& p, const auto& x) {
-          const Tensor padded = pad(transpose(x[v], 1, 2), {0, 0, (k - 1) * d}, {0, 0, 0});
+    const std::int64_t behind = behind_of((k - 1) * d), before = (k - 1) * d - behind;
+    put("conv k" + std::to_string(k) + " d" + std::to_string(d) + " g" + std::to_string(groups) + ahead(behind) +
+            from(v),
+        N, [=](const Program& p, const auto& x) {
+          const Tensor padded = pad(transpose(x[v], 1, 2), {0, 0, before}, {0, 0, behind});
           return transpose(
               conv1d(padded, p.weights_[w].value(), p.weights_[b].value(), {.dilation = {d}, .groups = groups}), 1, 2);
         });
   }
+  /// How many of so many frames of padding stand behind: rarely any.
+  std::int64_t behind_of(std::int64_t n) { return once_in(4) ? between(0, n) : 0; }
+  std::string ahead(std::int64_t n) const { return n > 0 ? " ahead " + std::to_string(n) : ""; }
   void recurrence(std::size_t v) {
     const std::int64_t D = widths_[v], H = between(1, 4), kind = between(0, 3);
     std::size_t l = 0;
@@ -177,7 +182,13 @@ class Program final : public nn::Layer {
     const std::int64_t D = widths_[v], s = between(2, 3), k = between(1, 4);
     std::size_t l = 0;
     if (strides_ == 0) return call(v);
-    if (--strides_; once_in(2)) {
+    --strides_;
+    if (once_in(2)) {
+      strided_operation(v, s, k);
+      first_ = std::ssize(widths_) - 1;
+      return;
+    }
+    if (once_in(2)) {
       l = layer(std::make_unique<nn::CausalConv1d>(
           nn::CausalConv1dOptions{.in_channels = D, .out_channels = D, .kernel_size = k, .stride = s}, own()));
     } else {
@@ -187,6 +198,22 @@ class Program final : public nn::Layer {
     put(layers_[l]->kind() + " stride " + std::to_string(s) + from(v), D,
         [=](const Program& p, const auto& x) { return (*p.layers_[l])(x[v]); });
     first_ = std::ssize(widths_) - 1;
+  }
+  void strided_operation(std::size_t v, std::int64_t s, std::int64_t k) {
+    const std::int64_t D = widths_[v], kind = between(0, 2), before = between(0, k - 1), behind = between(0, k - 1);
+    const std::size_t w = weight({D, D, k});
+    put(std::string(kind == 0   ? "conv"
+                    : kind == 1 ? "max"
+                                : "every") +
+            " of " + std::to_string(k) + " stride " + std::to_string(s) + " ahead " + std::to_string(k - 1 - before) +
+            " behind " + std::to_string(behind) + from(v),
+        D, [=](const Program& p, const auto& x) {
+          if (kind == 2) return slice(x[v], 1, before, x[v].shape()[1], s);
+          const Tensor padded = pad(transpose(x[v], 1, 2), {0, 0, before}, {0, 0, behind}, kind == 0 ? 0 : -2);
+          return transpose(kind == 0 ? conv1d(padded, p.weights_[w].value(), {}, {.stride = {s}})
+                                     : max_pool1d(padded, {k}, {.stride = {s}}),
+                           1, 2);
+        });
   }
   void joined(const std::vector<std::size_t>& v) {
     const std::size_t a = v[0], b = v[1];
@@ -202,11 +229,13 @@ class Program final : public nn::Layer {
   void window(std::size_t v) {
     const std::int64_t k = between(2, 4), D = widths_[v];
     const bool most = once_in(2);
-    put((most ? "max of " : "mean of ") + std::to_string(k) + from(v), D, [=](const Program&, const auto& x) {
-      const Tensor padded = pad(transpose(x[v], 1, 2), {0, 0, k - 1}, {0, 0, 0}, most ? -2 : 0);
-      return transpose(most ? max_pool1d(padded, {k}, {.stride = {1}}) : avg_pool1d(padded, {k}, {.stride = {1}}), 1,
-                       2);
-    });
+    const std::int64_t behind = behind_of(k - 1), before = k - 1 - behind;
+    put((most ? "max of " : "mean of ") + std::to_string(k) + ahead(behind) + from(v), D,
+        [=](const Program&, const auto& x) {
+          const Tensor padded = pad(transpose(x[v], 1, 2), {0, 0, before}, {0, 0, behind}, most ? -2 : 0);
+          return transpose(most ? max_pool1d(padded, {k}, {.stride = {1}}) : avg_pool1d(padded, {k}, {.stride = {1}}),
+                           1, 2);
+        });
   }
   void decay(std::size_t v) {
     const std::int64_t D = widths_[v];

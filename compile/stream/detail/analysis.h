@@ -30,6 +30,10 @@ struct Flow {
   bool live = false;  ///< depends on inputs
   std::int64_t lead = 0;
   Tensor first{};  ///< the first `lead` frames, where there are any
+  /// So many frames of the whole program are those of the stream: where frames were taken away at the end and others
+  /// put in their place, the stream has those that were taken away. -1: as many as of the operands.
+  std::int64_t valid = -1;
+  std::optional<std::size_t> past_end{};  ///< the first node whose windows read frames that are not valid
 };
 
 /// Some frames of a value over time.
@@ -48,7 +52,8 @@ class Analysis {
         flows_(graph_.values.size()),
         known_(graph_.values.size()),
         steps_(steps) {
-    for (std::size_t i = 0; i < graph_.inputs.size(); ++i) flows_[graph_.inputs[i]] = {.axis = axes[i], .live = true};
+    for (std::size_t i = 0; i < graph_.inputs.size(); ++i)
+      flows_[graph_.inputs[i]] = {.axis = axes[i], .live = true, .valid = steps};
     for (const Graph::Constant& c : graph_.constants) known_[c.value] = c.tensor;
     for (const Graph::VariableValue& r : graph_.reads) known_[r.value] = graph_.variables[r.variable].peek();
     for (const Graph::Node& n : graph_.nodes) analyse(n);
@@ -56,12 +61,15 @@ class Analysis {
   }
 
  private:
-  /// Computes the results of `steps` windows, each one step after the other.
-  using OfWindow = std::function<Tensors(const Tensors& in, std::int64_t steps)>;
-  [[noreturn]] void refuse(const std::string& why) const {
+  std::string refusal(const std::string& why) const {
     const std::string_view path = node_->scope.path();
-    throw ValueError("stream: " + std::string(node_->op->name) +
-                     (path.empty() ? std::string() : " of " + std::string(path)) + " " + why);
+    return "stream: " + std::string(node_->op->name) + (path.empty() ? std::string() : " of " + std::string(path)) +
+           " " + why;
+  }
+  [[noreturn]] void refuse(const std::string& why) const { throw ValueError(refusal(why)); }
+  /// Refuses a node that a window of its operand can replace.
+  [[noreturn]] void refuse_window(const std::string& why) const {
+    throw WindowError(refusal(why), static_cast<std::size_t>(node_ - graph_.nodes.data()));
   }
 
   const Shape& shape(ValueId v) const { return graph_.values[v].shape; }
@@ -80,7 +88,7 @@ class Analysis {
     const Tensors out = applied(*n.op, in, n.attrs);
     for (std::size_t k = 0; k < out.size(); ++k) known_[n.out[k]] = out[k];
   }
-  void put(std::size_t k, const Flow& f) { flows_[node_->out[k]] = f; }
+  void put(std::size_t k, Flow f);
   void analyse(const Graph::Node& n);
 
   // ---- operands ------------------------------------------------------------------------------------------
@@ -135,6 +143,7 @@ class Analysis {
   Flow behind(const Flow& x, int axis, const Tensor& before) const {
     Flow out = x;
     out.lead = x.lead + before.shape()[axis];
+    out.valid = x.valid + before.shape()[axis];
     out.first = x.lead > 0 ? joined(before, x.first, axis) : before;
     return out;
   }
@@ -152,14 +161,9 @@ class Analysis {
   void concatenation();
 
   // ---- windows -------------------------------------------------------------------------------------------
-  /// A window of `taps` frames, `dilation` apart, the first of them `before` frames of `value` ahead of the operand.
-  /// `attrs(n)`: the constants for n results on frames without padding.
-  void window(std::int64_t taps, std::int64_t dilation, std::int64_t before, Scalar value, const AttrsOf& attrs,
-              const OfWindow& results = {});
+  /// A node as a function of windows of its first operand (`window_of`).
+  void window();
   void convolution(bool transposed);
-  /// Results of a convolution along time as a product of matrices, which a plan packs: with the bits of the
-  /// convolution, whose terms come in this order, too (docs/numerics.md).
-  static OfWindow product_of_window(const ConvolutionAttrs& a);
   void pooling();
 
   // ---- recurrences ---------------------------------------------------------------------------------------

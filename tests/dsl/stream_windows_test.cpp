@@ -1,0 +1,177 @@
+// Operations that stride or look ahead, in a forward without layers for them.
+#include <algorithm>
+
+#include "ferrite/dsl/builder.h"
+#include "ferrite/nn/layers/pooling.h"
+#include "ferrite/nn/stream/stream.h"
+#include "ferrite/tensor/convolution.h"
+#include "ferrite/tensor/pooling.h"
+#include "support/compare.h"
+#include "support/fed.h"
+
+using namespace ferrite;
+using support::identical;
+using support::says;
+
+namespace {
+
+/// A forward in operations, with some weights.
+struct Written final : nn::Layer {
+  using Function = std::function<Tensor(const Tensor& x, const Written& layer)>;
+  Parameter w{parameter("w", {4, 3, 3}, nn::init::uniform(-0.5, 0.5), {.seed = 1})};
+  Parameter plane{parameter("plane", {2, 1, 3, 2}, nn::init::uniform(-0.5, 0.5), {.seed = 2})};
+  Parameter b{parameter("b", {4}, nn::init::uniform(-0.5, 0.5), {.seed = 3})};
+  nn::Gru gru{3, 3, nn::Init{.seed = 5}};
+  Function f;
+  explicit Written(Function function) : f(std::move(function)) { adopt("gru", gru); }
+  std::string kind() const override { return "written"; }
+  nn::StepInput step_input() const override { return {3}; }
+  Tensor forward(const Tensor& x, const nn::Context&) const override { return f(x, *this); }
+  std::unique_ptr<nn::Layer> clone() const override {
+    auto copy = std::make_unique<Written>(f);
+    nn::copy_values(*this, *copy);
+    return copy;
+  }
+};
+
+Tensor turned(const Tensor& x) { return transpose(x, 1, 2); }
+/// conv1d of steps [B, T, 3] -> [B, T', 4].
+Tensor convolved(const Tensor& x, const Written& l, const ConvolutionOptions& options) {
+  return turned(conv1d(turned(x), l.w.value(), l.b.value(), options));
+}
+std::int64_t steps(const Tensor& x) { return x.shape()[1]; }
+
+struct WindowCase {
+  const char* words;
+  std::int64_t stride, delay;
+  Written::Function f;
+};
+const std::vector<WindowCase> kWindows = {
+    {"a convolution that strides", 2, 1,
+     [](const Tensor& x, const Written& l) { return convolved(x, l, {.stride = {2}, .padding = {1}}); }},
+    {"one without padding", 3, 4,
+     [](const Tensor& x, const Written& l) { return convolved(x, l, {.stride = {3}, .dilation = {2}}); }},
+    {"one that looks ahead", 1, 2,
+     [](const Tensor& x, const Written& l) { return convolved(x, l, {.padding = {2}, .dilation = {2}}); }},
+    {"one with a weight norm", 2, 2,
+     [](const Tensor& x, const Written& l) {
+       const Tensor v = l.w.value();
+       return turned(conv1d(turned(x), v / sqrt(sum(v * v, {1, 2}, true)), {}, {.stride = {2}}));
+     }},
+    {"padding by an operation of its own", 1, 1,
+     [](const Tensor& x, const Written& l) {
+       return convolved(pad(x, {0, 1, 0}, {0, 1, 0}), l, {});
+     }},
+    {"padding on one side", 2, 0,
+     [](const Tensor& x, const Written& l) {
+       return convolved(pad(x, {0, 2, 0}, {0, 0, 0}), l, {.stride = {2}});
+     }},
+    {"padding joined in front and behind", 1, 1,
+     [](const Tensor& x, const Written& l) {
+       const Tensor edge = full({x.shape()[0], 1, 3}, 0.25);
+       return convolved(concat({edge, x, edge}, 1), l, {});
+     }},
+    {"a plane of steps and features", 2, 1,
+     [](const Tensor& x, const Written& l) {
+       const Tensor y = conv2d(unsqueeze(x, 1), l.plane.value(), {}, {.stride = {2, 1}, .padding = {1, 0}});
+       return flatten(transpose(y, 1, 2), 2, -1);
+     }},
+    {"strides of strides", 6, 3,
+     [](const Tensor& x, const Written& l) {
+       const Tensor y = convolved(x, l, {.stride = {2}, .padding = {1}});
+       return turned(avg_pool1d(turned(tanh(y)), {2}, {.stride = {3}}));
+     }},
+    {"the largest of some", 2, 1,
+     [](const Tensor& x, const Written&) {
+       return turned(max_pool1d(turned(x), {3}, {.stride = {2}, .padding = {1}}));
+     }},
+    {"the largest of two that came", 1, 0,
+     [](const Tensor& x, const Written&) {
+       return turned(max_pool1d(turned(pad(x, {0, 1, 0}, {0, 0, 0}, -2)), {2}, {.stride = {1}}));
+     }},
+    {"the largest beside it", 1, 1,
+     [](const Tensor& x, const Written&) {
+       return turned(max_pool1d(turned(x), {3}, {.stride = {1}, .padding = {1}}));
+     }},
+    {"the largest, of what is left at the end, too", 2, 1,
+     [](const Tensor& x, const Written&) {
+       return turned(max_pool1d(turned(x), {3}, {.stride = {2}, .padding = {1}, .ceil_mode = true}));
+     }},
+    {"a mean", 4, 3, [](const Tensor& x, const Written&) { return turned(avg_pool1d(turned(x), {4})); }},
+    {"differences", 1, 1,
+     [](const Tensor& x, const Written&) { return slice(x, 1, 1) - slice(x, 1, 0, steps(x) - 1); }},
+    {"steps without the first ones", 1, 2, [](const Tensor& x, const Written&) { return tanh(slice(x, 1, 2)); }},
+    {"and without the last ones", 1, 3, [](const Tensor& x, const Written&) { return slice(x, 1, 0, steps(x) - 3); }},
+    {"every third step from the second one on", 3, 1,
+     [](const Tensor& x, const Written&) { return slice(x, 1, 1, steps(x), 3); }},
+    {"some steps in one", 4, 3,
+     [](const Tensor& x, const Written&) {
+       return tanh(reshape(x, {x.shape()[0], steps(x) / 4, 12}));
+     }},
+    {"a step ahead of the last", 1, 1,
+     [](const Tensor& x, const Written&) {
+       return slice(concat({x, zeros({x.shape()[0], 1, 3})}, 1), 1, 1);
+     }},
+    {"a recurrence of what looks ahead, beside its input", 1, 1,
+     [](const Tensor& x, const Written& l) {
+       return l.gru(turned(avg_pool1d(turned(x), {3}, {.stride = {1}, .padding = {1}}))) + x;
+     }},
+    {"a recurrence between strides", 4, 3,
+     [](const Tensor& x, const Written& l) {
+       const Tensor y = turned(max_pool1d(turned(x), {2}));
+       return slice(l.gru(y), 1, 1, steps(y), 2);
+     }},
+};
+
+bool gives_whole(nn::Stream& stream, const Tensor& x, const Tensor& whole) {
+  support::RowOutputs rows = support::fed(stream, x, whole.spec());
+  const support::RowOutputs last = support::finished(stream, whole.spec());
+  bool all = true;
+  for (std::size_t b = 0; b < rows.size(); ++b)
+    all = all && identical(concat({rows[b], last[b]}, 0), contiguous(select(whole, 0, static_cast<std::int64_t>(b))));
+  return all;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(stream_windows)
+
+BOOST_AUTO_TEST_CASE(operations_that_stride_or_look_ahead_stream) {
+  for (const WindowCase& c : kWindows)
+    for (const std::int64_t B : {1, 2})
+      for (const std::int64_t T : {29, 36}) {
+        if (c.words == std::string("some steps in one") && T == 29) continue;
+        BOOST_TEST_CONTEXT(c.words << ", " << B << " rows, " << T << " steps") {
+          const Tensor x = uniform({B, T, 3}, {.seed = 3}, -1, 1);
+          const Written layer(c.f);
+          nn::Stream stream = layer.stream(B);
+          BOOST_TEST(stream.on_tensors() == 0U);
+          BOOST_TEST(stream.stride() == c.stride);
+          BOOST_TEST(stream.delay() == c.delay);
+          BOOST_TEST(gives_whole(stream, x, layer(x)));
+          for (const Parameter& p : layer.parameters()) p.assign(p.value() * 1.5);
+          nn::Stream copy = stream.clone();
+          copy.refresh();
+          copy.reset();
+          BOOST_TEST(gives_whole(copy, x, layer(x)));
+        }
+      }
+}
+
+BOOST_AUTO_TEST_CASE(windows_that_no_stream_can_hold_are_refused) {
+  const auto refused = [](const Written::Function& f, const char* why) {
+    BOOST_CHECK_EXCEPTION((void)Written(f).stream(2), ValueError, says(why));
+  };
+  refused(
+      [](const Tensor& x, const Written&) {
+        return turned(avg_pool1d(turned(x), {3}, {.padding = {1}, .count_include_pad = false}));
+      },
+      "differs from step to step");
+  refused(
+      [](const Tensor& x, const Written&) {
+        return reshape(x, {x.shape()[0], 2, 3 * steps(x) / 2});
+      },
+      "reshape gives equally many steps for sequences of any length");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
