@@ -112,6 +112,16 @@ const std::vector<WindowCase> kWindows = {
      [](const Tensor& x, const Written&) {
        return slice(concat({x, zeros({x.shape()[0], 1, 3})}, 1), 1, 1);
      }},
+    {"look-ahead over a delay of more steps", 1, 2,
+     [](const Tensor& x, const Written& l) {
+       const Tensor late = slice(concat({zeros({x.shape()[0], 3, 3}), x}, 1), 1, 0, steps(x));
+       return convolved(pad(late, {0, 0, 0}, {0, 2, 0}), l, {});
+     }},
+    {"steps of windows that are cut off again", 1, 0,
+     [](const Tensor& x, const Written& l) {
+       const Tensor y = slice(convolved(x, l, {.padding = {2}}), 2, 0, 3);
+       return slice(convolved(tanh(y), l, {.padding = {2}}), 1, 0, steps(x));
+     }},
     {"a recurrence of what looks ahead, beside its input", 1, 1,
      [](const Tensor& x, const Written& l) {
        return l.gru(turned(avg_pool1d(turned(x), {3}, {.stride = {1}, .padding = {1}}))) + x;
