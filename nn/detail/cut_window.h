@@ -16,7 +16,8 @@ struct TracedTwice {
   const Graph& few;
   const Graph& more;
   std::int64_t rows, more_rows;
-  /// Traces it on k steps more than `few`.
+  std::int64_t least;  ///< steps that each value must have in `few`
+  /// Traces it on k steps more than `few`; throws ShapeError where it is another program then.
   std::function<Graph(std::int64_t k)> at;
 };
 

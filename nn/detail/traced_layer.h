@@ -30,6 +30,9 @@ struct TracedLayer {
   TracedLayer(const Layer& layer, const StepRows& in, std::int64_t steps, const std::vector<bool>& cut);
 };
 
+/// Throws ShapeError unless two programs of a layer apply the same operations.
+void check_alike(const Layer& layer, const Graph& a, const Graph& b);
+
 /// Names a value of a traced layer whose operation must be cut out, too, because it strides or looks ahead.
 class NotCutOut : public ValueError {
  public:
@@ -48,8 +51,8 @@ class CutLayer {
   using Originals = std::function<Variable(const Variable&)>;
 
   /// `more` is the program of `few` on `more_rows` rows and some steps more, `at(k)` that on k steps more; the
-  /// operations that make `cut` are cut out, too. Throws ValueError where the programs differ, or time is not where
-  /// steps have it, ShapeError where fewer than `least` steps are left somewhere.
+  /// operations that make `cut` are cut out, too. Throws ValueError where time is not where steps have it,
+  /// ShapeError where the programs differ, or fewer than `least` steps are left somewhere.
   CutLayer(const Layer& layer, const StepRows& in, std::int64_t more_rows, std::int64_t least, TracedLayer few,
            TracedLayer more, std::span<const ValueId> cut, const std::function<Graph(std::int64_t k)>& at);
 

@@ -7,7 +7,6 @@
 #include <set>
 #include <vector>
 
-#include "ferrite/compile/passes.h"
 #include "ferrite/tensor/attributes.h"
 #include "ferrite/tensor/operations.h"
 #include "ferrite/tensor/ops.h"
@@ -56,12 +55,20 @@ Shape in_order(const Shape& s, const Shape& order) {
   return out;
 }
 
-/// The program of some values that depend on no input.
+/// The program of some values that depend on no input. What else the whole would do, checks included, is left out.
 Graph program_of(const Graph& whole, std::span<const ValueId> values) {
+  std::set<ValueId> needed(values.begin(), values.end());
+  const auto is_needed = [&](ValueId v) { return needed.contains(v); };
   Graph g = whole;
   g.inputs.clear();
   g.outputs.assign(values.begin(), values.end());
-  passes::remove_dead_code(g);
+  g.nodes.clear();
+  for (auto n = whole.nodes.rbegin(); n != whole.nodes.rend(); ++n) {
+    if (std::none_of(n->out.begin(), n->out.end(), is_needed)) continue;
+    needed.insert(n->in.begin(), n->in.end());
+    g.nodes.insert(g.nodes.begin(), *n);
+  }
+  std::erase_if(g.reads, [&](const Graph::VariableValue& r) { return !is_needed(r.value); });
   return g;
 }
 
@@ -153,7 +160,11 @@ CutWindow::CutWindow(const TracedTwice& traced, ValueId result)
       axis_(time_of(traced, x_)),
       x_axis_(axis_) {
   if (axis_ < 0) refuse("does not read steps of rows");
-  if (time_of(traced, y_) != axis_) refuse("gives equally many steps for sequences of any length");
+  if (time_of(traced, y_) != axis_) {
+    if (traced.few.values[y_].shape[axis_] < traced.least)
+      throw ShapeError("stream: " + std::string(node_.op->name) + " leaves fewer steps than are compared");
+    refuse("gives equally many steps for sequences of any length");
+  }
   function_ = window_of(traced.few, node_, axis_);
   padded_ = function_.before > 0;
   take_padding(traced.few);
@@ -216,7 +227,7 @@ void CutWindow::find_end(const TracedTwice& traced) {
   see(traced.more);
   constexpr std::int64_t kMost = 64;
   for (std::int64_t k = 1; least < most && k < kMost; ++k) try {
-      if (const Graph g = traced.at(k); g.values.size() > std::max(x_, y_)) see(g);
+      see(traced.at(k));
     } catch (const ShapeError&) {  // it takes groups of steps
     }
   if (least > most) refuse("gives a number of steps that does not follow from its windows");

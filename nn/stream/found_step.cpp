@@ -219,8 +219,10 @@ CutLayer cut(const Layer& layer, const StepRows& in, const Manner& m, TracedLaye
   // A single row has short cuts of its own, so that it is compared with a single row.
   const StepRows more = {in.batch > 1 ? in.batch + 1 : 1, in.width, in.dtype};
   TracedLayer longer(layer, more, m.trial.more, few.cut);
-  const auto at = [&layer, in, steps = m.trial.few, calls = few.cut](std::int64_t k) {
-    return TracedLayer(layer, in, steps + k, calls).graph;
+  const auto at = [&layer, in, steps = m.trial.few, calls = few.cut, graph = few.graph](std::int64_t k) {
+    Graph other = TracedLayer(layer, in, steps + k, calls).graph;
+    check_alike(layer, graph, other);
+    return other;
   };
   return {layer, in, more.batch, m.trial.least, std::move(few), std::move(longer), m.operations, at};
 }

@@ -121,6 +121,14 @@ Graph part_of(const Graph& whole, std::span<const ValueId> from, ValueId end, co
 
 }  // namespace
 
+void check_alike(const Layer& layer, const Graph& a, const Graph& b) {
+  const bool alike = a.values.size() == b.values.size() && a.inputs.size() == b.inputs.size() &&
+                     std::equal(a.nodes.begin(), a.nodes.end(), b.nodes.begin(), b.nodes.end(),
+                                [](const Graph::Node& m, const Graph::Node& n) { return m.op == n.op; });
+  if (!alike)
+    throw ShapeError("stream: " + layer.kind() + " computes something else for another number of rows or steps");
+}
+
 TracedLayer::TracedLayer(const Layer& layer, const StepRows& in, std::int64_t T, CutCalls calls) {
   graph = traced(layer, in, T, calls, nullptr, *this);
 }
@@ -138,13 +146,9 @@ CutLayer::CutLayer(const Layer& layer, const StepRows& in, std::int64_t more_row
       few_(std::move(few.graph)),
       more_(std::move(more.graph)),
       steps_(std::move(few.steps)) {
-  const bool alike = few_.values.size() == more_.values.size() && few_.inputs.size() == more_.inputs.size() &&
-                     std::equal(few_.nodes.begin(), few_.nodes.end(), more_.nodes.begin(), more_.nodes.end(),
-                                [](const Graph::Node& a, const Graph::Node& b) { return a.op == b.op; });
-  if (!alike)
-    throw ValueError("stream: " + layer.kind() + " computes something else for another number of rows or steps");
+  check_alike(layer, few_, more_);
   for (const ValueId v : cut) {
-    windows_.emplace_back(TracedTwice{few_, more_, in.batch, more_rows, at}, v);
+    windows_.emplace_back(TracedTwice{few_, more_, in.batch, more_rows, least, at}, v);
     windows_.back().cut_out(few_);
     windows_.back().cut_out(more_);
   }

@@ -1,7 +1,9 @@
 // Operations that stride or look ahead, in a forward without layers for them.
 #include <algorithm>
+#include <array>
 
 #include "ferrite/dsl/builder.h"
+#include "ferrite/nn/layers/layers.h"
 #include "ferrite/nn/layers/pooling.h"
 #include "ferrite/nn/stream/stream.h"
 #include "ferrite/tensor/convolution.h"
@@ -108,6 +110,12 @@ const std::vector<WindowCase> kWindows = {
      [](const Tensor& x, const Written&) {
        return tanh(reshape(x, {x.shape()[0], steps(x) / 4, 12}));
      }},
+    {"some steps in one, the rest cut off", 2, 1,
+     [](const Tensor& x, const Written&) {
+       const std::int64_t B = x.shape()[0], n = steps(x) / 2;
+       return flatten(slice(reshape(slice(x, 1, 0, 2 * n), {B, n, 2, 3}), 3, 1), 2, -1);
+     }},
+    {"rarely one", 70, 0, [](const Tensor& x, const Written&) { return slice(x, 1, 0, steps(x), 70); }},
     {"a step ahead of the last", 1, 1,
      [](const Tensor& x, const Written&) {
        return slice(concat({x, zeros({x.shape()[0], 1, 3})}, 1), 1, 1);
@@ -168,6 +176,35 @@ BOOST_AUTO_TEST_CASE(operations_that_stride_or_look_ahead_stream) {
       }
 }
 
+/// What checks tokens is no part of what a window is made of.
+BOOST_AUTO_TEST_CASE(tokens_that_are_ahead_stream) {
+  struct Ahead final : nn::Layer {
+    nn::Embedding table{{.vocabulary = 7, .features = 3}, {.seed = 1}};
+    Ahead() { adopt("table", table); }
+    std::string kind() const override { return "ahead"; }
+    nn::StepInput step_input() const override { return table.step_input(); }
+    Tensor forward(const Tensor& x, const nn::Context&) const override {
+      return table(slice(x, 1, 1)) + table(slice(x, 1, 0, steps(x) - 1));
+    }
+    std::unique_ptr<nn::Layer> clone() const override {
+      auto copy = std::make_unique<Ahead>();
+      nn::copy_values(*this, *copy);
+      return copy;
+    }
+  };
+  const Ahead layer;
+  const Tensor x = Tensor::from(std::vector<std::int64_t>{3, 1, 4, 1, 5, 2, 6, 5, 3, 5, 0, 6}, {1, 12});
+  const Tensor whole = layer(x);
+  nn::Stream stream = layer.stream();
+  Tensors rows;
+  for (const std::int64_t token : x.to_vector<std::int64_t>()) {
+    std::vector<float> y(3);
+    if (stream.feed(std::array<std::int64_t, 1>{token}, y)) rows.push_back(Tensor::from(y, {3}));
+  }
+  BOOST_TEST(stream.delay() == 1);
+  BOOST_TEST(identical(stack(std::span<const Tensor>(rows.data(), rows.size()), 0), select(whole, 0, 0)));
+}
+
 BOOST_AUTO_TEST_CASE(windows_that_no_stream_can_hold_are_refused) {
   const auto refused = [](const Written::Function& f, const char* why) {
     BOOST_CHECK_EXCEPTION((void)Written(f).stream(2), ValueError, says(why));
@@ -179,7 +216,7 @@ BOOST_AUTO_TEST_CASE(windows_that_no_stream_can_hold_are_refused) {
       "differs from step to step");
   refused(
       [](const Tensor& x, const Written&) {
-        return reshape(x, {x.shape()[0], 2, 3 * steps(x) / 2});
+        return reshape(x, {x.shape()[0], 4, 3 * steps(x) / 4});
       },
       "reshape gives equally many steps for sequences of any length");
 }
