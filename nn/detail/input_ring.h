@@ -19,6 +19,7 @@ class InputRing {
         dilation_(window.dilation),
         row_(in.width * size_of(in.dtype)),
         ring_((window.reach() + 1) * row_),
+        by_words_(row_ <= 64 && row_ % 4 == 0),
         padding_(window.padding),
         memory_((in.batch * ring_ + 7) / 8),
         next_(static_cast<std::size_t>(in.batch)) {
@@ -68,11 +69,11 @@ class InputRing {
 
  private:
   void copy_row(const std::byte* from, std::byte* to) const {
-    if (row_ > 64 || row_ % 4 != 0) {
+    if (!by_words_) {
       std::memcpy(to, from, static_cast<std::size_t>(row_));
       return;
     }
-    std::int64_t i = 0;  // few bytes: a call would take longer
+    std::int64_t i = 0;
     for (; i + 16 <= row_; i += 16) std::memcpy(to + i, from + i, 16);
     for (; i < row_; i += 4) std::memcpy(to + i, from + i, 4);
   }
@@ -86,6 +87,7 @@ class InputRing {
   std::int64_t taps_, dilation_;
   std::int64_t row_;   ///< bytes of an input
   std::int64_t ring_;  ///< and of a row's ring
+  bool by_words_;      ///< whether an input has so few bytes that a call of memcpy would take longer
   double padding_;
   StepMemory<double> memory_;
   std::vector<std::int64_t> next_;  ///< by row: where in its ring the next input goes
