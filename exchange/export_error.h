@@ -1,5 +1,7 @@
 #pragma once
-/// The error of a program that a format cannot express.
+/// What a format cannot express: as an error, and as a list of operations.
+#include <string_view>
+
 #include "ferrite/tensor/error.h"
 
 namespace ferrite::exchange {
@@ -8,6 +10,13 @@ namespace ferrite::exchange {
 class ExportError : public Error {
  public:
   using Error::Error;
+};
+
+/// An operation that a format cannot hold.
+struct ExportRefusal {
+  std::string_view operation;
+  std::string_view reason;
+  std::string_view hint;  ///< what to do instead
 };
 
 }  // namespace ferrite::exchange

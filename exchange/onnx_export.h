@@ -60,15 +60,8 @@ void write_onnx(const std::filesystem::path& path, const Graph& graph, const Exp
 void write_onnx(const std::filesystem::path& path, const std::function<Tensors(const Tensors&)>& f,
                 std::span<const Spec> inputs, const ExportOptions& options = {});
 
-/// An operation that ONNX cannot hold.
-struct ExportRefusal {
-  std::string_view operation;
-  std::string_view reason;
-  std::string_view hint;
-};
-
-/// All of them.
-std::span<const ExportRefusal> onnx_refusals();
+/// All operations that ONNX cannot hold.
+std::span<const exchange::ExportRefusal> onnx_refusals();
 
 /// Whether `to_onnx` takes an operation.
 bool has_onnx(const Primitive& op);

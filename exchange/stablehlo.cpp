@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "ferrite/compile/tracer.h"
-#include "ferrite/exchange/detail/small_extents.h"
+#include "ferrite/exchange/emit/small_extents.h"
 #include "ferrite/exchange/stablehlo/merge.h"
 #include "ferrite/exchange/stablehlo/module.h"
 #include "ferrite/nn/recurrent/steps.h"

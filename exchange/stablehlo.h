@@ -74,15 +74,8 @@ std::string to_stablehlo(const Graph& graph, const StablehloOptions& options = {
 std::string to_stablehlo(const std::function<Tensors(const Tensors&)>& f, std::span<const Spec> inputs,
                          const StablehloOptions& options = {});
 
-/// An operation that StableHLO cannot hold.
-struct StablehloRefusal {
-  std::string_view operation;
-  std::string_view reason;
-  std::string_view hint;
-};
-
-/// All of them.
-std::span<const StablehloRefusal> stablehlo_refusals();
+/// All operations that StableHLO cannot hold.
+std::span<const ExportRefusal> stablehlo_refusals();
 
 /// Whether `to_stablehlo` takes an operation.
 bool has_stablehlo(const Primitive& op);

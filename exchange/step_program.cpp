@@ -1,7 +1,7 @@
 /// Layer::step as a function of its input and states.
 #include "ferrite/exchange/step_program.h"
 
-#include "ferrite/exchange/detail/unique_names.h"
+#include "ferrite/exchange/emit/unique_names.h"
 #include "ferrite/tensor/ops.h"
 
 namespace ferrite::exchange {

@@ -1,7 +1,7 @@
 /// The operands and attributes of one application of an operation.
 #include "ferrite/exchange/onnx/call.h"
 
-#include "ferrite/exchange/detail/keep_extents_open.h"
+#include "ferrite/exchange/emit/keep_extents_open.h"
 #include "ferrite/exchange/onnx/interpreter.h"
 #include "ferrite/exchange/onnx/wire.h"
 #include "ferrite/exchange/onnx_error.h"

@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "ferrite/exchange/detail/keep_extents_open.h"
+#include "ferrite/exchange/emit/keep_extents_open.h"
 #include "ferrite/exchange/onnx/call.h"
 #include "ferrite/exchange/onnx_error.h"
 #include "ferrite/tensor/recorder.h"

@@ -2,7 +2,7 @@
 /// Puts together graphs of ONNX node by node, with the types of all values.
 #include <initializer_list>
 
-#include "ferrite/exchange/detail/unique_names.h"
+#include "ferrite/exchange/emit/unique_names.h"
 #include "ferrite/exchange/onnx_export/parts.h"
 #include "ferrite/tensor/scope.h"
 
@@ -13,6 +13,7 @@ struct ExportValue {
   std::string name{};  ///< empty for a value that no lowering gives
   Spec spec{};
 
+  bool exists() const { return !name.empty(); }
   const Shape& shape() const { return spec.shape; }
   Dtype dtype() const { return spec.dtype; }
 };

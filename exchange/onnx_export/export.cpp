@@ -2,7 +2,7 @@
 #include "ferrite/exchange/onnx_export.h"
 
 #include "ferrite/compile/tracer.h"
-#include "ferrite/exchange/detail/small_extents.h"
+#include "ferrite/exchange/emit/small_extents.h"
 #include "ferrite/exchange/onnx_export/lowering.h"
 #include "ferrite/exchange/onnx_export/model.h"
 #include "ferrite/io/atomic_file.h"

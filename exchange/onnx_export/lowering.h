@@ -3,45 +3,18 @@
 /// operands need nothing more; those with a composition are written as that; all others have a function here, by
 /// family.
 #include "ferrite/compile/graph.h"
+#include "ferrite/exchange/emit/graph_walk.h"
 #include "ferrite/exchange/onnx_export/builder.h"
 #include "ferrite/tensor/attributes.h"
 
 namespace ferrite::onnx::detail {
 
-/// One application. Pointwise operations get all operands, literals among them as constants of rank 0.
-struct ExportCall {
-  const Primitive& op;
-  const ExportValues& in;
-  const Attrs& attrs;
-  const std::vector<Spec>& out;
-  const std::vector<bool>& read;  ///< by result: whether anything depends on it
+/// Pointwise operations get all operands, literals among them as constants of rank 0.
+using ExportCall = exchange::detail::Application<ExportValue>;
 
-  /// The constants as the struct of the operation.
-  template <class S>
-  S as() const {
-    return attrs.as<S>(op.name);
-  }
-  int axis() const { return as<ferrite::detail::AxisAttrs>().axis; }
-  /// A constant of a struct that only the operation's own file sees; `otherwise` where it is not set.
-  template <class T>
-  T named(std::string_view name, T otherwise) const {
-    attrs.each([&](std::string_view own, const AttrValue& value) {
-      if (const T* v = std::get_if<T>(&value); v && own == name) otherwise = *v;
-    });
-    return otherwise;
-  }
-  /// A literal among the operands of a pointwise operation, or null.
-  const Scalar* literal(std::size_t k) const { return ferrite::detail::literal_of(attrs, k); }
-};
-
-/// Writes an application and gives its results; without any, it asks for the composition. A result that nothing depends
-/// on may stay without a name.
-using ExportLowering = ExportValues (*)(GraphBuilder&, const ExportCall&);
-
-struct NamedExportLowering {
-  std::string_view operation;
-  ExportLowering lower;
-};
+/// Without any results it asks for the composition.
+using ExportLowering = exchange::detail::Lowering<GraphBuilder, ExportValue>;
+using NamedExportLowering = exchange::detail::NamedLowering<GraphBuilder, ExportValue>;
 using ExportFamily = std::span<const NamedExportLowering>;
 ExportFamily export_pointwise();
 ExportFamily export_math();

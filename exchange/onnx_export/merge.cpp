@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <map>
 
-#include "ferrite/exchange/detail/same_bits.h"
+#include "ferrite/exchange/emit/same_bits.h"
 #include "ferrite/exchange/onnx_export/builder.h"
 #include "ferrite/exchange/onnx_export/model.h"
 #include "ferrite/tensor/recorder.h"

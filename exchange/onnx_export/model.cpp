@@ -96,7 +96,7 @@ class Model {
 
   /// A result under its name: that of the node that makes it where it has none yet.
   void give(const ExportValue& value, const std::string& name) {
-    if (value.name.empty())
+    if (!value.exists())
       throw ExportError("to_onnx: a result " + value.spec.str() +
                         " has no lowering: it is what a sequence keeps for its gradient; do not return it");
     if (body_.makes(value) && given_.try_emplace(value.name, name).second) {

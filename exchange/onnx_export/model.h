@@ -1,6 +1,6 @@
 #pragma once
 /// A program as the parts of a model.
-#include "ferrite/exchange/detail/extents.h"
+#include "ferrite/exchange/emit/extents.h"
 #include "ferrite/exchange/onnx_export.h"
 #include "ferrite/exchange/onnx_export/parts.h"
 

@@ -37,7 +37,7 @@ class ScanLowering {
     give_states(out);
     std::vector<std::size_t> ys;
     for (std::size_t k = first_y_; k < out.size(); ++k)
-      if (asked[k] && !out[k].name.empty() && c_.out[k].shape.numel() > 0) ys.push_back(k);
+      if (asked[k] && out[k].exists() && c_.out[k].shape.numel() > 0) ys.push_back(k);
     for (const std::size_t k : ys) give(out[k]);
     return node(ys, xs, reverse);
   }
@@ -78,7 +78,7 @@ class ScanLowering {
     std::int64_t count = 0;
     for (std::size_t i = s_.carries; i < s_.carries + s_.xs; ++i) {
       const Spec& spec = body_.input(i);
-      if (c_.in[i].name.empty()) continue;
+      if (!c_.in[i].exists()) continue;
       if (spec.shape.numel() == 0) {
         given_[g.inputs[i]] = inner_.filled(0, spec);
         continue;
@@ -109,12 +109,12 @@ class ScanLowering {
 
   void give_states(const ExportValues& out) {
     for (std::size_t k = 0; k < first_y_; ++k) {
-      if (states_[k].name.empty()) continue;
-      if (out[k].name.empty() && (k < s_.carries || c_.read[k]))
+      if (!states_[k].exists()) continue;
+      if (!out[k].exists() && (k < s_.carries || c_.read[k]))
         throw exchange::ExportError(
             "to_onnx: no lowering of scan: it carries what a recurrent sequence keeps for its gradient; read the "
             "sequence's outputs");
-      const bool sums = k >= s_.carries && !out[k].name.empty();
+      const bool sums = k >= s_.carries && out[k].exists();
       give(k < s_.carries ? out[k] : sums ? inner_.add(states_[k], out[k]) : states_[k]);
     }
   }
@@ -123,7 +123,7 @@ class ScanLowering {
     ExportValues results(c_.out.size());
     std::vector<std::size_t> made;
     for (std::size_t k = 0; k < first_y_; ++k)
-      if (!states_[k].name.empty()) made.push_back(k);
+      if (states_[k].exists()) made.push_back(k);
     made.insert(made.end(), ys.begin(), ys.end());
     std::vector<Spec> specs;
     for (const std::size_t k : made) specs.push_back(c_.out[k]);

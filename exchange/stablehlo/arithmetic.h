@@ -2,7 +2,7 @@
 /// Values that a program computes from its open extents.
 #include <map>
 
-#include "ferrite/exchange/detail/extents.h"
+#include "ferrite/exchange/emit/extents.h"
 #include "ferrite/exchange/stablehlo/builder.h"
 
 namespace ferrite::exchange::detail {

@@ -3,9 +3,7 @@
 
 #include <algorithm>
 
-#include "ferrite/compile/tracer.h"
 #include "ferrite/exchange/compositions/compositions.h"
-#include "ferrite/exchange/detail/live_values.h"
 #include "ferrite/exchange/stablehlo.h"
 
 namespace ferrite::exchange {
@@ -37,7 +35,7 @@ constexpr std::string_view kRepeats =
     "where an index is repeated, StableHLO leaves the order of updates to the implementation";
 constexpr std::string_view kRepeatsHint = "use scatter_add, or where with a mask";
 
-constexpr StablehloRefusal kRefusals[] = {
+constexpr ExportRefusal kRefusals[] = {
     {"uniform", kDraws, kDrawsHint},
     {"normal", kDraws, kDrawsHint},
     {"rfft", kFourier, kFourierHint},
@@ -83,24 +81,15 @@ constexpr StablehloRefusal kRefusals[] = {
     {"scatter_prod", kRepeats, kRepeatsHint},
     {"scatter_prod_others", kRepeats, kRepeatsHint}};
 
-const StablehloRefusal* find_refusal(const Primitive& op) {
-  for (const StablehloRefusal& r : kRefusals)
-    if (r.operation == op.name) return &r;
-  return nullptr;
-}
-
 }  // namespace
 
-std::span<const StablehloRefusal> stablehlo_refusals() { return kRefusals; }
-bool has_stablehlo(const Primitive& op) { return !find_refusal(op) && detail::find_hlo_lowering(op) != nullptr; }
+std::span<const ExportRefusal> stablehlo_refusals() { return kRefusals; }
+bool has_stablehlo(const Primitive& op) {
+  return !detail::find_refusal(kRefusals, op) && detail::find_hlo_lowering(op) != nullptr;
+}
 
 namespace detail {
 namespace {
-
-[[noreturn]] void refuse(const Primitive& op, std::string_view what, std::string_view hint) {
-  throw ExportError("to_stablehlo: no lowering of " + std::string(op.name) + ": " + std::string(what) + "; " +
-                    std::string(hint));
-}
 
 HloValues elementwise(HloBuilder& b, const HloCall& c) { return {b.elementwise(c.op.stablehlo, c.in)}; }
 
@@ -119,103 +108,55 @@ HloValues composed(HloBuilder& b, const HloCall& c) {
       c.in, c.read);
 }
 
-/// The operands of a pointwise operation, literals among them, in the result's shape.
-HloValues spread(HloBuilder& b, const Graph::Node& n, const HloValues& in, const Spec& out) {
-  const Dtype literals = out.dtype == Dtype::boolean ? in[0].dtype() : out.dtype;
-  HloValues all;
-  std::size_t next = 0;
-  for (int k = 0; k < n.op->arity; ++k) {
-    const Scalar* literal = ferrite::detail::literal_of(n.attrs, static_cast<std::size_t>(k));
-    all.push_back(literal ? b.constant(*literal, {out.shape, literals}) : b.broadcast(in[next++], out.shape));
-  }
-  return all;
-}
-
-/// Whether an operation can do without what a sequence keeps for its gradient: that gradient itself, and a scan that
-/// hands it on.
-bool does_without(const Primitive& op) {
-  const bool scans = op.name == "scan" || std::ranges::any_of(scan_compositions(), [&](const NamedComposition& c) {
-                       return c.operation == op.name;
-                     });
-  return scans || (op.second_order_by_reference && !op.differentiable());
-}
-
-/// Writes nodes one after the other.
-class GraphLowering {
+/// StableHLO, as GraphWalk sees it.
+class Language {
  public:
-  GraphLowering(HloBuilder& b, const Graph& g, std::vector<HloValue> given, const std::vector<bool>& read)
-      : b_(b), g_(g), values_(std::move(given)), live_(g, read) {
-    values_.resize(g.values.size());
+  using Value = HloValue;
+  static constexpr std::string_view who = "to_stablehlo";
+
+  explicit Language(HloBuilder& b) : b_(b) {}
+
+  static std::span<const ExportRefusal> refusals() { return kRefusals; }
+  static bool writes(const Primitive& op) { return find_hlo_lowering(op) != nullptr; }
+  /// That gradient itself, and a scan that hands it on.
+  static bool does_without(const Primitive& op) {
+    const bool scans =
+        op.name == "scan" ||
+        std::ranges::find(scan_compositions(), op.name, &NamedComposition::operation) != scan_compositions().end();
+    return scans || (op.second_order_by_reference && !op.differentiable());
+  }
+  /// Where programs are compared it belongs to what reads it, so that an error can name that.
+  HloValue constant(const Tensor& tensor, const Graph::Node* reader) {
+    if (!b_.style().comparable || !reader) return b_.constant(tensor);
+    HloValue value;
+    inside(*reader, [&] { value = b_.constant(tensor); });
+    return value;
+  }
+  HloValue zeros(const Spec& spec) { return b_.constant(0, spec); }
+
+  HloValues write(const HloCall& c) {
+    const HloLowering lowering = find_hlo_lowering(c.op);
+    if (!c.op.is_pointwise()) return lowering(b_, c);
+    const Shape& shape = c.out[0].shape;
+    const HloValues all = with_literals(
+        c,
+        [&](Scalar value, Dtype dtype) {
+          return b_.constant(value, {shape, dtype});
+        },
+        [&](const HloValue& x) { return b_.broadcast(x, shape); });
+    return lowering(b_, {c.op, all, c.attrs, c.out, c.read});
   }
 
-  HloValues run() {
-    for (const Graph::Constant& c : g_.constants)
-      if (live_[c.value] && !values_[c.value].exists()) values_[c.value] = constant(c);
-    for (const Graph::Node& n : g_.nodes)
-      if (live_.has(n)) lower(n);
-    HloValues results;
-    for (const ValueId v : g_.outputs) results.push_back(values_[v]);
-    for (const Graph::VariableValue& w : g_.writes) results.push_back(values_[w.value]);
-    return results;
+  template <class F>
+  void inside(const Graph::Node& n, const F& f) {
+    const HloOrigin outer = b_.origin();
+    b_.set_origin(outer.of({n.op->name, n.scope}));
+    f();
+    b_.set_origin(outer);
   }
 
  private:
-  /// Where programs are compared it belongs to what reads it, so that an error can name that.
-  HloValue constant(const Graph::Constant& c) {
-    const auto reader = std::ranges::find_if(
-        g_.nodes, [&](const Graph::Node& n) { return live_.has(n) && std::ranges::find(n.in, c.value) != n.in.end(); });
-    if (!b_.style().comparable || reader == g_.nodes.end()) return b_.constant(c.tensor);
-    const HloOrigin outer = b_.origin();
-    b_.set_origin(outer.of({reader->op->name, reader->scope}));
-    const HloValue value = b_.constant(c.tensor);
-    b_.set_origin(outer);
-    return value;
-  }
-
-  void lower(const Graph::Node& n) {
-    std::vector<Spec> out;
-    std::vector<bool> read;
-    std::int64_t elements = 0;
-    for (const ValueId v : n.out) {
-      out.push_back(g_.values[v]);
-      read.push_back(live_[v]);
-      elements += out.back().shape.numel();
-    }
-    const HloOrigin outer = b_.origin();
-    b_.set_origin(outer.of({n.op->name, n.scope}));
-    HloValues results = elements ? written(n, out, read) : HloValues();
-    results.resize(out.size());
-    for (std::size_t i = 0; i < out.size(); ++i) {
-      if (out[i].shape.numel() == 0) results[i] = b_.constant(0, out[i]);
-      if (!results[i].exists()) results[i].spec = out[i];
-      if (results[i].spec != out[i])
-        refuse(*n.op, "it is written with a result " + results[i].spec.str() + " for " + out[i].str(), "report it");
-      values_[n.out[i]] = std::move(results[i]);
-    }
-    b_.set_origin(outer);
-  }
-
-  HloValues written(const Graph::Node& n, const std::vector<Spec>& out, const std::vector<bool>& read) {
-    if (const StablehloRefusal* r = find_refusal(*n.op)) refuse(*n.op, r->reason, r->hint);
-    const HloLowering lowering = find_hlo_lowering(*n.op);
-    if (!lowering) refuse(*n.op, "none is written", "express it in other operations");
-    HloValues in;
-    for (const ValueId v : n.in) in.push_back(operand(n, v));
-    if (n.op->is_pointwise()) in = spread(b_, n, in, out[0]);
-    return lowering(b_, {*n.op, in, n.attrs, out, read});
-  }
-
-  /// What a sequence keeps for its gradient is not written; only that gradient asks for it.
-  HloValue operand(const Graph::Node& n, ValueId v) const {
-    if (!values_[v].exists() && !does_without(*n.op))
-      refuse(*n.op, "it reads what a recurrent sequence keeps for its gradient", "read the sequence's outputs");
-    return values_[v];
-  }
-
   HloBuilder& b_;
-  const Graph& g_;
-  std::vector<HloValue> values_;
-  const LiveValues live_;
 };
 
 }  // namespace
@@ -231,17 +172,14 @@ HloLowering find_hlo_lowering(const Primitive& op) {
 }
 
 HloValues lower_graph(HloBuilder& b, const Graph& graph, std::vector<HloValue> given, const std::vector<bool>& read) {
-  return GraphLowering(b, graph, std::move(given), read).run();
+  Language language(b);
+  return GraphWalk(language, graph, std::move(given), read).run();
 }
 
 HloValues lower_traced(HloBuilder& b, const std::function<Tensors(const Tensors&)>& f, const HloValues& in,
                        const std::vector<bool>& read) {
-  std::vector<Spec> specs;
-  for (const HloValue& x : in) specs.push_back(x.spec);
-  const Graph graph = trace(f, specs);
-  std::vector<HloValue> given(graph.values.size());
-  for (std::size_t i = 0; i < in.size(); ++i) given[graph.inputs[i]] = in[i];
-  return lower_graph(b, graph, std::move(given), read);
+  return trace_of(f, in,
+                  [&](const Graph& graph, HloValues given) { return lower_graph(b, graph, std::move(given), read); });
 }
 
 }  // namespace detail

@@ -3,37 +3,20 @@
 /// the same operands need nothing more; an operation with a composition (`reference`) is written as that; all others
 /// have a function here, by family.
 #include "ferrite/compile/graph.h"
+#include "ferrite/exchange/emit/graph_walk.h"
 #include "ferrite/exchange/stablehlo/builder.h"
 #include "ferrite/tensor/attributes.h"
 
 namespace ferrite::exchange::detail {
 
-/// One application. Pointwise operations get all operands in the result's shape, literals among them as constants; the
-/// others what the node has.
-struct HloCall {
-  const Primitive& op;
-  const HloValues& in;
-  const Attrs& attrs;
-  const std::vector<Spec>& out;
-  const std::vector<bool>& read;  ///< by result: whether anything depends on it
+/// Pointwise operations get all operands in the result's shape, literals among them as constants; the others what the
+/// node has.
+using HloCall = Application<HloValue>;
 
-  /// The constants as the struct of the operation.
-  template <class S>
-  S as() const {
-    return attrs.as<S>(op.name);
-  }
-  int axis() const { return as<ferrite::detail::AxisAttrs>().axis; }
-};
-
-/// Writes an application and gives its results. A result that nothing depends on may stay without a name, and so does
-/// one that a reference does not have. At most
-/// one argument of a call may write something: compilers differ in the order of evaluation, and the text would.
-using HloLowering = HloValues (*)(HloBuilder&, const HloCall&);
-
-struct NamedHloLowering {
-  std::string_view operation;
-  HloLowering lower;
-};
+/// At most one argument of a call in a lowering may write something: compilers differ in the order of evaluation, and
+/// the text would.
+using HloLowering = Lowering<HloBuilder, HloValue>;
+using NamedHloLowering = NamedLowering<HloBuilder, HloValue>;
 using HloFamily = std::span<const NamedHloLowering>;
 HloFamily hlo_pointwise();
 HloFamily hlo_error_functions();

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "ferrite/exchange/detail/same_bits.h"
+#include "ferrite/exchange/emit/same_bits.h"
 #include "ferrite/exchange/stablehlo/open_forms.h"
 #include "ferrite/exchange/stablehlo/row.h"
 #include "ferrite/tensor/recorder.h"

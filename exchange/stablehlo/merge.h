@@ -1,6 +1,6 @@
 #pragma once
 /// Programs of one function at several extents as one.
-#include "ferrite/exchange/detail/extents.h"
+#include "ferrite/exchange/emit/extents.h"
 #include "ferrite/exchange/stablehlo.h"
 #include "ferrite/exchange/stablehlo/program.h"
 

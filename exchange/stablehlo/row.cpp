@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "ferrite/exchange/detail/same_bits.h"
+#include "ferrite/exchange/emit/same_bits.h"
 #include "ferrite/exchange/export_error.h"
 
 namespace ferrite::exchange::detail {

@@ -1,6 +1,6 @@
 #pragma once
 /// The same instruction of all programs that are compared.
-#include "ferrite/exchange/detail/extents.h"
+#include "ferrite/exchange/emit/extents.h"
 #include "ferrite/exchange/stablehlo/program.h"
 
 namespace ferrite::exchange::detail {

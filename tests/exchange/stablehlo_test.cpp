@@ -46,7 +46,7 @@ std::size_t count(const std::string& text, const std::string& what) {
 }
 
 bool refused(const Primitive& op) {
-  for (const exchange::StablehloRefusal& r : exchange::stablehlo_refusals())
+  for (const exchange::ExportRefusal& r : exchange::stablehlo_refusals())
     if (r.operation == op.name) return true;
   return false;
 }

@@ -83,8 +83,8 @@ void check(const ProgramCase& c, std::set<std::string>& rounded, const std::stri
   }
 }
 
-const onnx::ExportRefusal* refusal_of(const Primitive& op) {
-  for (const onnx::ExportRefusal& r : onnx::onnx_refusals())
+const exchange::ExportRefusal* refusal_of(const Primitive& op) {
+  for (const exchange::ExportRefusal& r : onnx::onnx_refusals())
     if (r.operation == op.name) return &r;
   return nullptr;
 }
@@ -135,7 +135,7 @@ std::string page() {
         << nodes_of(*op) << " |\n";
   s << "| `scan`, `scan_checkpointed` | bits | Scan |\n\n## Refused\n\n| operation | why | what to do "
        "|\n|---|---|---|\n";
-  for (const onnx::ExportRefusal& r : onnx::onnx_refusals())
+  for (const exchange::ExportRefusal& r : onnx::onnx_refusals())
     s << "| `" << r.operation << "` | " << r.reason << " | " << r.hint << " |\n";
   s << "\nBits of integers are refused too: they come with opset 18.\n";
   return s.str();

@@ -1,5 +1,5 @@
 /// Compares what a function reads at small extents with what its reads at others say.
-#include "ferrite/exchange/detail/small_extents.h"
+#include "ferrite/exchange/emit/small_extents.h"
 
 #include <algorithm>
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "ferrite/exchange/detail/keep_extents_open.h"
 #include "ferrite/exchange/dynamic_axis.h"
+#include "ferrite/exchange/emit/keep_extents_open.h"
 #include "ferrite/tensor/tensor.h"
 
 namespace ferrite::exchange::detail {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "ferrite/exchange/detail/extent_trials.h"
+#include "ferrite/exchange/emit/extent_trials.h"
 
 namespace ferrite::exchange::detail {
 

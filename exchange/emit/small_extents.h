@@ -2,7 +2,7 @@
 /// What a function does at extents so small that programs there cannot be compared with others.
 #include <functional>
 
-#include "ferrite/exchange/detail/extents.h"
+#include "ferrite/exchange/emit/extents.h"
 
 namespace ferrite::exchange::detail {
 

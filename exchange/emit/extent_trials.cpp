@@ -1,5 +1,5 @@
 /// Checks dynamic axes, and chooses the extents that are tried.
-#include "ferrite/exchange/detail/extent_trials.h"
+#include "ferrite/exchange/emit/extent_trials.h"
 
 #include <algorithm>
 #include <numeric>

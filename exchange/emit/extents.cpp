@@ -1,5 +1,5 @@
 /// Explains numbers by extents: a product of some of them, scaled and shifted.
-#include "ferrite/exchange/detail/extents.h"
+#include "ferrite/exchange/emit/extents.h"
 
 #include <algorithm>
 #include <bit>
