@@ -3,30 +3,11 @@
 
 #include "ferrite/compile/tracer.h"
 #include "ferrite/exchange/emit/small_extents.h"
-#include "ferrite/exchange/onnx_export/lowering.h"
 #include "ferrite/exchange/onnx_export/model.h"
 #include "ferrite/io/atomic_file.h"
+#include "ferrite/nn/recurrent/steps.h"
 
 namespace ferrite::onnx {
-namespace {
-
-/// What `merge` gives. Where it refuses a program with recurrent layers that are written step by step, it says how they
-/// stay open.
-template <class F>
-auto with_hint(const std::function<Tensors(const Tensors&)>& f, const std::vector<Spec>& specs, const F& merge) {
-  try {
-    return merge();
-  } catch (const ExportError& e) {
-    const std::string layer = detail::written_by_step(trace(f, specs));
-    if (layer.empty()) throw;
-    throw ExportError(std::string(e.what()) + "; " + layer +
-                      ", of f64, with resets or with proj_size, is written step by step: with form = nn::Form::scan it "
-                      "is a Scan of any length");
-  }
-}
-
-}  // namespace
-
 std::string to_onnx(const Graph& graph, const ExportOptions& options) {
   if (!options.dynamic.empty())
     throw ValueError("to_onnx: a graph has its extents; export the function with dynamic axes");
@@ -37,12 +18,11 @@ std::string to_onnx(const std::function<Tensors(const Tensors&)>& f, std::span<c
                     const ExportOptions& options) {
   if (options.dynamic.empty()) return to_onnx(trace(f, inputs), options);
   const exchange::detail::ExtentTrials trials("to_onnx", inputs, options.dynamic);
+  const nn::detail::ComposeAsScans as_scans;  // recurrent layers that ONNX has no node for
   auto tried =
       trials.try_all([&](const std::vector<Spec>& specs) { return detail::parts_of(trace(f, specs), options); });
   const exchange::detail::Extents extents(trials, tried.sizes);
-  const detail::GraphParts merged = with_hint(f, trials.specs(tried.sizes[0]), [&] {
-    return detail::merged(std::move(tried.programs), extents, options.dynamic);
-  });
+  const detail::GraphParts merged = detail::merged(std::move(tried.programs), extents, options.dynamic);
   exchange::detail::check_small_extents("to_onnx", trials, extents, tried.reads,
                                         [&](const std::vector<Spec>& specs) { (void)trace(f, specs); });
   return detail::encoded(merged);

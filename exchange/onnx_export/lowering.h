@@ -36,10 +36,6 @@ bool has_lowering(const Primitive& op);
 /// which outputs are asked for, where not all are; the others may come without a name. Throws ExportError.
 ExportValues lower_graph(GraphBuilder& b, const Graph& graph, ExportValues given, const std::vector<bool>& read = {});
 
-/// The first recurrent sequence of a graph that becomes no GRU, LSTM or RNN: "layer "encoder" (lstm_sequence)"; empty:
-/// there is none.
-std::string written_by_step(const Graph& graph);
-
 /// Traces a function and writes it, applied to these values.
 ExportValues lower_traced(GraphBuilder& b, const std::function<Tensors(const Tensors&)>& f, const ExportValues& in,
                           const std::vector<bool>& read = {});

@@ -112,17 +112,4 @@ ExportFamily export_recurrent() {
   return list;
 }
 
-std::string written_by_step(const Graph& graph) {
-  for (const Graph::Node& n : graph.nodes) {
-    const auto is = [&](const NamedExportLowering& l) { return l.operation == n.op->name; };
-    if (std::ranges::none_of(export_recurrent(), is)) continue;
-    std::vector<Spec> specs;
-    for (const ValueId id : n.in) specs.push_back(graph.values[id]);
-    if (is_node(nn::sequence_parts(n.op->name, specs), graph.values[n.out[0]].dtype)) continue;
-    const std::string name = n.scope.empty() ? "a recurrent layer" : "layer \"" + std::string(n.scope.path()) + "\"";
-    return name + " (" + std::string(n.op->name) + ")";
-  }
-  return {};
-}
-
 }  // namespace ferrite::onnx::detail

@@ -257,18 +257,21 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_is_refused) {
                         says("no lowering of uniform: its numbers are those of Philox"));
 }
 
-/// A projection, as resets and f64, has no node of its own.
-BOOST_AUTO_TEST_CASE(recurrent_layers_without_a_node_are_told_how_they_stay_open) {
-  const auto steps = dsl::sequence(3).lstm(4, {.proj_size = 2}).build(/*seed=*/1);
-  const Function by_step = [&](const Tensors& in) -> Tensors { return {steps(in[0])}; };
+/// A projection, as resets and f64, has no node of its own: where steps stay open it is a Scan.
+BOOST_AUTO_TEST_CASE(recurrent_layers_without_a_node_stay_open) {
   const onnx::ExportOptions open{.dynamic = {{.axis = 1, .name = "time"}}};
-  BOOST_CHECK_EXCEPTION((void)exported(by_step, {{{2, 5, 3}}}, open), onnx::ExportError,
-                        says("is written step by step: with form = nn::Form::scan it is a Scan of any length"));
-  const auto scans = dsl::sequence(3).lstm(4, {.form = nn::Form::scan, .proj_size = 2}).build(/*seed=*/1);
-  const Function f = [&](const Tensors& in) -> Tensors { return {scans(in[0])}; };
-  const onnx::Model model = parsed(exported(f, {{{2, 5, 3}}}, open));
-  const Tensor x = numbers({2, 9, 3});
-  BOOST_TEST(support::identical(model.run({x})[0], scans(x)));
+  const auto projected = dsl::sequence(3).lstm(4, {.proj_size = 2}).build(/*seed=*/1);
+  const auto doubles = dsl::sequence(3).gru(4, {.layers = 2, .bidirectional = true}).build(1, Dtype::f64);
+  for (const auto* net : {&projected, &doubles}) {
+    const Dtype dtype = net->parameters()[0].dtype();
+    const Function f = [&](const Tensors& in) -> Tensors { return {(*net)(in[0])}; };
+    const onnx::Model model = parsed(exported(f, {{{2, 5, 3}, dtype}}, open));
+    BOOST_TEST(model.report().find("Scan") != std::string::npos);
+    for (const std::int64_t T : {1, 9}) {
+      const Tensor x = cast(numbers({2, T, 3}), dtype);
+      BOOST_TEST(support::identical(model.run({x})[0], (*net)(x)));
+    }
+  }
 }
 
 /// ScatterElements with and without a reduction, and ScatterND.
