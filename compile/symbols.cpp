@@ -1,4 +1,4 @@
-/// Numbers that depend on symbols, and graphs whose extents and constants are such numbers.
+/// Types and graphs whose extents and constants depend on symbols.
 #include "ferrite/compile/symbols.h"
 
 #include <algorithm>
@@ -10,58 +10,9 @@
 
 namespace ferrite {
 
-using detail::checked_add, detail::checked_mul, detail::mul_overflows, detail::sub_overflows;
+using detail::checked_add;
 
-// ---- numbers -------------------------------------------------------------------------------------------
-
-SymbolicNumber SymbolicNumber::symbol(std::size_t k) {
-  if (k >= kMaxSymbols)
-    throw ValueError("symbols: at most " + std::to_string(kMaxSymbols) + " are possible, got symbol " +
-                     std::to_string(k));
-  SymbolicNumber n;
-  n.factors_[std::size_t{1} << k] = 1;
-  return n;
-}
-
-std::optional<std::int64_t> SymbolicNumber::constant() const {
-  if (std::any_of(factors_.begin() + 1, factors_.end(), [](std::int64_t f) { return f != 0; })) return {};
-  return factors_[0];
-}
-
-std::int64_t SymbolicNumber::at(std::span<const std::int64_t> sizes) const {
-  std::int64_t sum = 0;
-  for (std::size_t set = 0; set < factors_.size(); ++set) {
-    std::int64_t product = factors_[set];
-    if (product == 0) continue;
-    for (std::size_t k = 0; k < kMaxSymbols; ++k) {
-      if (!(set >> k & 1)) continue;
-      if (k >= sizes.size())
-        throw ValueError("symbols: " + std::to_string(sizes.size()) + " sizes given, symbol " + std::to_string(k) +
-                         " has none");
-      product = checked_mul(product, sizes[k], "symbols");
-    }
-    sum = checked_add(sum, product, "symbols");
-  }
-  return sum;
-}
-
-std::string SymbolicNumber::str(std::span<const std::string> symbols) const {
-  std::string text;
-  for (std::size_t set = factors_.size(); set-- > 0;) {
-    const std::int64_t factor = factors_[set];
-    if (factor == 0 && (set > 0 || !text.empty())) continue;
-    if (!text.empty()) text += factor < 0 ? " - " : " + ";
-    std::string term = text.empty() || factor > 0 ? std::to_string(factor) : std::to_string(factor).substr(1);
-    if (set > 0 && (term == "1" || term == "-1")) term.pop_back();
-    for (std::size_t k = 0; k < symbols.size(); ++k) {
-      if (!(set >> k & 1)) continue;
-      if (!term.empty() && term != "-") term += "*";
-      term += symbols[k];
-    }
-    text += term;
-  }
-  return text;
-}
+// ---- types ---------------------------------------------------------------------------------------------
 
 Spec SymbolicSpec::at(std::span<const std::int64_t> sizes) const {
   Spec spec{{}, dtype};
@@ -84,10 +35,9 @@ std::string SymbolicSpec::shape_str(std::span<const std::string> symbols) const 
 SymbolicTrial::SymbolicTrial(std::vector<std::string> symbols, const std::vector<std::int64_t>& sizes)
     : symbols_(std::move(symbols)) {
   const std::size_t n = symbols_.size();
-  if (n == 0 || n > SymbolicNumber::kMaxSymbols || sizes.size() != n)
+  if (n == 0 || n > kMaxSymbols || sizes.size() != n)
     throw ValueError("symbols: " + std::to_string(n) + " symbols with " + std::to_string(sizes.size()) +
-                     " sizes; needs a size for each, and 1 to " + std::to_string(SymbolicNumber::kMaxSymbols) +
-                     " symbols");
+                     " sizes; needs a size for each, and 1 to " + std::to_string(kMaxSymbols) + " symbols");
   for (const std::int64_t size : sizes)
     if (size < 1) throw ValueError("symbols: a size must be positive, got " + std::to_string(size));
   for (std::size_t set = 0; set < std::size_t{1} << n; ++set) {
@@ -101,25 +51,7 @@ SymbolicTrial::SymbolicTrial(std::vector<std::string> symbols, const std::vector
 }
 
 std::optional<SymbolicNumber> SymbolicTrial::number(std::span<const std::int64_t> values) const {
-  if (std::all_of(values.begin(), values.end(), [&](std::int64_t v) { return v == values[0]; }))
-    return SymbolicNumber(values[0]);
-  // Differences along each symbol give the factors around the first sizes, s = s0 + (s - s0); then s0 is multiplied
-  // out.
-  const std::size_t corners = std::size_t{1} << symbols_.size();
-  SymbolicNumber n;
-  std::copy_n(values.begin(), corners, n.factors_.begin());
-  for (std::size_t k = 0; k < symbols_.size(); ++k)
-    for (std::size_t set = 0; set < corners; ++set)
-      if (set >> k & 1) {
-        std::int64_t& high = n.factors_[set];
-        std::int64_t& low = n.factors_[set ^ std::size_t{1} << k];
-        std::int64_t back = 0;
-        if (sub_overflows(high, low, high) || mul_overflows(high, sizes_[0][k], back) || sub_overflows(low, back, low))
-          return {};
-      }
-  for (std::size_t t = 0; t < sizes_.size(); ++t)
-    if (n.at(sizes_[t]) != values[t]) return {};
-  return n;
+  return SymbolicNumber::with_values(sizes_, values);
 }
 
 std::optional<SymbolicSpec> SymbolicTrial::spec(std::span<const Spec> specs) const {

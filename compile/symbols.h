@@ -1,7 +1,6 @@
 #pragma once
 /// Programs whose extents depend on sizes that are chosen later: a batch, a number of steps. Such symbols stand beside
 /// shapes and graphs, which have numbers only: what is traced is traced at several sizes and compared.
-#include <array>
 #include <functional>
 #include <optional>
 #include <span>
@@ -9,31 +8,9 @@
 #include <vector>
 
 #include "ferrite/compile/graph.h"
+#include "ferrite/compile/symbolic_number.h"
 
 namespace ferrite {
-
-/// A whole number that may depend on symbols: a sum of products of different symbols, as 2 T - 1 or B T.
-class SymbolicNumber {
- public:
-  /// Most symbols of a program.
-  static constexpr std::size_t kMaxSymbols = 3;
-
-  SymbolicNumber(std::int64_t constant = 0) { factors_[0] = constant; }
-  /// The k-th symbol. Throws ValueError beyond kMaxSymbols.
-  static SymbolicNumber symbol(std::size_t k);
-
-  /// Its value where it does not depend on symbols.
-  std::optional<std::int64_t> constant() const;
-  /// Its value at these sizes of the symbols. Throws ShapeError beyond 64 bits, ValueError for too few sizes.
-  std::int64_t at(std::span<const std::int64_t> sizes) const;
-  /// "2*T - 1"
-  std::string str(std::span<const std::string> symbols) const;
-  bool operator==(const SymbolicNumber&) const = default;
-
- private:
-  friend class SymbolicTrial;
-  std::array<std::int64_t, std::size_t{1} << kMaxSymbols> factors_{};  ///< by set of symbols, a bit each
-};
 
 /// A type whose extents may depend on symbols.
 struct SymbolicSpec {
@@ -52,11 +29,14 @@ struct SymbolicSpec {
 };
 
 /// The sizes at which something is tried to see how it depends on symbols: every combination of two sizes for each
-/// symbol, which determine a number, and one more that has to agree.
+/// symbol, which determine a sum of products, and one more that has to agree.
 class SymbolicTrial {
  public:
-  /// `sizes`: the smaller of the two sizes of each symbol. Throws ValueError for none, for more than
-  /// SymbolicNumber::kMaxSymbols, and for sizes below 1.
+  /// Most symbols: each doubles the number of sizes.
+  static constexpr std::size_t kMaxSymbols = 3;
+
+  /// `sizes`: the smaller of the two sizes of each symbol. Throws ValueError for none, for more than kMaxSymbols, and
+  /// for sizes below 1.
   SymbolicTrial(std::vector<std::string> symbols, const std::vector<std::int64_t>& sizes);
 
   const std::vector<std::string>& symbols() const& { return symbols_; }

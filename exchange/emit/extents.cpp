@@ -1,11 +1,9 @@
-/// Explains numbers by extents: a product of some of them, scaled and shifted.
+/// Explains numbers by extents.
 #include "ferrite/exchange/emit/extents.h"
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <numeric>
-#include <utility>
 
 namespace ferrite::exchange::detail {
 namespace {
@@ -23,27 +21,8 @@ Extents::Extents(const ExtentTrials& trials, std::vector<ExtentTrials::Sizes> si
   std::ranges::stable_sort(sets_, {}, [](unsigned set) { return std::popcount(set); });
 }
 
-std::optional<ExtentNumber> Extents::explain(const std::vector<std::int64_t>& values) const {
-  if (std::ranges::all_of(values, [&](std::int64_t n) { return n == values[0]; }))
-    return ExtentNumber{0, 0, values[0], 1};
-  for (const unsigned set : sets_)
-    if (const auto found = explain(values, set)) return found;
-  return std::nullopt;
-}
-
-std::optional<ExtentNumber> Extents::explain(const std::vector<std::int64_t>& values, unsigned set) const {
-  const std::size_t other = differing(set);
-  const std::int64_t p = product(set, 0), rise = values[other] - values[0], run = product(set, other) - p;
-  const std::int64_t common = std::gcd(rise, run) * (run < 0 ? -1 : 1);
-  if (rise == 0) return std::nullopt;
-  ExtentNumber n{set, rise / common, 0, run / common};
-  n.more = n.divisor * values[0] - n.factor * p;
-  for (std::size_t t = 0; t < values.size(); ++t)
-    if (dividend(n, sizes_[t]) != n.divisor * values[t]) return std::nullopt;
-  std::int64_t multiple = 1;
-  for (std::size_t k = 0; k < names_.size(); ++k)
-    if (set >> k & 1) multiple *= steps_[k];
-  return multiple % n.divisor == 0 ? std::optional(n) : std::nullopt;  // whole only where extents are multiples
+std::optional<SymbolicNumber> Extents::explain(const std::vector<std::int64_t>& values) const {
+  return SymbolicNumber::with_values(sizes_, values, steps_);
 }
 
 std::optional<ExtentReal> Extents::explain(const std::vector<double>& values) const {
@@ -74,29 +53,17 @@ std::optional<ExtentNumbers> Extents::explain(const std::vector<Shape>& lists) c
   for (int k = 0; k < lists[0].rank(); ++k) {
     std::vector<std::int64_t> values;
     for (const Shape& s : lists) values.push_back(s[k]);
-    const std::optional<ExtentNumber> n = explain(values);
+    const std::optional<SymbolicNumber> n = explain(values);
     if (!n) return std::nullopt;
     all.push_back(*n);
   }
   return all;
 }
 
-std::string Extents::text(const ExtentNumber& n) const {
-  std::string s;
-  for (std::size_t k = 0; k < names_.size(); ++k)
-    if (n.extents >> k & 1) s += (s.empty() ? "" : "*") + names_[k];
-  if (n.factor != 1) s = std::to_string(n.factor) + "*" + s;
-  if (n.more != 0) s += (n.more > 0 ? "+" : "") + std::to_string(n.more);
-  if (n.divisor != 1) s = "(" + s + ")/" + std::to_string(n.divisor);
-  return s;
-}
-
-std::int64_t Extents::dividend(const ExtentNumber& n, const ExtentTrials::Sizes& sizes) const {
-  return n.factor * product(n.extents, sizes) + n.more;
-}
-
-bool Extents::may_be_negative(const ExtentNumber& n) const {
-  return n.factor < 0 || dividend(n, ExtentTrials::Sizes(names_.size(), 1)) < 0;
+std::string Extents::text(const SymbolicNumber& n) const {
+  std::string text = n.str(names_);
+  std::erase(text, ' ');
+  return text;
 }
 
 std::int64_t Extents::product(unsigned set, const ExtentTrials::Sizes& sizes) const {

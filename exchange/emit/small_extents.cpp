@@ -14,10 +14,10 @@ using Sizes = ExtentTrials::Sizes;
 /// Whether what has these values at the sizes of `extents` is `number` at `sizes`.
 bool follows(const Extents& extents, const std::vector<std::int64_t>& values, std::int64_t number, bool counts,
              const Sizes& sizes) {
-  const std::optional<ExtentNumber> n = extents.explain(values);
+  const std::optional<SymbolicNumber> n = extents.explain(values);
   if (!n) return true;  // the programs that are compared do not depend on it
-  const std::int64_t dividend = extents.dividend(*n, sizes);
-  return dividend == n->divisor * number || (counts && number == 0 && dividend < 0);
+  const std::int64_t dividend = n->dividend(sizes);
+  return dividend == n->divisor() * number || (counts && number == 0 && dividend < 0);
 }
 
 /// Whether the i-th read is this one at `sizes`.

@@ -10,7 +10,6 @@
 namespace ferrite::onnx::detail {
 namespace {
 
-using exchange::detail::ExtentNumber;
 using exchange::detail::ExtentNumbers;
 using exchange::detail::ExtentReal;
 using exchange::detail::Extents;
@@ -37,14 +36,18 @@ class Arithmetic {
   GraphParts& parts() { return b_.parts(); }
 
   /// i64 [1].
-  ExportValue value(const ExtentNumber& a) {
-    if (a.is_constant()) return b_.integers({a.more});
-    const std::string key = extents_.text(a);
+  ExportValue value(const SymbolicNumber& n) {
+    if (n.is_constant()) return b_.integers({n.more()});
+    const std::string key = extents_.text(n);
     if (const auto at = known_.find(key); at != known_.end()) return at->second;
-    ExportValue x = product(a.extents);
-    if (a.factor != 1) x = b_.multiply(x, b_.integers({a.factor}));
-    if (a.more != 0) x = b_.add(x, b_.integers({a.more}));
-    if (a.divisor != 1) x = b_.divide(x, b_.integers({a.divisor}));
+    ExportValue x;
+    for (const SymbolicNumber::Term& t : n.terms()) {
+      ExportValue term = product(t.symbols);
+      if (t.factor != 1) term = b_.multiply(term, b_.integers({t.factor}));
+      x = x.exists() ? b_.add(x, term) : term;
+    }
+    if (n.more() != 0) x = b_.add(x, b_.integers({n.more()}));
+    if (n.divisor() != 1) x = b_.divide(x, b_.integers({n.divisor()}));
     return known_[key] = x;
   }
 
@@ -52,7 +55,7 @@ class Arithmetic {
   /// end.
   void define(const std::string& name, const ExtentNumbers& elements, int rank, bool bounds) {
     ExportValue x = list(elements);
-    if (bounds && std::ranges::any_of(elements, [&](const ExtentNumber& n) { return extents_.may_be_negative(n); }))
+    if (bounds && std::ranges::any_of(elements, [](const SymbolicNumber& n) { return n.may_be_negative(); }))
       x = b_.elementwise("Max", {x, b_.integers({0})});
     if (rank == 0) x = b_.reshape(x, {});
     alias(x, name);
@@ -81,13 +84,13 @@ class Arithmetic {
   }
   ExportValue list(const ExtentNumbers& numbers) {
     ExportValues parts;
-    for (const ExtentNumber& n : numbers) parts.push_back(value(n));
+    for (const SymbolicNumber& n : numbers) parts.push_back(value(n));
     return b_.concatenate(parts, 0);
   }
   void alias(const ExportValue& x, const std::string& name) {
     b_.parts().nodes.push_back({.op = "Identity", .name = name + ":extents", .in = {x.name}, .out = {name}});
   }
-  ExportValue product(unsigned set) {
+  ExportValue product(std::uint32_t set) {
     ExportValue all;
     for (std::size_t k = 0; k < extents_.names().size(); ++k)
       if (set >> k & 1) all = all.name.empty() ? extent(k) : b_.multiply(all, extent(k));
@@ -236,7 +239,7 @@ class Merger {
   bool replace_integers(const GraphParts& g, const std::string& name, const std::vector<Tensor>& values) {
     ExtentNumbers elements;
     for (const Integers& v : by_place(values)) {
-      const std::optional<ExtentNumber> a = extents_.explain(v);
+      const std::optional<SymbolicNumber> a = extents_.explain(v);
       if (!a) return false;
       elements.push_back(*a);
     }
@@ -278,7 +281,7 @@ class Merger {
         Integers v;
         for (const GraphParts* g : all) v.push_back((g->*ports)[i].spec.shape[axis]);
         if (std::ranges::all_of(v, [&](std::int64_t n) { return n == v[0]; })) continue;
-        const std::optional<ExtentNumber> a = extents_.explain(v);
+        const std::optional<SymbolicNumber> a = extents_.explain(v);
         own[i].names[static_cast<std::size_t>(axis)] = !outside ? kOpenExtent
                                                        : a      ? extents_.text(*a)
                                                                 : own[i].name + "_" + std::to_string(axis);

@@ -9,32 +9,36 @@ ExtentArithmetic::ExtentArithmetic(const HloBuilder& b, const Extents& extents, 
                                    const HloValues& arguments)
     : extents_(extents), axes_(axes), arguments_(arguments), b_(&b) {}
 
-HloValue ExtentArithmetic::number(const ExtentNumber& n) {
+HloValue ExtentArithmetic::number(const SymbolicNumber& n) {
   const auto constant = [&](std::int64_t value) { return b_.constant(value, {{}, Dtype::i64}); };
-  if (n.is_constant()) return constant(n.more);
+  if (n.is_constant()) return constant(n.more());
   const auto [at, fresh] = numbers_.try_emplace(extents_.text(n));
   if (!fresh) return at->second;
-  HloValue x = product(n.extents);
-  if (n.factor != 1) x = b_.multiply(x, constant(n.factor));
-  if (n.more != 0) x = b_.add(x, constant(n.more));
-  if (n.divisor != 1) x = b_.divide(x, constant(n.divisor));
+  HloValue x;
+  for (const SymbolicNumber::Term& t : n.terms()) {
+    HloValue term = product(t.symbols);
+    if (t.factor != 1) term = b_.multiply(term, constant(t.factor));
+    x = x.exists() ? b_.add(x, term) : term;
+  }
+  if (n.more() != 0) x = b_.add(x, constant(n.more()));
+  if (n.divisor() != 1) x = b_.divide(x, constant(n.divisor()));
   return at->second = x;
 }
 
-HloValue ExtentArithmetic::list(const std::vector<ExtentNumber>& numbers) {
+HloValue ExtentArithmetic::list(const ExtentNumbers& numbers) {
   std::string text;
-  for (const ExtentNumber& n : numbers) text += extents_.text(n) + ",";
+  for (const SymbolicNumber& n : numbers) text += extents_.text(n) + ",";
   const auto [at, fresh] = lists_.try_emplace(text);
   if (!fresh) return at->second;
   if (are_constant(numbers)) {
     std::vector<std::int64_t> values;
-    for (const ExtentNumber& n : numbers) values.push_back(n.more);
+    for (const SymbolicNumber& n : numbers) values.push_back(n.more());
     return at->second = b_.constant(Tensor::from<std::int64_t>(values, {static_cast<std::int64_t>(values.size())}));
   }
   if (numbers.size() == 1) return at->second = b_.reshape(number(numbers[0]), {1});
   HloValues parts;
-  for (const ExtentNumber& n : numbers)
-    parts.push_back(n.is_constant() ? b_.constant(n.more, {{1}, Dtype::i64}) : list({n}));
+  for (const SymbolicNumber& n : numbers)
+    parts.push_back(n.is_constant() ? b_.constant(n.more(), {{1}, Dtype::i64}) : list({n}));
   return at->second = b_.concatenate(parts, 0);
 }
 
@@ -49,7 +53,7 @@ HloValue ExtentArithmetic::real(const ExtentReal& r, Dtype dtype) {
   return b_.convert(x, dtype);
 }
 
-HloValue ExtentArithmetic::product(unsigned set) {
+HloValue ExtentArithmetic::product(std::uint32_t set) {
   HloValue all;
   for (std::size_t k = 0; k < extents_.names().size(); ++k)
     if (set >> k & 1) all = all.exists() ? b_.multiply(all, extent(k)) : extent(k);

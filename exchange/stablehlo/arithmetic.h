@@ -16,16 +16,16 @@ class ExtentArithmetic {
   std::vector<HloInstruction>& instructions() { return b_.instructions(); }
 
   /// i64 [].
-  HloValue number(const ExtentNumber& n);
+  HloValue number(const SymbolicNumber& n);
   /// i64 [n].
-  HloValue list(const std::vector<ExtentNumber>& numbers);
+  HloValue list(const ExtentNumbers& numbers);
   /// Of rank 0.
   HloValue real(const ExtentReal& r, Dtype dtype);
   /// i64 [].
   HloValue product(const HloValue& a, const HloValue& b) { return b_.multiply(a, b); }
 
  private:
-  HloValue product(unsigned set);
+  HloValue product(std::uint32_t set);
   HloValue extent(std::size_t k);
 
   const Extents& extents_;

@@ -7,11 +7,11 @@
 namespace ferrite::exchange::detail {
 namespace {
 
-bool is_one(const ExtentNumber& n) { return n.is_constant() && n.more == 1; }
+bool is_one(const SymbolicNumber& n) { return n == SymbolicNumber(1); }
 
 ExtentNumbers without_ones(const ExtentNumbers& shape) {
   ExtentNumbers s;
-  std::ranges::copy_if(shape, std::back_inserter(s), [](const ExtentNumber& n) { return !is_one(n); });
+  std::ranges::copy_if(shape, std::back_inserter(s), [](const SymbolicNumber& n) { return !is_one(n); });
   return s;
 }
 
@@ -25,13 +25,13 @@ Shape first_axes(int count) {
 
 Shape open_shape(const ExtentNumbers& shape) {
   Shape s;
-  for (const ExtentNumber& n : shape) s.push_back(n.is_constant() ? n.more : kOpenExtent);
+  for (const SymbolicNumber& n : shape) s.push_back(n.constant().value_or(kOpenExtent));
   return s;
 }
 
 ExtentNumbers constants(const Shape& list) {
   ExtentNumbers all;
-  for (const std::int64_t n : list) all.push_back({.more = n});
+  for (const std::int64_t n : list) all.emplace_back(n);
   return all;
 }
 
@@ -134,13 +134,13 @@ OpenValue OpenForms::squeezed(const OpenValue& x) {
 /// Elements at coordinates in the shape of the result.
 HloValue OpenForms::gather(const HloValue& x, const HloValues& coordinates, const ExtentNumbers& shape) {
   ExtentNumbers column = shape;
-  column.push_back({.more = 1});
+  column.emplace_back(1);
   HloValues columns;
   for (const HloValue& c : coordinates)
     columns.push_back(broadcast({c, shape}, first_axes(static_cast<int>(shape.size())), column));
   HloValue all = columns[0];
   if (columns.size() > 1) {
-    column.back().more = static_cast<std::int64_t>(columns.size());
+    column.back() = SymbolicNumber(static_cast<std::int64_t>(columns.size()));
     all = emit("concatenate", columns, Dtype::i64, column, {{"dim", std::to_string(shape.size())}});
   }
   return b_.gather_elements(x, all);
@@ -166,8 +166,8 @@ HloValue OpenForms::pad(const OpenValue& x, const HloValue& value, const ExtentN
   ExtentNumbers now = x.shape;
   for (std::size_t i = 0; i < shape.size(); ++i) {
     HloValues parts;
-    const auto add = [&](const ExtentNumber& amount) {
-      if (amount.is_constant() && amount.more == 0) return;
+    const auto add = [&](const SymbolicNumber& amount) {
+      if (amount == SymbolicNumber(0)) return;
       now[i] = amount;
       parts.push_back(filled(value, now));
     };
@@ -238,7 +238,7 @@ HloValue OpenForms::gather_slices(const OpenValue& x, const HloInstruction& gath
                                   const ExtentNumbers& shape) {
   if (!gathers()) {
     ExtentNumbers sizes = x.shape;
-    sizes[static_cast<std::size_t>(axis)] = {.more = 1};
+    sizes[static_cast<std::size_t>(axis)] = SymbolicNumber(1);
     return emit("dynamic_gather", {x.value, index.value, arithmetic_.list(sizes)}, x.dtype(), shape,
                 {{"dimension_numbers", gather.get<std::string>("dimension_numbers")}});
   }
