@@ -97,6 +97,15 @@ SymbolicNumber SymbolicNumber::symbol(std::size_t k) {
   return n;
 }
 
+std::vector<SymbolicNumber> SymbolicNumber::products(std::size_t symbols) {
+  std::vector<SymbolicNumber> all;
+  for (const std::uint32_t set : products_of(symbols)) {
+    all.emplace_back();
+    all.back().terms_.push_back({set, 1});
+  }
+  return all;
+}
+
 std::optional<SymbolicNumber> SymbolicNumber::with_values(std::span<const Sizes> sizes,
                                                           std::span<const std::int64_t> values,
                                                           std::span<const std::int64_t> steps) {

@@ -29,6 +29,8 @@ class SymbolicNumber {
   SymbolicNumber(std::int64_t constant = 0) : more_(constant) {}
   /// The k-th symbol. Throws ValueError beyond kMaxSymbols.
   static SymbolicNumber symbol(std::size_t k);
+  /// Every product of some of so many symbols, those of few first.
+  static std::vector<SymbolicNumber> products(std::size_t symbols);
   /// The number that has these values at these sizes of the symbols, one list of sizes for each value: of few terms
   /// rather than many. At least one value more than determine it has to agree, two where it has a divisor. A divisor
   /// must divide every term for all sizes that are multiples of `steps`; empty: there is none. None where no number

@@ -2,7 +2,6 @@
 #include "ferrite/exchange/emit/extents.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
 namespace ferrite::exchange::detail {
@@ -13,13 +12,15 @@ double near_whole(double v) {
   return std::fabs(v - whole) <= 1e-5 * std::max(1.0, std::fabs(v)) ? whole : v;
 }
 
+bool is_near(double a, double b) { return std::fabs(a - b) <= 1e-6 * std::max(1.0, std::fabs(b)); }
+
 }  // namespace
 
 Extents::Extents(const ExtentTrials& trials, std::vector<ExtentTrials::Sizes> sizes)
-    : names_(trials.names()), sizes_(std::move(sizes)), steps_(trials.steps()) {
-  for (unsigned set = 1; set < 1U << names_.size(); ++set) sets_.push_back(set);
-  std::ranges::stable_sort(sets_, {}, [](unsigned set) { return std::popcount(set); });
-}
+    : names_(trials.names()),
+      sizes_(std::move(sizes)),
+      steps_(trials.steps()),
+      products_(SymbolicNumber::products(names_.size())) {}
 
 std::optional<SymbolicNumber> Extents::explain(const std::vector<std::int64_t>& values) const {
   return SymbolicNumber::with_values(sizes_, values, steps_);
@@ -28,24 +29,38 @@ std::optional<SymbolicNumber> Extents::explain(const std::vector<std::int64_t>& 
 std::optional<ExtentReal> Extents::explain(const std::vector<double>& values) const {
   std::vector<double> inverses;
   for (const double v : values) inverses.push_back(1 / v);
-  for (const bool inverse : {false, true})
-    for (const unsigned set : sets_)
-      if (auto found = explain(inverse ? inverses : values, set)) {
-        found->inverse = inverse;
-        return found;
-      }
+  for (const bool inverse : {false, true}) {
+    const std::vector<double>& all = inverse ? inverses : values;
+    std::optional<ExtentReal> found = explain_whole(all);
+    for (std::size_t k = 0; k < products_.size() && !found; ++k) found = explain_product(all, products_[k]);
+    if (!found) continue;
+    found->inverse = inverse;
+    return found;
+  }
   return std::nullopt;
 }
 
-std::optional<ExtentReal> Extents::explain(const std::vector<double>& values, unsigned set) const {
-  const std::size_t other = differing(set);
-  const auto at = [&](std::size_t program) { return static_cast<double>(product(set, program)); };
-  ExtentReal r{set, near_whole((values[other] - values[0]) / (at(other) - at(0)))};
-  r.more = near_whole(values[0] - r.factor * at(0));
-  bool fits = r.factor != 0;
+std::optional<ExtentReal> Extents::explain_whole(const std::vector<double>& values) const {
+  constexpr double kExact = 1 << 24;
+  std::vector<std::int64_t> whole;
+  for (const double v : values) {
+    if (!(std::fabs(v) <= kExact) || !is_near(std::round(v), v)) return std::nullopt;
+    whole.push_back(static_cast<std::int64_t>(std::round(v)));
+  }
+  const std::optional<SymbolicNumber> n = explain(whole);
+  return n && !n->is_constant() ? std::optional(ExtentReal{*n}) : std::nullopt;
+}
+
+std::optional<ExtentReal> Extents::explain_product(const std::vector<double>& values,
+                                                   const SymbolicNumber& product) const {
+  std::vector<double> at;
+  for (const ExtentTrials::Sizes& s : sizes_) at.push_back(static_cast<double>(product.at(s)));
+  const auto far = static_cast<std::size_t>(std::ranges::max_element(at) - at.begin());
+  ExtentReal r{product, near_whole((values[far] - values[0]) / (at[far] - at[0]))};
+  r.more = near_whole(values[0] - r.factor * at[0]);
   for (std::size_t t = 0; t < values.size(); ++t)
-    fits &= std::fabs(r.factor * at(t) + r.more - values[t]) <= 1e-6 * std::max(1.0, std::fabs(values[t]));
-  return fits ? std::optional(r) : std::nullopt;
+    if (!is_near(r.factor * at[t] + r.more, values[t])) return std::nullopt;
+  return r.factor != 0 ? std::optional(r) : std::nullopt;
 }
 
 std::optional<ExtentNumbers> Extents::explain(const std::vector<Shape>& lists) const {
@@ -64,20 +79,6 @@ std::string Extents::text(const SymbolicNumber& n) const {
   std::string text = n.str(names_);
   std::erase(text, ' ');
   return text;
-}
-
-std::int64_t Extents::product(unsigned set, const ExtentTrials::Sizes& sizes) const {
-  std::int64_t n = 1;
-  for (std::size_t k = 0; k < names_.size(); ++k)
-    if (set >> k & 1) n *= sizes[k];
-  return n;
-}
-
-std::size_t Extents::differing(unsigned set) const {
-  std::size_t farthest = 0;
-  for (std::size_t t = 1; t < sizes_.size(); ++t)
-    if (product(set, t) > product(set, farthest)) farthest = t;
-  return farthest;
 }
 
 }  // namespace ferrite::exchange::detail

@@ -14,10 +14,10 @@ using ExtentNumbers = std::vector<SymbolicNumber>;
 
 inline bool are_constant(const ExtentNumbers& all) { return std::ranges::all_of(all, &SymbolicNumber::is_constant); }
 
-/// factor * product of some extents + more, but for the rounding of an f32; or 1 / that.
+/// factor * number + more, but for the rounding of an f32; or 1 / that.
 struct ExtentReal {
-  unsigned extents = 0;
-  double factor = 0, more = 0;
+  SymbolicNumber number{};
+  double factor = 1, more = 0;
   bool inverse = false;
 };
 
@@ -40,16 +40,15 @@ class Extents {
   std::string text(const SymbolicNumber& n) const;
 
  private:
-  std::optional<ExtentReal> explain(const std::vector<double>& values, unsigned set) const;
-  std::int64_t product(unsigned set, const ExtentTrials::Sizes& sizes) const;
-  std::int64_t product(unsigned set, std::size_t program) const { return product(set, sizes_[program]); }
-  /// The program whose product is farthest from that of the first.
-  std::size_t differing(unsigned set) const;
+  /// Values that are whole, but for rounding.
+  std::optional<ExtentReal> explain_whole(const std::vector<double>& values) const;
+  /// A product of symbols, scaled and shifted.
+  std::optional<ExtentReal> explain_product(const std::vector<double>& values, const SymbolicNumber& product) const;
 
   std::vector<std::string> names_;
   std::vector<ExtentTrials::Sizes> sizes_;
   ExtentTrials::Sizes steps_;
-  std::vector<unsigned> sets_{};  ///< of extents, small ones first
+  std::vector<SymbolicNumber> products_{};  ///< of extents, of few first
 };
 
 }  // namespace ferrite::exchange::detail

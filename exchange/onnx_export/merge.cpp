@@ -70,7 +70,7 @@ class Arithmetic {
 
   /// A float constant of rank 0 that is the number, or 1 / the number.
   void define(const std::string& name, const ExtentReal& r, Dtype dtype) {
-    ExportValue x = b_.convert(b_.reshape(product(r.extents), {}), Dtype::f64);
+    ExportValue x = b_.convert(b_.reshape(value(r.number), {}), Dtype::f64);
     if (r.factor != 1) x = b_.multiply(x, b_.scalar(r.factor, Dtype::f64));
     if (r.more != 0) x = b_.add(x, b_.scalar(r.more, Dtype::f64));
     if (r.inverse) x = b_.divide(b_.scalar(1.0, Dtype::f64), x);

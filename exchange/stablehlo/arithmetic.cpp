@@ -46,7 +46,7 @@ HloValue ExtentArithmetic::list(const ExtentNumbers& numbers) {
 HloValue ExtentArithmetic::real(const ExtentReal& r, Dtype dtype) {
   const Dtype in = dtype == Dtype::f64 ? Dtype::f64 : Dtype::f32;
   const auto constant = [&](double value) { return b_.constant(value, {{}, in}); };
-  HloValue x = b_.convert(product(r.extents), in);
+  HloValue x = b_.convert(number(r.number), in);
   if (r.factor != 1) x = b_.multiply(x, constant(r.factor));
   if (r.more != 0) x = b_.add(x, constant(r.more));
   if (r.inverse) x = b_.divide(constant(1), x);

@@ -77,6 +77,38 @@ BOOST_AUTO_TEST_CASE(numbers_are_found_from_their_values) {
   BOOST_TEST(SymbolicNumber(3).constant().value() == 3);
 }
 
+BOOST_AUTO_TEST_CASE(numbers_may_have_a_divisor_that_steps_allow) {
+  const std::vector<std::vector<std::int64_t>> sizes = {{3, 8}, {4, 8}, {3, 12}, {7, 8}, {3, 20}, {11, 28}, {3, 240}};
+  const auto found = [&](const std::vector<std::int64_t>& steps, auto f) {
+    std::vector<std::int64_t> values;
+    for (const auto& s : sizes) values.push_back(f(s[0], s[1]));
+    return SymbolicNumber::with_values(sizes, values, steps);
+  };
+  const std::vector<std::string> names = {"B", "T"};
+  const auto half = [](auto, auto t) { return t / 2 + 1; };
+  BOOST_TEST(found({1, 4}, half)->str(names) == "(T + 2)/2");
+  BOOST_TEST(!found({1, 1}, half));
+  BOOST_TEST(!found({}, half));
+  const auto sum = found({1, 4}, [](auto b, auto t) { return (b * t + 2 * t) / 4 - b; });
+  BOOST_TEST(sum->str(names) == "(B*T + 2*T - 4*B)/4");
+  BOOST_TEST(sum->at(std::vector<std::int64_t>{2, 4}) == 2);
+  BOOST_TEST(sum->may_be_negative());
+  BOOST_TEST(!found({1, 4}, half)->may_be_negative());
+  BOOST_CHECK_THROW((void)sum->at(std::vector<std::int64_t>{3, 5}), ShapeError);
+  BOOST_TEST(!found({1, 4}, [](auto b, auto t) { return b * b + t; }));
+}
+
+/// Two numbers determine T / 2 + 1, and two more must agree.
+BOOST_AUTO_TEST_CASE(few_values_prove_no_divisor) {
+  const std::vector<std::vector<std::int64_t>> sizes = {{8}, {12}, {16}, {20}};
+  const std::vector<std::int64_t> values = {5, 7, 9, 11}, steps = {4};
+  const auto found = [&](std::size_t n) {
+    return SymbolicNumber::with_values(std::span(sizes).first(n), std::span(values).first(n), steps);
+  };
+  BOOST_TEST(!found(3));
+  BOOST_TEST(found(4).has_value());
+}
+
 BOOST_AUTO_TEST_CASE(sizes_beyond_64_bits_are_refused) {
   const std::int64_t big = std::int64_t{1} << 62;
   BOOST_CHECK_THROW(

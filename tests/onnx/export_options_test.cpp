@@ -274,6 +274,23 @@ BOOST_AUTO_TEST_CASE(recurrent_layers_without_a_node_stay_open) {
   }
 }
 
+/// Extents that are sums of products of open ones, and halves of such sums.
+BOOST_AUTO_TEST_CASE(sums_of_products_of_extents_stay_open) {
+  const Function f = [](const Tensors& in) -> Tensors {
+    const std::int64_t B = in[0].shape()[0], T = in[0].shape()[1];
+    const Tensor all = concat({reshape(in[0], {B * T}), sum(in[0], {0})}, 0);            // [B T + T]
+    const Tensor pairs = concat({reshape(all, {(B * T + T) / 2, 2}), ones({3, 2})}, 0);  // [(B T + T) / 2 + 3, 2]
+    return {slice(all, 0, T, B * T + T), pairs, all / static_cast<double>(B * T + T)};
+  };
+  const onnx::ExportOptions open{.dynamic = {{.axis = 0, .name = "B"}, {.axis = 1, .name = "T", .multiple = 2}}};
+  const onnx::Model model = parsed(exported(f, {{{3, 4}}}, open));
+  for (const auto& [B, T] : {std::pair{1, 2}, {2, 6}, {7, 10}}) {
+    const Tensor x = numbers({B, T});
+    const Tensors is = model.run({x}), wanted = f({x});
+    for (std::size_t k = 0; k < wanted.size(); ++k) BOOST_TEST(support::identical(is[k], wanted[k]));
+  }
+}
+
 /// ScatterElements with and without a reduction, and ScatterND.
 BOOST_AUTO_TEST_CASE(scatters_are_written_again) {
   using namespace wire;
