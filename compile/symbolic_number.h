@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "ferrite/tensor/language.h"
+
 namespace ferrite {
 
 /// A whole number that may depend on symbols: a sum of products of different symbols, divided by what divides it, as

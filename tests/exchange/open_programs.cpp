@@ -154,6 +154,12 @@ void add_step(std::vector<OpenCase>& list) {
   }
 }
 
+/// Elements and sums of columns, [A B + B], divided by their number.
+Tensor sums_of_products(const Tensor& y) {
+  const Tensor all = ferrite::concat({ferrite::reshape(y, {-1}), ferrite::sum(y, {0})}, 0);
+  return all / static_cast<double>(all.numel());
+}
+
 void add_others(std::vector<OpenCase>& list) {
   const Function softmax = [](const Tensors& in) -> Tensors {
     return {ferrite::softmax(in[0], 1), ferrite::argmax(in[0], 1), ferrite::sum(in[0], {0, 1}, true)};
@@ -163,7 +169,8 @@ void add_others(std::vector<OpenCase>& list) {
   const Function products = [](const Tensors& in) -> Tensors {
     const Tensor y = ferrite::matmul(in[0], in[1]);  // [A, B]
     return {ferrite::reshape(y, {-1}), ferrite::sum(y) / static_cast<double>(y.numel()),
-            ferrite::concat({in[0], in[0]}, 0), ferrite::index_select(y, 0, ferrite::argmax(y, 0))};
+            ferrite::concat({in[0], in[0]}, 0), ferrite::index_select(y, 0, ferrite::argmax(y, 0)),
+            sums_of_products(y)};
   };
   const Function pieces = [](const Tensors& in) -> Tensors {
     const Tensor& x = in[0];
