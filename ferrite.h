@@ -120,6 +120,7 @@
 #include "ferrite/tensor/ops.h"
 #include "ferrite/tensor/pooling.h"
 #include "ferrite/tensor/profiler.h"
+#include "ferrite/tensor/range_error.h"
 #include "ferrite/tensor/sampling.h"
 #include "ferrite/tensor/scatter.h"
 #include "ferrite/tensor/selective_scan.h"

@@ -58,9 +58,8 @@ Tensor make_result(const Primitive& op, const Spec& spec, Make make) {
   check_result(op, spec);
   try {
     return make(spec);
-  } catch (const ShapeError& e) {
-    const std::string_view what = e.what();
-    detail::throw_shape(op.name, std::string(what.substr(what.find(": ") + 2)));
+  } catch (const ShapeError&) {
+    detail::throw_shape(op.name, "too large: " + spec.str());
   }
 }
 

@@ -212,7 +212,7 @@ Tensor gather(const Tensor& x, std::int64_t axis, const Tensor& index, const Ind
 /// Repeated indices add up in row-major order.
 Tensor scatter_add(const Tensor& x, std::int64_t axis, const Tensor& index, const Tensor& source,
                    const IndexOptions& options = {});
-/// x itself, checked: throws where an element lies outside low..high or is NaN, ShapeError for integers, ValueError for
+/// x itself, checked: throws where an element lies outside low..high or is NaN, ShapeError for integers, RangeError for
 /// floats, in the words "<who> <value> lies outside <low>..<high>". The check is part of the program: a compiled,
 /// scanned or differentiated function runs it too, before it writes any variable, whether or not the result is read.
 /// Gradients pass unchanged. Bool is refused with DtypeError.

@@ -7,13 +7,14 @@
 
 #include "ferrite/autograd/tape.h"
 #include "ferrite/tensor/anomaly.h"
+#include "ferrite/tensor/range_error.h"
 #include "ferrite/train/detail/mean.h"
 
 namespace ferrite::train::detail {
 namespace {
 
-constexpr Label kLoss = "fit: the loss";
-constexpr Label kGradient = "fit: a gradient's sum";
+constexpr Label kLoss = "the loss";
+constexpr Label kGradient = "a gradient's sum";
 
 double largest(Dtype dtype) {
   return dtype == Dtype::f64 ? std::numeric_limits<double>::max() : std::numeric_limits<float>::max();
@@ -198,9 +199,9 @@ Tensors Steps::guarded(BatchFunction& f, const Batch& batch) {
   std::string found;
   try {
     return f(batch);
-  } catch (const ValueError& e) {
+  } catch (const RangeError& e) {
+    if (e.who() != kLoss.text() && e.who() != kGradient.text()) throw;
     found = e.what();
-    if (found.find(kLoss.text()) == std::string::npos && found.find(kGradient.text()) == std::string::npos) throw;
   }
   if (before) before->put_back();
   const Snapshot again(model_.module);
@@ -230,7 +231,7 @@ std::string Steps::explanation(BatchFunction& f, const Batch& batch, const std::
     return e.what();
   } catch (const ValueError&) {  // what was found before: the sum of a gradient, of which each element is finite
   }
-  return found.substr(found.find("fit: ") + 5);
+  return found;
 }
 
 /// The predictions of the whole batch; undefined where there are none.

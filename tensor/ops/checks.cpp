@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "ferrite/tensor/ops/define.h"
+#include "ferrite/tensor/range_error.h"
 #include "ferrite/tensor/strided.h"
 
 namespace ferrite {
@@ -33,10 +34,10 @@ std::string text_of(T v) {
 template <class T>
 [[noreturn]] void throw_outside(const CheckedAttrs& attrs, T value, T low, T high) {
   const std::string who(attrs.who.text());
-  if (who.ends_with('.')) throw ValueError(who.substr(0, who.size() - 1));
+  if (who.ends_with('.')) throw RangeError(who.substr(0, who.size() - 1), attrs.who.text());
   const std::string text = who + " " + text_of(value) + " lies outside " + text_of(low) + ".." + text_of(high);
   if constexpr (std::is_integral_v<T>) throw ShapeError(text);
-  throw ValueError(text);
+  throw RangeError(text, attrs.who.text());
 }
 
 template <class T>

@@ -6,6 +6,7 @@
 #include "ferrite/tensor/linalg.h"
 #include "ferrite/tensor/memory_error.h"
 #include "ferrite/tensor/ops.h"
+#include "ferrite/tensor/range_error.h"
 #include "support/comma_locale.h"
 #include "support/compare.h"
 #include "support/sanitized.h"
@@ -24,6 +25,8 @@ BOOST_AUTO_TEST_CASE(numbers_do_not_follow_the_locale) {
   BOOST_CHECK_EXCEPTION(nn::smooth_l1_loss(x, x, -1.5), ValueError, says("got -1.5"));
   BOOST_CHECK_EXCEPTION(cholesky(-2.5 * eye(2)), ValueError, says("pivot 0 is -2.5"));
   BOOST_CHECK_EXCEPTION(checked(1.5 * x, 0.0, 1.25, "x: value"), ValueError, says("x: value 1.5 lies outside 0..1.25"));
+  BOOST_CHECK_EXCEPTION(checked(1.5 * x, 0.0, 1.25, "x: value"), RangeError,
+                        [](const RangeError& e) { return e.who() == "x: value"; });
   std::setlocale(LC_ALL, "C");
 }
 
@@ -40,6 +43,12 @@ BOOST_AUTO_TEST_CASE(a_tensor_beyond_the_memory_is_refused_with_its_size) {
   if (support::kSanitized) return;  // whose allocators end the program
   BOOST_CHECK_EXCEPTION(full({1 << 22, 1 << 22}, 1.0, Dtype::f64), MemoryError,
                         says("tensor: no memory for f64[4194304, 4194304]: 140737488355328 bytes"));
+}
+
+/// The operation is named whose result it would be.
+BOOST_AUTO_TEST_CASE(results_that_are_too_large_are_refused_in_the_name_of_the_operation) {
+  const Tensor x = expand(ones({1}), {std::int64_t{1} << 62});
+  BOOST_CHECK_EXCEPTION(x + 1, ShapeError, says("add: too large: f32[4611686018427387904]"));
 }
 
 BOOST_AUTO_TEST_SUITE_END()
