@@ -1,5 +1,5 @@
 /// `parse_graph` with the operations of tensors and of programs.
-#include "ferrite/compile/graph/parse.h"
+#include "ferrite/compile/graph/graph_parse.h"
 #include "ferrite/compile/scan_body.h"
 
 namespace ferrite {

@@ -5,8 +5,8 @@
 
 #include "ferrite/compile/tracer.h"
 #include "ferrite/exchange/emit/small_extents.h"
-#include "ferrite/exchange/stablehlo/merge.h"
-#include "ferrite/exchange/stablehlo/module.h"
+#include "ferrite/exchange/stablehlo/hlo_merge.h"
+#include "ferrite/exchange/stablehlo/hlo_module.h"
 #include "ferrite/nn/recurrent/steps.h"
 
 namespace ferrite::exchange {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <system_error>
 
-#include "ferrite/io/detail/text.h"
+#include "ferrite/io/detail/io_text.h"
 
 namespace ferrite::io {
 namespace {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "ferrite/io/detail/text.h"
+#include "ferrite/io/detail/io_text.h"
 
 namespace ferrite::io::detail {
 namespace {

@@ -4,7 +4,7 @@
 #include <unordered_map>
 
 #include "ferrite/io/detail/file_dtype.h"
-#include "ferrite/io/detail/text.h"
+#include "ferrite/io/detail/io_text.h"
 #include "ferrite/io/suggest.h"
 #include "ferrite/tensor/ops.h"
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "ferrite/compile/tracer.h"
-#include "ferrite/nn/detail/steps.h"
+#include "ferrite/nn/detail/stream_steps.h"
 #include "ferrite/tensor/extents.h"
 #include "ferrite/tensor/math.h"
 

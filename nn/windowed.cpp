@@ -1,7 +1,7 @@
 /// Layers whose outputs are functions of windows of their inputs: their steps, and what they carry.
 #include "ferrite/nn/windowed.h"
 
-#include "ferrite/nn/detail/steps.h"
+#include "ferrite/nn/detail/stream_steps.h"
 #include "ferrite/nn/step_graph.h"
 #include "ferrite/tensor/ops.h"
 

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "bench.h"
-#include "export.h"
-#include "training.h"
+#include "tool_export.h"
+#include "tool_training.h"
 
 namespace ferrite::tools {
 

@@ -10,7 +10,7 @@
 
 #include "classic_numbers.h"
 #include "ferrite/io/any_file.h"
-#include "ferrite/io/detail/text.h"
+#include "ferrite/io/detail/io_text.h"
 #include "ferrite/io/module_file.h"
 #include "ferrite/io/nam.h"
 #include "ferrite/tensor/instruction_set.h"

@@ -6,7 +6,7 @@
 
 #include "described.h"
 #include "ferrite/tensor/error.h"
-#include "text.h"
+#include "tool_text.h"
 
 namespace ferrite::tools {
 namespace {

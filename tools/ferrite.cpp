@@ -14,7 +14,7 @@
 #include "ferrite/tensor/error.h"
 #include "man_page.h"
 #include "onnx_model.h"
-#include "training.h"
+#include "tool_training.h"
 
 namespace {
 

@@ -13,7 +13,7 @@
 #include "ferrite/io/numpy.h"
 #include "ferrite/tensor/ops.h"
 #include "ferrite/tensor/threads.h"
-#include "text.h"
+#include "tool_text.h"
 #ifdef FERRITE_TOOL_ONNX
 #include "ferrite/exchange/onnx.h"
 #endif

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "ferrite/compile/fuse/detail/fused_schedule.h"
 #include "ferrite/compile/fuse/detail/placement.h"
-#include "ferrite/compile/fuse/detail/schedule.h"
 #include "ferrite/compile/graph/rewrite.h"
 
 namespace ferrite::detail {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "ferrite/compile/fuse/detail/schedule.h"
+#include "ferrite/compile/fuse/detail/fused_schedule.h"
 #include "ferrite/tensor/attributes.h"
 #include "ferrite/tensor/operations.h"
 #include "ferrite/tensor/strided.h"

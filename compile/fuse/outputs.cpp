@@ -1,7 +1,7 @@
 /// What groups write to memory, parts of concatenations where they belong.
 #include <algorithm>
 
-#include "ferrite/compile/fuse/detail/schedule.h"
+#include "ferrite/compile/fuse/detail/fused_schedule.h"
 
 namespace ferrite::detail {
 namespace {

@@ -4,8 +4,8 @@
 #include <optional>
 
 #include "ferrite/autograd/custom_gradient.h"
+#include "ferrite/compile/graph/graph_text.h"
 #include "ferrite/compile/graph/rewrite.h"
-#include "ferrite/compile/graph/text.h"
 #include "ferrite/compile/passes.h"
 
 namespace ferrite::passes {

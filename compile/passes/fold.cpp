@@ -1,8 +1,8 @@
 /// Constant folding: computes what depends on constants alone.
 #include <algorithm>
 
+#include "ferrite/compile/graph/graph_text.h"
 #include "ferrite/compile/graph/rewrite.h"
-#include "ferrite/compile/graph/text.h"
 #include "ferrite/compile/passes.h"
 #include "ferrite/tensor/denormals.h"
 #include "ferrite/tensor/recorder.h"

@@ -2,7 +2,7 @@
 #include "ferrite/compile/plan/detail/build.h"
 #include "ferrite/compile/fuse/products.h"
 #include "ferrite/compile/passes.h"
-#include "ferrite/compile/plan/detail/memory.h"
+#include "ferrite/compile/plan/detail/plan_memory.h"
 
 namespace ferrite::detail {
 

@@ -1,5 +1,5 @@
 /// The arena: buffers in order of steps by best fit, or largest first.
-#include "ferrite/compile/plan/detail/memory.h"
+#include "ferrite/compile/plan/detail/plan_memory.h"
 
 #include <algorithm>
 #include <map>

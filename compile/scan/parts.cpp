@@ -1,5 +1,5 @@
 /// A body taken apart into its stages, and the places of what they hand to each other.
-#include "ferrite/compile/scan/detail/parts.h"
+#include "ferrite/compile/scan/detail/scan_parts.h"
 
 #include "ferrite/compile/graph/rewrite.h"
 #include "ferrite/compile/passes.h"

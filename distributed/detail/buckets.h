@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "ferrite/distributed/detail/local_tree.h"
-#include "ferrite/distributed/detail/operations.h"
+#include "ferrite/distributed/detail/rank_operations.h"
 #include "ferrite/tensor/variable.h"
 
 namespace ferrite::mpi::detail {

@@ -74,6 +74,12 @@ std::vector<ExtentTrials::Sizes> ExtentTrials::far_sizes() const {
   return all;
 }
 
+ExtentTrials::Sizes ExtentTrials::halfway(const Sizes& from, const Sizes& to) const {
+  Sizes middle = from;
+  for (std::size_t k = 0; k < middle.size(); ++k) middle[k] += (to[k] - from[k]) / 2 / steps_[k] * steps_[k];
+  return middle;
+}
+
 std::vector<ExtentTrials::Sizes> ExtentTrials::small_sizes() const {
   const Sizes base = near_sizes()[0];
   std::vector<Sizes> all;

@@ -1,5 +1,6 @@
 #pragma once
 /// The extents at which a function is traced to see what of its program depends on them.
+#include <algorithm>
 #include <span>
 #include <string>
 #include <vector>
@@ -29,7 +30,8 @@ class ExtentTrials {
     std::vector<Program> programs{};
     std::vector<KeepExtentsOpen::Reads> reads{};
   };
-  /// What `make` gives for the inputs at each of the extents; far ones that are beyond what it takes are left out.
+  /// What `make` gives for the inputs at each of the extents. In place of far ones that are beyond what it takes come
+  /// nearer ones, as far as it takes them.
   template <class F>
   auto try_all(const F& make) const {
     KeepExtentsOpen open;
@@ -40,11 +42,14 @@ class ExtentTrials {
       tried.sizes.push_back(s);
       tried.reads.push_back(open.take());
     };
-    for (const Sizes& s : near_sizes()) add(s);
-    for (const Sizes& s : far_sizes()) try {
-        add(s);
-      } catch (const Error&) {  // a table has an end, for one
-      }
+    const std::vector<Sizes> near = near_sizes();
+    for (const Sizes& s : near) add(s);
+    for (Sizes s : far_sizes())
+      while (std::ranges::find(tried.sizes, s) == tried.sizes.end()) try {
+          add(s);
+        } catch (const Error&) {  // a table has an end, for one
+          s = halfway(near[0], s);
+        }
     return tried;
   }
   /// Each alone as small as can be, or nearly, then all: where programs have other forms.
@@ -59,6 +64,8 @@ class ExtentTrials {
   std::vector<Sizes> near_sizes() const;
   /// Each alone much larger, in three ways, then all.
   std::vector<Sizes> far_sizes() const;
+  /// Sizes in the middle between some and larger ones.
+  Sizes halfway(const Sizes& from, const Sizes& to) const;
 
   std::span<const Spec> inputs_;
   const std::vector<DynamicAxis>& axes_;

@@ -7,12 +7,18 @@
 namespace ferrite::exchange::detail {
 namespace {
 
-double near_whole(double v) {
-  const double whole = std::round(v);
-  return std::fabs(v - whole) <= 1e-5 * std::max(1.0, std::fabs(v)) ? whole : v;
+bool is_near(double a, double b, double tolerance) {
+  return std::fabs(a - b) <= tolerance * std::max(1.0, std::fabs(b));
 }
 
-bool is_near(double a, double b) { return std::fabs(a - b) <= 1e-6 * std::max(1.0, std::fabs(b)); }
+/// The whole number that rounding has moved a little.
+double near_whole(double v, double tolerance) {
+  const double whole = std::round(v);
+  return is_near(whole, v, 10 * tolerance) ? whole : v;
+}
+
+/// Of a few operations in a dtype.
+double tolerance_of(Dtype dtype) { return dtype == Dtype::f64 ? 1e-13 : 1e-6; }
 
 }  // namespace
 
@@ -26,13 +32,14 @@ std::optional<SymbolicNumber> Extents::explain(const std::vector<std::int64_t>& 
   return SymbolicNumber::with_values(sizes_, values, steps_);
 }
 
-std::optional<ExtentReal> Extents::explain(const std::vector<double>& values) const {
+std::optional<ExtentReal> Extents::explain(const std::vector<double>& values, Dtype dtype) const {
+  const double tolerance = tolerance_of(dtype);
   std::vector<double> inverses;
   for (const double v : values) inverses.push_back(1 / v);
   for (const bool inverse : {false, true}) {
     const std::vector<double>& all = inverse ? inverses : values;
-    std::optional<ExtentReal> found = explain_whole(all);
-    for (std::size_t k = 0; k < products_.size() && !found; ++k) found = explain_product(all, products_[k]);
+    std::optional<ExtentReal> found = explain_whole(all, tolerance);
+    for (std::size_t k = 0; k < products_.size() && !found; ++k) found = explain_product(all, products_[k], tolerance);
     if (!found) continue;
     found->inverse = inverse;
     return found;
@@ -40,26 +47,26 @@ std::optional<ExtentReal> Extents::explain(const std::vector<double>& values) co
   return std::nullopt;
 }
 
-std::optional<ExtentReal> Extents::explain_whole(const std::vector<double>& values) const {
+std::optional<ExtentReal> Extents::explain_whole(const std::vector<double>& values, double tolerance) const {
   constexpr double kExact = 1 << 24;
   std::vector<std::int64_t> whole;
   for (const double v : values) {
-    if (!(std::fabs(v) <= kExact) || !is_near(std::round(v), v)) return std::nullopt;
+    if (!(std::fabs(v) <= kExact) || !is_near(std::round(v), v, tolerance)) return std::nullopt;
     whole.push_back(static_cast<std::int64_t>(std::round(v)));
   }
   const std::optional<SymbolicNumber> n = explain(whole);
   return n && !n->is_constant() ? std::optional(ExtentReal{*n}) : std::nullopt;
 }
 
-std::optional<ExtentReal> Extents::explain_product(const std::vector<double>& values,
-                                                   const SymbolicNumber& product) const {
+std::optional<ExtentReal> Extents::explain_product(const std::vector<double>& values, const SymbolicNumber& product,
+                                                   double tolerance) const {
   std::vector<double> at;
   for (const ExtentTrials::Sizes& s : sizes_) at.push_back(static_cast<double>(product.at(s)));
   const auto far = static_cast<std::size_t>(std::ranges::max_element(at) - at.begin());
-  ExtentReal r{product, near_whole((values[far] - values[0]) / (at[far] - at[0]))};
-  r.more = near_whole(values[0] - r.factor * at[0]);
+  ExtentReal r{product, near_whole((values[far] - values[0]) / (at[far] - at[0]), tolerance)};
+  r.more = near_whole(values[0] - r.factor * at[0], tolerance);
   for (std::size_t t = 0; t < values.size(); ++t)
-    if (!is_near(r.factor * at[t] + r.more, values[t])) return std::nullopt;
+    if (!is_near(r.factor * at[t] + r.more, values[t], tolerance)) return std::nullopt;
   return r.factor != 0 ? std::optional(r) : std::nullopt;
 }
 

@@ -14,7 +14,7 @@ using ExtentNumbers = std::vector<SymbolicNumber>;
 
 inline bool are_constant(const ExtentNumbers& all) { return std::ranges::all_of(all, &SymbolicNumber::is_constant); }
 
-/// factor * number + more, but for the rounding of an f32; or 1 / that.
+/// factor * number + more, or 1 / that, but for the rounding of a dtype.
 struct ExtentReal {
   SymbolicNumber number{};
   double factor = 1, more = 0;
@@ -32,7 +32,7 @@ class Extents {
   /// What has these values in the programs, in the order of `sizes`; none where no arithmetic on the extents gives
   /// them.
   std::optional<SymbolicNumber> explain(const std::vector<std::int64_t>& values) const;
-  std::optional<ExtentReal> explain(const std::vector<double>& values) const;
+  std::optional<ExtentReal> explain(const std::vector<double>& values, Dtype dtype) const;
   /// The same for lists of one length, number by number.
   std::optional<ExtentNumbers> explain(const std::vector<Shape>& lists) const;
 
@@ -41,9 +41,10 @@ class Extents {
 
  private:
   /// Values that are whole, but for rounding.
-  std::optional<ExtentReal> explain_whole(const std::vector<double>& values) const;
+  std::optional<ExtentReal> explain_whole(const std::vector<double>& values, double tolerance) const;
   /// A product of symbols, scaled and shifted.
-  std::optional<ExtentReal> explain_product(const std::vector<double>& values, const SymbolicNumber& product) const;
+  std::optional<ExtentReal> explain_product(const std::vector<double>& values, const SymbolicNumber& product,
+                                            double tolerance) const;
 
   std::vector<std::string> names_;
   std::vector<ExtentTrials::Sizes> sizes_;

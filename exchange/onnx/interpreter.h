@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "ferrite/exchange/onnx/graph.h"
+#include "ferrite/exchange/onnx/onnx_graph.h"
 #include "ferrite/tensor/recorder.h"
 #include "ferrite/tensor/scope.h"
 

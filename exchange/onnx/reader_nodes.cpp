@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "ferrite/exchange/onnx/reader.h"
+#include "ferrite/exchange/onnx/onnx_reader.h"
 
 namespace ferrite::onnx::detail {
 

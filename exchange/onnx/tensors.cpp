@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "ferrite/exchange/onnx/graph.h"
+#include "ferrite/exchange/onnx/onnx_graph.h"
 #include "ferrite/exchange/onnx/wire.h"
 #include "ferrite/exchange/onnx_error.h"
 #include "ferrite/tensor/ops.h"

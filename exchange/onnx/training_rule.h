@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "ferrite/exchange/onnx/constant.h"
-#include "ferrite/exchange/onnx/operations.h"
+#include "ferrite/exchange/onnx/onnx_operations.h"
 
 namespace ferrite::onnx::detail {
 

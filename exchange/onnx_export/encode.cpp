@@ -4,7 +4,7 @@
 #include "ferrite/exchange/export_error.h"
 #include "ferrite/exchange/onnx/schema.h"
 #include "ferrite/exchange/onnx/value.h"
-#include "ferrite/exchange/onnx_export/parts.h"
+#include "ferrite/exchange/onnx_export/export_parts.h"
 #include "ferrite/tensor/strided.h"
 
 namespace ferrite::onnx::detail {

@@ -3,7 +3,7 @@
 
 #include "ferrite/compile/tracer.h"
 #include "ferrite/exchange/emit/small_extents.h"
-#include "ferrite/exchange/onnx_export/model.h"
+#include "ferrite/exchange/onnx_export/export_model.h"
 #include "ferrite/io/atomic_file.h"
 #include "ferrite/nn/recurrent/steps.h"
 

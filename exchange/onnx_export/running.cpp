@@ -2,7 +2,7 @@
 #include <limits>
 
 #include "ferrite/compile/scan.h"
-#include "ferrite/exchange/onnx_export/lowering.h"
+#include "ferrite/exchange/onnx_export/export_lowering.h"
 #include "ferrite/tensor/math.h"
 #include "ferrite/tensor/ops.h"
 #include "ferrite/tensor/shapes.h"

@@ -3,7 +3,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "ferrite/exchange/stablehlo/program.h"
+#include "ferrite/exchange/stablehlo/hlo_program.h"
 
 namespace ferrite::exchange::detail {
 namespace {

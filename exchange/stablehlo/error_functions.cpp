@@ -2,7 +2,7 @@
 /// relative error of tails is that of e^(-x^2), x^2 units in the last place.
 #include <numbers>
 
-#include "ferrite/exchange/stablehlo/lowering.h"
+#include "ferrite/exchange/stablehlo/hlo_lowering.h"
 
 namespace ferrite::exchange::detail {
 namespace {

@@ -3,7 +3,7 @@
 #include <unordered_map>
 
 #include "ferrite/exchange/stablehlo.h"
-#include "ferrite/exchange/stablehlo/arithmetic.h"
+#include "ferrite/exchange/stablehlo/hlo_arithmetic.h"
 
 namespace ferrite::exchange::detail {
 

@@ -1,7 +1,7 @@
 #pragma once
 /// The same instruction of all programs that are compared.
 #include "ferrite/exchange/emit/extents.h"
-#include "ferrite/exchange/stablehlo/program.h"
+#include "ferrite/exchange/stablehlo/hlo_program.h"
 
 namespace ferrite::exchange::detail {
 

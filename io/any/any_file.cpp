@@ -5,7 +5,7 @@
 #include <array>
 #include <cstring>
 
-#include "ferrite/io/detail/text.h"
+#include "ferrite/io/detail/io_text.h"
 #include "ferrite/io/file/input_file.h"
 #include "ferrite/io/gguf.h"
 #include "ferrite/io/json_weights.h"

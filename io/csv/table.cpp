@@ -3,9 +3,9 @@
 #include <cmath>
 #include <unordered_map>
 
-#include "ferrite/io/csv/cells.h"
+#include "ferrite/io/csv/csv_cells.h"
 #include "ferrite/io/detail/decimal.h"
-#include "ferrite/io/detail/text.h"
+#include "ferrite/io/detail/io_text.h"
 #include "ferrite/io/file/input_file.h"
 #include "ferrite/tensor/log.h"
 

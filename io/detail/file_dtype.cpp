@@ -8,7 +8,7 @@
 #include <cstring>
 #include <limits>
 
-#include "ferrite/io/detail/text.h"
+#include "ferrite/io/detail/io_text.h"
 #include "ferrite/tensor/extents.h"
 #include "ferrite/tensor/ops.h"
 

@@ -10,7 +10,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "ferrite/io/detail/text.h"
+#include "ferrite/io/detail/io_text.h"
 #include "ferrite/io/file/stale_files.h"
 #include "ferrite/io/file/system_calls.h"
 

@@ -8,7 +8,7 @@
 #include <array>
 #include <cerrno>
 
-#include "ferrite/io/detail/text.h"
+#include "ferrite/io/detail/io_text.h"
 #include "ferrite/io/file/system_calls.h"
 
 namespace ferrite::io::detail {

@@ -8,7 +8,7 @@
 #include <span>
 #include <string>
 
-#include "ferrite/io/file/block.h"
+#include "ferrite/io/file/file_block.h"
 
 namespace ferrite::io::detail {
 

@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <limits>
 
-#include "ferrite/io/detail/text.h"
+#include "ferrite/io/detail/io_text.h"
 #include "ferrite/io/file/system_calls.h"
 
 namespace ferrite::io::detail {

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <span>
 
-#include "ferrite/io/gguf/format.h"
+#include "ferrite/io/gguf/gguf_format.h"
 
 namespace ferrite::io::detail::gguf {
 

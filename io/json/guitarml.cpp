@@ -4,7 +4,7 @@
 #include <charconv>
 #include <set>
 
-#include "ferrite/io/detail/text.h"
+#include "ferrite/io/detail/io_text.h"
 #include "ferrite/io/file/input_file.h"
 #include "ferrite/io/json_weights.h"
 #include "ferrite/nn/recurrent/gru.h"

@@ -1,7 +1,7 @@
 /// Weights in Keras's layout, to and from modules.
 #include "ferrite/io/keras.h"
 
-#include "ferrite/io/detail/text.h"
+#include "ferrite/io/detail/io_text.h"
 #include "ferrite/io/json/keras_layout.h"
 
 namespace ferrite::io {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "ferrite/io/detail/file_dtype.h"
-#include "ferrite/io/detail/text.h"
+#include "ferrite/io/detail/io_text.h"
 
 namespace ferrite::io::detail {
 namespace {

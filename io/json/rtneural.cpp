@@ -3,10 +3,10 @@
 
 #include <optional>
 
-#include "ferrite/io/detail/text.h"
+#include "ferrite/io/detail/io_text.h"
 #include "ferrite/io/file/input_file.h"
-#include "ferrite/io/json/numbers.h"
-#include "ferrite/io/json/reader.h"
+#include "ferrite/io/json/json_numbers.h"
+#include "ferrite/io/json/json_reader.h"
 #include "ferrite/io/json/rtneural_entry.h"
 #include "ferrite/tensor/scalar.h"
 

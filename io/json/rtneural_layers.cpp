@@ -1,7 +1,7 @@
 /// The layers of RTNeural's JSON.
 #include <cmath>
 
-#include "ferrite/io/detail/text.h"
+#include "ferrite/io/detail/io_text.h"
 #include "ferrite/io/json/keras_layout.h"
 #include "ferrite/io/json/rtneural_entry.h"
 #include "ferrite/nn/layers/activations.h"

@@ -1,8 +1,8 @@
 /// Writes nets as RTNeural's JSON.
 #include "ferrite/io/atomic_file.h"
-#include "ferrite/io/detail/text.h"
+#include "ferrite/io/detail/io_text.h"
+#include "ferrite/io/json/json_numbers.h"
 #include "ferrite/io/json/keras_layout.h"
-#include "ferrite/io/json/numbers.h"
 #include "ferrite/io/rtneural.h"
 #include "ferrite/nn/layers/activations.h"
 #include "ferrite/nn/layers/causal_conv1d.h"

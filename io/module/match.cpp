@@ -8,7 +8,7 @@
 
 #include "ferrite/io/detail/decimal.h"
 #include "ferrite/io/detail/file_dtype.h"
-#include "ferrite/io/detail/text.h"
+#include "ferrite/io/detail/io_text.h"
 #include "ferrite/io/suggest.h"
 #include "ferrite/tensor/ops.h"
 

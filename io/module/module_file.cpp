@@ -6,7 +6,7 @@
 
 #include "ferrite/io/any_file.h"
 #include "ferrite/io/detail/file_dtype.h"
-#include "ferrite/io/detail/text.h"
+#include "ferrite/io/detail/io_text.h"
 #include "ferrite/io/module/match.h"
 #include "ferrite/io/safetensors.h"
 #include "ferrite/tensor/log.h"

@@ -6,8 +6,8 @@
 #include <limits>
 #include <vector>
 
+#include "ferrite/io/detail/io_text.h"
 #include "ferrite/io/detail/json_parser.h"
-#include "ferrite/io/detail/text.h"
 #include "ferrite/tensor/scalar.h"
 
 namespace ferrite::io::detail::nam {

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "ferrite/io/json/numbers.h"
+#include "ferrite/io/json/json_numbers.h"
 
 namespace ferrite::io::detail::nam {
 

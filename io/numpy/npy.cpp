@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "ferrite/io/detail/text.h"
+#include "ferrite/io/detail/io_text.h"
 #include "ferrite/tensor/ops.h"
 
 namespace ferrite::io::detail {

@@ -3,7 +3,7 @@
 #include <array>
 #include <cstring>
 
-#include "ferrite/io/detail/text.h"
+#include "ferrite/io/detail/io_text.h"
 #include "ferrite/io/numpy/npy.h"
 #include "ferrite/tensor/extents.h"
 

@@ -2,8 +2,8 @@
 #include <string>
 
 #include "ferrite/io/atomic_file.h"
-#include "ferrite/io/detail/text.h"
-#include "ferrite/io/file/block.h"
+#include "ferrite/io/detail/io_text.h"
+#include "ferrite/io/file/file_block.h"
 #include "ferrite/io/file/input_file.h"
 #include "ferrite/io/numpy.h"
 #include "ferrite/io/numpy/npy.h"

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "ferrite/io/atomic_file.h"
-#include "ferrite/io/detail/text.h"
-#include "ferrite/io/file/block.h"
+#include "ferrite/io/detail/io_text.h"
+#include "ferrite/io/file/file_block.h"
 #include "ferrite/io/file/input_file.h"
 #include "ferrite/io/numpy/npy.h"
 #include "ferrite/tensor/log.h"

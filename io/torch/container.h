@@ -4,7 +4,7 @@
 #include <span>
 #include <string_view>
 
-#include "ferrite/io/torch/index.h"
+#include "ferrite/io/torch/torch_index.h"
 #include "ferrite/io/zip/zip.h"
 
 namespace ferrite::io::detail {

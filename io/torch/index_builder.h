@@ -4,7 +4,7 @@
 #include <string_view>
 #include <utility>
 
-#include "ferrite/io/torch/index.h"
+#include "ferrite/io/torch/torch_index.h"
 
 namespace ferrite::io::detail {
 

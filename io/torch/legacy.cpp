@@ -4,7 +4,7 @@
 #include <bit>
 #include <cstring>
 
-#include "ferrite/io/detail/text.h"
+#include "ferrite/io/detail/io_text.h"
 #include "ferrite/io/torch/container.h"
 
 namespace ferrite::io::detail {

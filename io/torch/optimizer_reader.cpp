@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "ferrite/io/detail/text.h"
+#include "ferrite/io/detail/io_text.h"
 #include "ferrite/io/torch.h"
 #include "ferrite/io/torch/optimizer_names.h"
 #include "ferrite/io/torch_optimizer.h"

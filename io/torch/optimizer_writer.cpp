@@ -1,6 +1,6 @@
 /// Writes states of optimisers as PyTorch's load_state_dict takes them.
 #include "ferrite/io/atomic_file.h"
-#include "ferrite/io/detail/text.h"
+#include "ferrite/io/detail/io_text.h"
 #include "ferrite/io/torch/optimizer_names.h"
 #include "ferrite/io/torch/pickle_writer.h"
 #include "ferrite/io/torch_optimizer.h"

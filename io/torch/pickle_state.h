@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "ferrite/io/detail/text.h"
+#include "ferrite/io/detail/io_text.h"
 #include "ferrite/io/torch/pickle.h"
 #include "ferrite/io/torch/pickle_opcodes.h"
 

@@ -1,10 +1,10 @@
 /// Names the parameters and buffers of a module that torch.jit.save wrote.
 #include <algorithm>
 
-#include "ferrite/io/detail/text.h"
-#include "ferrite/io/torch/index.h"
+#include "ferrite/io/detail/io_text.h"
 #include "ferrite/io/torch/index_builder.h"
 #include "ferrite/io/torch/scripted_code.h"
+#include "ferrite/io/torch/torch_index.h"
 
 namespace ferrite::io::detail {
 namespace {

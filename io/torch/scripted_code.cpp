@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "ferrite/io/detail/text.h"
+#include "ferrite/io/detail/io_text.h"
 
 namespace ferrite::io::detail {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "ferrite/io/detail/text.h"
+#include "ferrite/io/detail/io_text.h"
 #include "ferrite/io/zip/zip.h"
 #include "ferrite/tensor/ops.h"
 

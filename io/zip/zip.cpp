@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "ferrite/io/detail/crc32.h"
-#include "ferrite/io/detail/text.h"
+#include "ferrite/io/detail/io_text.h"
 #include "ferrite/io/zip/inflate.h"
 #include "ferrite/io/zip/zip_directory.h"
 #include "ferrite/io/zip/zip_format.h"

@@ -5,7 +5,7 @@
 #include <initializer_list>
 #include <string>
 
-#include "ferrite/io/detail/text.h"
+#include "ferrite/io/detail/io_text.h"
 #include "ferrite/io/zip/zip_format.h"
 
 namespace ferrite::io::detail::zip {

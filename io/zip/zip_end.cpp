@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "ferrite/io/detail/text.h"
+#include "ferrite/io/detail/io_text.h"
 #include "ferrite/io/zip/zip_directory.h"
 #include "ferrite/io/zip/zip_format.h"
 

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "ferrite/io/detail/crc32.h"
-#include "ferrite/io/detail/text.h"
+#include "ferrite/io/detail/io_text.h"
 #include "ferrite/io/zip/zip.h"
 #include "ferrite/io/zip/zip_format.h"
 

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <vector>
 
-#include "ferrite/nn/detail/steps.h"
+#include "ferrite/nn/detail/stream_steps.h"
 
 namespace ferrite::nn::detail {
 

@@ -10,7 +10,7 @@
 
 #include "ferrite/compile/graph.h"
 #include "ferrite/nn/detail/cut_window.h"
-#include "ferrite/nn/detail/steps.h"
+#include "ferrite/nn/detail/stream_steps.h"
 #include "ferrite/nn/step_graph.h"
 
 namespace ferrite::nn::detail {
@@ -30,9 +30,6 @@ struct TracedLayer {
   TracedLayer(const Layer& layer, const StepRows& in, std::int64_t steps, const std::vector<bool>& cut);
 };
 
-/// Throws ShapeError unless two programs of a layer apply the same operations.
-void check_alike(const Layer& layer, const Graph& a, const Graph& b);
-
 /// Names a value of a traced layer whose operation must be cut out, too, because it strides or looks ahead.
 class NotCutOut : public ValueError {
  public:
@@ -50,11 +47,11 @@ class CutLayer {
   /// Maps a variable of the layer to the one that a stream follows; null: itself.
   using Originals = std::function<Variable(const Variable&)>;
 
-  /// `more` is the program of `few` on `more_rows` rows and some steps more, `at(k)` that on k steps more; the
-  /// operations that make `cut` are cut out, too. Throws ValueError where time is not where steps have it,
-  /// ShapeError where the programs differ, or fewer than `least` steps are left somewhere.
+  /// `more` is the program of `few` on `more_rows` rows and some steps more, `at(k)` that on k steps more than `few`,
+  /// or null. The operations that make `cut` are cut out, too. Throws ValueError where the programs differ, or time is
+  /// not where steps have it, ShapeError where fewer than `least` steps are left somewhere.
   CutLayer(const Layer& layer, const StepRows& in, std::int64_t more_rows, std::int64_t least, TracedLayer few,
-           TracedLayer more, std::span<const ValueId> cut, const std::function<Graph(std::int64_t k)>& at);
+           TracedLayer more, std::span<const ValueId> cut, const std::function<const Graph*(std::int64_t k)>& at);
 
   bool has_calls() const { return !steps_.empty(); }
   /// Adds the steps of the layer, whose input is value 0. Once. Throws NotCutOut for an operation that must be cut out.
@@ -80,6 +77,8 @@ class CutLayer {
   Piece piece_of(ValueId end) const;
   StepGraph::Value value_of(StepGraph& graph, ValueId v);
   std::unique_ptr<Step> program_of(ValueId end, const Piece& piece) const;
+  /// The axis, behind that of rows, on which a value has more where there are more steps; -1: there is none.
+  int time_of(ValueId v) const;
   /// Gives the first slice of a program that leaves out steps of its inputs.
   std::optional<ValueId> shortened(const Piece& piece) const;
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "ferrite/nn/detail/steps.h"
+#include "ferrite/nn/detail/stream_steps.h"
 
 namespace ferrite::nn::detail {
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ferrite/nn/detail/steps.h"
+#include "ferrite/nn/detail/stream_steps.h"
 #include "ferrite/nn/layers/attention.h"
 #include "ferrite/nn/layers/detail/alibi.h"
 #include "ferrite/nn/step_graph.h"

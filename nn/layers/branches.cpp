@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "ferrite/nn/detail/joined_steps.h"
-#include "ferrite/nn/detail/steps.h"
+#include "ferrite/nn/detail/stream_steps.h"
 #include "ferrite/nn/step_graph.h"
 
 namespace ferrite::nn {

@@ -1,5 +1,5 @@
 /// Steps of convolutions with one group for streams: a window times the weights, packed once.
-#include "ferrite/nn/detail/steps.h"
+#include "ferrite/nn/detail/stream_steps.h"
 #include "ferrite/nn/layers/convolution.h"
 #include "ferrite/nn/layers/detail/window_product.h"
 #include "ferrite/nn/step_graph.h"

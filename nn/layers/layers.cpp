@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "ferrite/nn/detail/lengths.h"
-#include "ferrite/nn/detail/steps.h"
+#include "ferrite/nn/detail/stream_steps.h"
 #include "ferrite/nn/detail/value_of.h"
 #include "ferrite/nn/layers/detail/padding_token.h"
 #include "ferrite/nn/step_graph.h"

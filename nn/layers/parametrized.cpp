@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "ferrite/nn/detail/steps.h"
+#include "ferrite/nn/detail/stream_steps.h"
 #include "ferrite/nn/step_graph.h"
 #include "ferrite/tensor/norms.h"
 #include "ferrite/tensor/random.h"

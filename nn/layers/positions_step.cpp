@@ -1,7 +1,7 @@
 /// One step of learned positions for streams: the row of each row's own step.
 #include <algorithm>
 
-#include "ferrite/nn/detail/steps.h"
+#include "ferrite/nn/detail/stream_steps.h"
 #include "ferrite/nn/layers/tokens.h"
 #include "ferrite/nn/step_graph.h"
 

@@ -6,7 +6,7 @@
 
 #include "ferrite/nn/detail/chain_call.h"
 #include "ferrite/nn/detail/joined_steps.h"
-#include "ferrite/nn/detail/steps.h"
+#include "ferrite/nn/detail/stream_steps.h"
 #include "ferrite/nn/step_graph.h"
 #include "ferrite/tensor/norms.h"
 

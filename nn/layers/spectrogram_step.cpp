@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ferrite/nn/detail/steps.h"
+#include "ferrite/nn/detail/stream_steps.h"
 #include "ferrite/nn/layers/detail/spectra.h"
 #include "ferrite/nn/step_graph.h"
 #include "ferrite/tensor/kernel/fft_plan.h"

@@ -3,7 +3,7 @@
 
 #include "ferrite/nn/detail/joined_steps.h"
 #include "ferrite/nn/detail/lengths.h"
-#include "ferrite/nn/detail/steps.h"
+#include "ferrite/nn/detail/stream_steps.h"
 #include "ferrite/nn/step_graph.h"
 #include "ferrite/tensor/padding.h"
 

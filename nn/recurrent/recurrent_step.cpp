@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "ferrite/nn/detail/states.h"
-#include "ferrite/nn/detail/steps.h"
+#include "ferrite/nn/detail/stream_steps.h"
 #include "ferrite/nn/recurrent/detail/pack_weights.h"
 #include "ferrite/nn/recurrent/detail/recurrence_kernels.h"
 #include "ferrite/nn/recurrent/detail/recurrent_scan.h"

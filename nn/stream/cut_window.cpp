@@ -94,27 +94,28 @@ bool depends_on_inputs(const Graph& g, ValueId v) {
   return live.contains(v);
 }
 
-/// Equal frames that an operation puts in front of a value, or behind it.
+/// Equal frames that an operation puts in front of a value, and behind it.
 struct Padding {
   ValueId x;
-  std::int64_t before;
+  std::int64_t before, behind;
   double value;
 };
 std::optional<Padding> padding_of(const Graph& g, const Graph::Node& n, int axis) {
   if (n.op->time == TimeRule::pads) {
     const auto pad = n.attrs.as<PadAttrs>();
     for (int k = 0; k < pad.before.rank(); ++k)
-      if (k == axis ? pad.before[k] < 0 : pad.before[k] != 0 || pad.after[k] != 0) return std::nullopt;
-    return Padding{n.in[0], pad.before[axis], pad.value.real()};
+      if (k == axis ? std::min(pad.before[k], pad.after[k]) < 0 : pad.before[k] != 0 || pad.after[k] != 0)
+        return std::nullopt;
+    return Padding{n.in[0], pad.before[axis], pad.after[axis], pad.value.real()};
   }
   if (n.op->time != TimeRule::concatenates || n.attrs.as<AxisAttrs>().axis != axis) return std::nullopt;
   std::optional<ValueId> x;
   std::vector<ValueId> constants;
-  std::int64_t before = 0;
+  std::int64_t before = 0, behind = 0;
   for (const ValueId v : n.in) {
     if (!depends_on_inputs(g, v)) {
       constants.push_back(v);
-      before += x ? 0 : g.values[v].shape[axis];
+      (x ? behind : before) += g.values[v].shape[axis];
     } else if (x) {
       return std::nullopt;
     } else {
@@ -122,12 +123,12 @@ std::optional<Padding> padding_of(const Graph& g, const Graph::Node& n, int axis
     }
   }
   const std::optional<double> value = only_value(g, constants);
-  return x && value ? std::optional(Padding{*x, before, *value}) : std::nullopt;
+  return x && value ? std::optional(Padding{*x, before, behind, *value}) : std::nullopt;
 }
 
 /// A permutation or reshaping that keeps time an axis of its own.
 struct Viewed {
-  CutWindow::View view;
+  WindowFacts::View view;
   int axis;  ///< of time, before it
 };
 std::optional<Viewed> view_of(const Graph& g, const Graph::Node& n, int axis) {
@@ -151,61 +152,24 @@ std::optional<Viewed> view_of(const Graph& g, const Graph::Node& n, int axis) {
   return std::nullopt;
 }
 
-}  // namespace
-
-CutWindow::CutWindow(const TracedTwice& traced, ValueId result)
-    : node_(traced.more.nodes[maker_of(traced.more, result)]),  // with few steps a slice may be of one
-      x_(node_.in[0]),
-      y_(result),
-      axis_(time_of(traced, x_)),
-      x_axis_(axis_) {
-  if (axis_ < 0) refuse("does not read steps of rows");
-  if (time_of(traced, y_) != axis_) {
-    if (traced.few.values[y_].shape[axis_] < traced.least)
-      throw ShapeError("stream: " + std::string(node_.op->name) + " leaves fewer steps than are compared");
-    refuse("gives equally many steps for sequences of any length");
-  }
-  function_ = window_of(traced.few, node_, axis_);
-  padded_ = function_.before > 0;
-  take_padding(traced.few);
-  if (time_of(traced, x_) != x_axis_) refuse("pads something else than steps of rows");
-  for (std::size_t i = 1; i < node_.in.size(); ++i)
-    if (depends_on_inputs(traced.few, node_.in[i])) refuse("has weights that are made of its inputs");
-  const Shape& s = traced.few.values[x_].shape;
-  for (int k = 1; k < s.rank(); ++k)
-    if (k != x_axis_) frame_.push_back(s[k]);
-  window_ = {.taps = function_.taps,
-             .dilation = function_.dilation,
-             .stride = function_.stride,
-             .before = function_.before,
-             .padding = function_.padding};
-  find_end(traced);
-}
-
-void CutWindow::refuse(const std::string& why) const {
-  const std::string_view path = node_.scope.path();
-  throw ValueError("stream: " + std::string(node_.op->name) +
-                   (path.empty() ? std::string() : " of " + std::string(path)) + " " + why);
-}
-
-void CutWindow::take_padding(const Graph& graph) {
-  std::vector<View> views;  // between the last padding that was met and the operand
-  ValueId x = x_;
-  int axis = x_axis_;
-  for (;;) {
-    const std::size_t at = maker_of(graph, x);
-    if (at == graph.nodes.size()) return;
-    const Graph::Node& n = graph.nodes[at];
-    if (const std::optional<Padding> p = padding_of(graph, n, axis)) {
-      if (padded_ && p->value != function_.padding) return;
-      padded_ = true;
-      function_.before += p->before;
-      function_.padding = p->value;
-      x_ = x = p->x;
-      x_axis_ = axis;
-      views_.insert(views_.end(), views.begin(), views.end());
+/// Leaves to the window what pads the operand, as far as all of it is one value.
+void take_padding(const Graph& g, bool padded, WindowFacts& f) {
+  std::vector<WindowFacts::View> views;  // between the last padding that was met and the operand
+  ValueId x = f.x;
+  int axis = f.axis;
+  for (std::size_t at = maker_of(g, x); at < g.nodes.size(); at = maker_of(g, x)) {
+    const Graph::Node& n = g.nodes[at];
+    if (const std::optional<Padding> p = padding_of(g, n, axis)) {
+      if (padded && p->value != f.function.padding) return;
+      padded = true;
+      f.function.before += p->before;
+      f.function.padding = p->value;
+      f.behind += p->behind;
+      f.x = x = p->x;
+      f.axis = axis;
+      f.views.insert(f.views.end(), views.begin(), views.end());
       views.clear();
-    } else if (const std::optional<Viewed> v = view_of(graph, n, axis)) {
+    } else if (const std::optional<Viewed> v = view_of(g, n, axis)) {
       views.push_back(v->view);
       x = n.in[0];
       axis = v->axis;
@@ -215,22 +179,72 @@ void CutWindow::take_padding(const Graph& graph) {
   }
 }
 
+WindowFacts facts_of(const Graph& g, ValueId result, int axis) {
+  const Graph::Node& n = g.nodes[maker_of(g, result)];
+  WindowFacts f{.x = n.in[0], .axis = axis, .function = window_of(g, n, axis)};
+  f.own_padding = f.function.padding;
+  take_padding(g, f.function.before > 0, f);
+  f.frames = g.values[f.x].shape[f.axis];
+  f.results = g.values[result].shape[axis];
+  return f;
+}
+
+}  // namespace
+
+bool WindowFacts::agrees_with(const WindowFacts& other) const {
+  const auto& a = function;
+  const auto& b = other.function;
+  const bool one = results == 1 || other.results == 1;  // of one step there is no stride
+  return x == other.x && axis == other.axis && a.taps == b.taps && a.dilation == b.dilation &&
+         (one || a.stride == b.stride) && a.before == b.before && a.padding == b.padding && behind == other.behind &&
+         views.size() == other.views.size();
+}
+
+CutWindow::CutWindow(const TracedTwice& traced, ValueId result)
+    : node_(traced.few.nodes[maker_of(traced.few, result)]), y_(result), axis_(time_of(traced, node_.in[0])) {
+  if (axis_ < 0) refuse("does not read steps of rows");
+  if (traced.few.values[y_].shape[axis_] < traced.least)  // a slice of one step has no stride
+    throw ShapeError("stream: " + std::string(node_.op->name) + " leaves fewer steps than are compared");
+  if (time_of(traced, y_) != axis_) refuse("gives equally many steps for sequences of any length");
+  facts_ = facts_of(traced.few, y_, axis_);
+  const Shape& s = traced.few.values[facts_.x].shape;
+  if (time_of(traced, facts_.x) != facts_.axis) refuse("pads something else than steps of rows");
+  for (std::size_t i = 1; i < node_.in.size(); ++i)
+    if (depends_on_inputs(traced.few, node_.in[i])) refuse("has weights that are made of its inputs");
+  for (int k = 1; k < s.rank(); ++k)
+    if (k != facts_.axis) frame_.push_back(s[k]);
+  window_ = {.taps = facts_.function.taps,
+             .dilation = facts_.function.dilation,
+             .stride = facts_.function.stride,
+             .before = facts_.function.before,
+             .padding = facts_.function.padding};
+  find_end(traced);
+}
+
+void CutWindow::refuse(const std::string& why) const {
+  const std::string_view path = node_.scope.path();
+  throw ValueError("stream: " + std::string(node_.op->name) +
+                   (path.empty() ? std::string() : " of " + std::string(path)) + " " + why);
+}
+
 void CutWindow::find_end(const TracedTwice& traced) {
   // The last window ends `end` steps behind the last frame, or a few less, for which there would be no window more.
   std::int64_t least = std::numeric_limits<std::int64_t>::min(), most = std::numeric_limits<std::int64_t>::max();
   const auto see = [&](const Graph& g) {
-    const std::int64_t frames = g.values[x_].shape[x_axis_], results = g.values[y_].shape[axis_];
-    const std::int64_t end = (results - 1) * window_.stride - window_.before + window_.reach() - (frames - 1);
-    least = std::max(least, end), most = std::min(most, end + window_.stride - 1);
+    const WindowFacts f = facts_of(g, y_, axis_);
+    if (!f.agrees_with(facts_)) refuse("reads other steps for other numbers of them");
+    const std::int64_t end = (f.results - 1) * window_.stride - window_.before + window_.reach() - (f.frames - 1);
+    const bool groups = node_.op->time == TimeRule::reshapes;  // whole ones
+    least = std::max(least, end), most = std::min(most, end + (groups ? 0 : window_.stride - 1));
   };
   see(traced.few);
   see(traced.more);
-  constexpr std::int64_t kMost = 64;
-  for (std::int64_t k = 1; least < most && k < kMost; ++k) try {
-      see(traced.at(k));
-    } catch (const ShapeError&) {  // it takes groups of steps
-    }
-  if (least > most) refuse("gives a number of steps that does not follow from its windows");
+  constexpr std::int64_t kLengths = 64, kMost = 256;  // more where strides are longer
+  for (std::int64_t k = 1; k <= (least < most ? kMost : kLengths); ++k)
+    if (const Graph* const g = traced.at(k)) see(*g);
+  if (least != most) refuse("gives a number of steps that does not follow from its windows");
+  if (least > facts_.behind && window_.padding != facts_.own_padding)
+    refuse("reads other padding behind the last step than in front");
   if (least >= 0) {
     window_.after = least;
     return;
@@ -251,8 +265,8 @@ void CutWindow::cut_out(Graph& graph) const {
       turns.push_back(
           {.op = operations::permute, .attrs = PermuteAttrs{order}, .in = {from}, .out = {to}, .scope = node_.scope});
   };
-  const ValueId x = turned(x_, x_axis_), y = turned(y_, axis_);
-  turn(x_, to_front(graph.values[x_].shape.rank(), x_axis_), x);
+  const ValueId x = turned(facts_.x, facts_.axis), y = turned(y_, axis_);
+  turn(facts_.x, to_front(graph.values[facts_.x].shape.rank(), facts_.axis), x);
   turn(y, to_place(graph.values[y_].shape.rank(), axis_), y_);
   graph.outputs.push_back(x);
   graph.inputs.push_back(y);
@@ -269,13 +283,14 @@ std::unique_ptr<Step> CutWindow::step(const std::string& kind, const StepRows& i
     Shape frames = frame_;
     frames.insert(0, window_.taps);
     frames.insert(0, B);
-    Tensors operands{permute(reshape(window, frames), to_place(frames.rank(), x_axis_))};
-    for (auto view = views_.rbegin(); view != views_.rend(); ++view) operands[0] = (*view)(operands[0], window_.taps);
-    if (unread_ > 0) operands[0] = slice(operands[0], axis_, 0, function_.taps);
+    Tensors operands{permute(reshape(window, frames), to_place(frames.rank(), facts_.axis))};
+    for (auto view = facts_.views.rbegin(); view != facts_.views.rend(); ++view)
+      operands[0] = (*view)(operands[0], window_.taps);
+    if (unread_ > 0) operands[0] = slice(operands[0], axis_, 0, facts_.function.taps);
     Tensors variables;
     for (const Graph::VariableValue& r : others.reads) variables.push_back(others.variables[r.variable].value());
     for (const Tensor& t : replay(others, std::span(variables.data(), variables.size()))) operands.push_back(t);
-    const Tensor y = function_.results(operands, 1, 1)[0];
+    const Tensor y = facts_.function.results(operands, 1, 1)[0];
     return reshape(y, {B, y.numel() / B});
   };
   return window_step(window_, in, window_program(kind, {{B, window_.taps, in.width}, in.dtype}, result, originals));

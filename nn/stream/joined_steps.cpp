@@ -3,7 +3,7 @@
 #include <array>
 
 #include "ferrite/nn/detail/joined_steps.h"
-#include "ferrite/nn/detail/steps.h"
+#include "ferrite/nn/detail/stream_steps.h"
 #include "ferrite/nn/detail/waiting_rows.h"
 #include "ferrite/nn/step_graph.h"
 #include "ferrite/tensor/operations.h"

@@ -7,7 +7,7 @@
 #include "ferrite/nn/detail/joined_steps.h"
 #include "ferrite/nn/detail/program_blocks.h"
 #include "ferrite/nn/detail/states.h"
-#include "ferrite/nn/detail/steps.h"
+#include "ferrite/nn/detail/stream_steps.h"
 
 namespace ferrite::nn::detail {
 namespace {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "ferrite/nn/detail/joined_steps.h"
-#include "ferrite/nn/detail/steps.h"
+#include "ferrite/nn/detail/stream_steps.h"
 
 namespace ferrite::nn::detail {
 namespace {

@@ -1,6 +1,6 @@
 /// Steps that are made of a copy of a layer: of one with a computed parameter, and of the layers inside another.
 #include "ferrite/nn/detail/states.h"
-#include "ferrite/nn/detail/steps.h"
+#include "ferrite/nn/detail/stream_steps.h"
 #include "ferrite/tensor/recorder.h"
 
 namespace ferrite::nn::detail {

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "ferrite/nn/detail/states.h"
-#include "ferrite/nn/detail/steps.h"
+#include "ferrite/nn/detail/stream_steps.h"
 #include "ferrite/nn/layers/branches.h"
 #include "ferrite/nn/layers/sequential.h"
 #include "ferrite/tensor/recorder.h"

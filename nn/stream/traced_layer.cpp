@@ -121,14 +121,6 @@ Graph part_of(const Graph& whole, std::span<const ValueId> from, ValueId end, co
 
 }  // namespace
 
-void check_alike(const Layer& layer, const Graph& a, const Graph& b) {
-  const bool alike = a.values.size() == b.values.size() && a.inputs.size() == b.inputs.size() &&
-                     std::equal(a.nodes.begin(), a.nodes.end(), b.nodes.begin(), b.nodes.end(),
-                                [](const Graph::Node& m, const Graph::Node& n) { return m.op == n.op; });
-  if (!alike)
-    throw ShapeError("stream: " + layer.kind() + " computes something else for another number of rows or steps");
-}
-
 TracedLayer::TracedLayer(const Layer& layer, const StepRows& in, std::int64_t T, CutCalls calls) {
   graph = traced(layer, in, T, calls, nullptr, *this);
 }
@@ -138,7 +130,8 @@ TracedLayer::TracedLayer(const Layer& layer, const StepRows& in, std::int64_t T,
 }
 
 CutLayer::CutLayer(const Layer& layer, const StepRows& in, std::int64_t more_rows, std::int64_t least, TracedLayer few,
-                   TracedLayer more, std::span<const ValueId> cut, const std::function<Graph(std::int64_t k)>& at)
+                   TracedLayer more, std::span<const ValueId> cut,
+                   const std::function<const Graph*(std::int64_t k)>& at)
     : layer_(layer),
       in_(in),
       more_rows_(more_rows),
@@ -146,7 +139,11 @@ CutLayer::CutLayer(const Layer& layer, const StepRows& in, std::int64_t more_row
       few_(std::move(few.graph)),
       more_(std::move(more.graph)),
       steps_(std::move(few.steps)) {
-  check_alike(layer, few_, more_);
+  const bool alike = few_.values.size() == more_.values.size() && few_.inputs.size() == more_.inputs.size() &&
+                     std::equal(few_.nodes.begin(), few_.nodes.end(), more_.nodes.begin(), more_.nodes.end(),
+                                [](const Graph::Node& a, const Graph::Node& b) { return a.op == b.op; });
+  if (!alike)
+    throw ValueError("stream: " + layer.kind() + " computes something else for another number of rows or steps");
   for (const ValueId v : cut) {
     windows_.emplace_back(TracedTwice{few_, more_, in.batch, more_rows, least, at}, v);
     windows_.back().cut_out(few_);
@@ -273,14 +270,23 @@ std::unique_ptr<Step> CutLayer::program_of(ValueId end, const Piece& piece) cons
   }
 }
 
+int CutLayer::time_of(ValueId v) const {
+  const Shape &a = shape(v), &b = more_.values[v].shape;
+  for (int k = 1; k < a.rank() && a.rank() == b.rank(); ++k)
+    if (a[k] != b[k]) return k;
+  return -1;
+}
+
 std::optional<ValueId> CutLayer::shortened(const Piece& piece) const {
-  const auto steps = [&](ValueId v) { return shape(v).rank() > 1 ? shape(v)[1] : 0; };
   std::int64_t most = 0;
-  for (const ValueId v : piece.from) most = std::max(most, steps(v));
+  for (const ValueId v : piece.from) most = std::max(most, shape(v)[1]);
   for (const std::size_t n : piece.nodes) {
     const Graph::Node& node = few_.nodes[n];
-    const bool slices = node.op->time == TimeRule::slices && is_over_time(node.in[0]);
-    if (slices && steps(node.in[0]) <= most && steps(node.out[0]) < steps(node.in[0])) return node.out[0];
+    if (node.op->time != TimeRule::slices || !live_[node.in[0]]) continue;
+    const int t = time_of(node.in[0]);
+    if (t < 0) continue;
+    const std::int64_t from = shape(node.in[0])[t];
+    if (from <= most && shape(node.out[0])[t] < from) return node.out[0];
   }
   return std::nullopt;
 }

@@ -1,5 +1,5 @@
 // The memory planner: nothing that lives together overlaps, and little is wasted.
-#include "ferrite/compile/plan/detail/memory.h"
+#include "ferrite/compile/plan/detail/plan_memory.h"
 
 #include <boost/test/unit_test.hpp>
 #include <random>

@@ -1,7 +1,7 @@
 // Layers without memory that are written in operations, streamed in blocks: the bits of single steps, several at once
 // where that is proved.
 #include "ferrite/dsl/builder.h"
-#include "ferrite/nn/detail/steps.h"
+#include "ferrite/nn/detail/stream_steps.h"
 #include "ferrite/nn/layers/activations.h"
 #include "ferrite/nn/layers/per_step.h"
 #include "ferrite/nn/layers/wavenet.h"

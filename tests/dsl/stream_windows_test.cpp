@@ -110,12 +110,17 @@ const std::vector<WindowCase> kWindows = {
      [](const Tensor& x, const Written&) {
        return tanh(reshape(x, {x.shape()[0], steps(x) / 4, 12}));
      }},
-    {"some steps in one, the rest cut off", 2, 1,
-     [](const Tensor& x, const Written&) {
-       const std::int64_t B = x.shape()[0], n = steps(x) / 2;
-       return flatten(slice(reshape(slice(x, 1, 0, 2 * n), {B, n, 2, 3}), 3, 1), 2, -1);
-     }},
     {"rarely one", 70, 0, [](const Tensor& x, const Written&) { return slice(x, 1, 0, steps(x), 70); }},
+    {"a shift in front of a stride", 5, 1,
+     [](const Tensor& x, const Written& l) {
+       const Tensor late = pad(turned(x), {0, 0, 1}, {0, 0, -1});
+       return turned(conv1d(late, l.w.value(), {}, {.stride = {5}, .padding = {1}}));
+     }},
+    {"differences of channels in front of steps", 1, 1,
+     [](const Tensor& x, const Written&) {
+       const Tensor y = turned(x);
+       return turned(slice(y, 2, 1) - slice(y, 2, 0, steps(x) - 1));
+     }},
     {"a step ahead of the last", 1, 1,
      [](const Tensor& x, const Written&) {
        return slice(concat({x, zeros({x.shape()[0], 1, 3})}, 1), 1, 1);
@@ -176,6 +181,23 @@ BOOST_AUTO_TEST_CASE(operations_that_stride_or_look_ahead_stream) {
       }
 }
 
+/// Of as many steps as it takes to see where the last window ends.
+BOOST_AUTO_TEST_CASE(long_strides_end_where_the_sequence_does) {
+  const std::vector<Written::Function> all = {
+      [](const Tensor& x, const Written&) { return slice(x, 1, 0, steps(x), 100); },
+      [](const Tensor& x, const Written&) { return turned(max_pool1d(turned(x), {200}, {.ceil_mode = true})); },
+      [](const Tensor& x, const Written&) {
+        return turned(max_pool1d(max_pool1d(turned(x), {16}), {8}, {.ceil_mode = true}));
+      }};
+  for (const Written::Function& f : all)
+    for (const std::int64_t T : {144, 201, 303, 400, 401}) {
+      const Tensor x = uniform({1, T, 3}, {.seed = 3}, -1, 1);
+      const Written layer(f);
+      nn::Stream stream = layer.stream();
+      BOOST_TEST(gives_whole(stream, x, layer(x)), T);
+    }
+}
+
 /// What checks tokens is no part of what a window is made of.
 BOOST_AUTO_TEST_CASE(tokens_that_are_ahead_stream) {
   struct Ahead final : nn::Layer {
@@ -209,6 +231,26 @@ BOOST_AUTO_TEST_CASE(windows_that_no_stream_can_hold_are_refused) {
   const auto refused = [](const Written::Function& f, const char* why) {
     BOOST_CHECK_EXCEPTION((void)Written(f).stream(2), ValueError, says(why));
   };
+  for (const std::int64_t g : {2, 3, 4, 6, 8, 12}) {  // what is left over stands in front, or waits for its group
+    const Written::Function begins = [g](const Tensor& x, const Written&) {
+      return reshape(slice(x, 1, steps(x) % g), {x.shape()[0], steps(x) / g, g * 3});
+    };
+    const Written::Function kept = [g](const Tensor& x, const Written&) {
+      return slice(x, 1, (steps(x) - 1) % g, steps(x), g);
+    };
+    const Written::Function joined = [g](const Tensor& x, const Written&) {
+      const Tensor y = pad(x, {0, 0, 0}, {0, 1, 0});
+      return reshape(slice(y, 1, 0, steps(y) / g * g), {x.shape()[0], steps(y) / g, g * 3});
+    };
+    for (const Written::Function& f : {begins, kept, joined}) refused(f, "");
+    refused([g](const Tensor& x, const Written&) { return turned(avg_pool1d(turned(x), {g}, {.ceil_mode = true})); },
+            "");
+  }
+  refused(
+      [](const Tensor& x, const Written&) {
+        return turned(max_pool1d(turned(pad(x, {0, 1, 0}, {0, 0, 0})), {3}, {.ceil_mode = true}));
+      },
+      "reads other padding behind the last step than in front");
   refused(
       [](const Tensor& x, const Written&) {
         return turned(avg_pool1d(turned(x), {3}, {.padding = {1}, .count_include_pad = false}));

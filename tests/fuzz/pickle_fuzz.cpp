@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <span>
 
-#include "ferrite/io/torch/index.h"
+#include "ferrite/io/torch/torch_index.h"
 #include "ferrite/tensor/error.h"
 
 namespace {

@@ -243,7 +243,7 @@ const std::set<std::string>& attribute_names() {
 /// and knows none; what exporters call a constant stands in their own tables. Above the operations, variables and keys
 /// of files may have the same names.
 std::vector<std::string> attributes_by_name(const Source& s) {
-  static const std::set<std::string> texts = {"compile/graph/parse.cpp", "tensor/attrs.cpp"};
+  static const std::set<std::string> texts = {"compile/graph/graph_parse.cpp", "tensor/attrs.cpp"};
   static const std::set<std::string> sees = {"tensor", "autograd", "compile"};
   if (!in_library(s) || texts.contains(s.path)) return {};
   static const std::regex calls(

@@ -1,7 +1,7 @@
 /// The words of errors: quoting, UTF-8, JSON escapes, near names.
 #include <boost/test/unit_test.hpp>
 
-#include "ferrite/io/detail/text.h"
+#include "ferrite/io/detail/io_text.h"
 #include "ferrite/io/suggest.h"
 
 namespace {

@@ -10,7 +10,7 @@
 
 #include "ferrite/compile/compile.h"
 #include "ferrite/exchange/onnx.h"
-#include "ferrite/exchange/onnx/graph.h"
+#include "ferrite/exchange/onnx/onnx_graph.h"
 #include "support/compare.h"
 
 namespace case_folders {

@@ -332,6 +332,33 @@ BOOST_AUTO_TEST_CASE(extents_that_cannot_stay_open_are_refused) {
   refuses([](const Tensors& in) -> Tensors { return {in[0].shape()[0] % 2 ? in[0] * 2 : in[0] + 2}; });
 }
 
+/// A number that an f32 could not tell from another is another one in f64; and what ends soon is tried to its end.
+BOOST_AUTO_TEST_CASE(numbers_that_are_nearly_explained_are_refused) {
+  const onnx::ExportOptions open{.dynamic = {{.name = "n"}}};
+  const auto refuses = [&](const Function& f, const Spec& spec) {
+    BOOST_CHECK_EXCEPTION((void)onnx::to_onnx(f, std::vector<Spec>{spec}, open), onnx::ExportError,
+                          says("an extent that should stay open is fixed"));
+  };
+  const auto rows = [](const Tensors& in) { return static_cast<double>(in[0].shape()[0]); };
+  refuses([&](const Tensors& in) -> Tensors { return {in[0] * (rows(in) + std::pow(0.1, rows(in)))}; },
+          {{4, 3}, Dtype::f64});
+  refuses([&](const Tensors& in) -> Tensors { return {in[0] * std::sqrt(rows(in) * rows(in) + 1e-5)}; },
+          {{4, 3}, Dtype::f64});
+  const Function exact = [&](const Tensors& in) -> Tensors { return {in[0] * (rows(in) + 1e-7)}; };
+  const onnx::Model model = parsed(exported(exact, {{{4, 3}, Dtype::f64}}, open));
+  for (const std::int64_t n : {1, 2, 9, 1000}) {
+    const Tensor x = cast(numbers({n, 3}), Dtype::f64);
+    BOOST_TEST(max(abs(model.run({x})[0] - exact({x})[0])).item<double>() <= 1e-13 * static_cast<double>(n));
+  }
+  const Tensor table = numbers({60, 3});  // of positions
+  refuses(
+      [=](const Tensors& in) -> Tensors {
+        const std::int64_t n = in[0].shape()[0];
+        return {in[0] + slice(table, 0, 0, n), slice(in[0], 0, 0, std::min<std::int64_t>(n, 20))};
+      },
+      {{4, 3}});
+}
+
 BOOST_AUTO_TEST_CASE(a_file_is_the_same_bytes) {
   const io_test::TemporaryFolder folder;
   const Function f = [](const Tensors& in) -> Tensors { return {in[0] * 2}; };

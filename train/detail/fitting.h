@@ -1,7 +1,7 @@
 #pragma once
 /// The loop of `fit`.
 #include "ferrite/train/checkpoint.h"
-#include "ferrite/train/detail/step.h"
+#include "ferrite/train/detail/train_step.h"
 
 namespace ferrite::train::detail {
 

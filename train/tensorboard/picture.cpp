@@ -9,7 +9,7 @@
 
 #include "ferrite/tensor/ops.h"
 #include "ferrite/train/tensorboard/deflate.h"
-#include "ferrite/train/tensorboard/records.h"
+#include "ferrite/train/tensorboard/event_records.h"
 
 namespace ferrite::train::detail {
 namespace {

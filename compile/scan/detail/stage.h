@@ -3,7 +3,7 @@
 #include <functional>
 
 #include "ferrite/compile/graph/view.h"
-#include "ferrite/compile/scan/detail/parts.h"
+#include "ferrite/compile/scan/detail/scan_parts.h"
 
 namespace ferrite::detail {
 

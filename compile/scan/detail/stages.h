@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "ferrite/compile/graph/view.h"
-#include "ferrite/compile/scan/detail/parts.h"
+#include "ferrite/compile/scan/detail/scan_parts.h"
 
 namespace ferrite::detail {
 

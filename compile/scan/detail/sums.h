@@ -4,7 +4,7 @@
 #include <cstring>
 #include <variant>
 
-#include "ferrite/compile/scan/detail/parts.h"
+#include "ferrite/compile/scan/detail/scan_parts.h"
 #include "ferrite/tensor/kernel/gemm.h"
 #include "ferrite/tensor/kernel/room.h"
 #include "ferrite/tensor/profiled.h"

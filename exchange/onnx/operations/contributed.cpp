@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "ferrite/compile/scan.h"
-#include "ferrite/exchange/onnx/operations.h"
+#include "ferrite/exchange/onnx/onnx_operations.h"
 #include "ferrite/exchange/onnx/operations/arguments.h"
 #include "ferrite/exchange/onnx/operations/quantised.h"
 #include "ferrite/tensor/activations.h"

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "ferrite/compile/scan.h"
-#include "ferrite/exchange/onnx/operations.h"
+#include "ferrite/exchange/onnx/onnx_operations.h"
 #include "ferrite/exchange/onnx_error.h"
 #include "ferrite/tensor/ops.h"
 #include "ferrite/tensor/shapes.h"

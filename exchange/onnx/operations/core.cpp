@@ -1,7 +1,7 @@
 /// The operations that nearly every model has: constants, shapes, arithmetic, products.
 #include <algorithm>
 
-#include "ferrite/exchange/onnx/operations.h"
+#include "ferrite/exchange/onnx/onnx_operations.h"
 #include "ferrite/exchange/onnx/operations/arguments.h"
 #include "ferrite/exchange/onnx/operations/unsigned64.h"
 #include "ferrite/tensor/math.h"

@@ -3,7 +3,7 @@
 #include <array>
 #include <limits>
 
-#include "ferrite/exchange/onnx/operations.h"
+#include "ferrite/exchange/onnx/onnx_operations.h"
 #include "ferrite/exchange/onnx/operations/arguments.h"
 #include "ferrite/exchange/onnx/operations/unsigned64.h"
 #include "ferrite/tensor/activations.h"

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ferrite/exchange/onnx/operations.h"
+#include "ferrite/exchange/onnx/onnx_operations.h"
 #include "ferrite/exchange/onnx/operations/arguments.h"
 #include "ferrite/exchange/onnx/operations/quantised.h"
 #include "ferrite/tensor/math.h"

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "ferrite/exchange/onnx/operations.h"
+#include "ferrite/exchange/onnx/onnx_operations.h"
 #include "ferrite/exchange/onnx/operations/arguments.h"
 #include "ferrite/tensor/index.h"
 #include "ferrite/tensor/ops.h"

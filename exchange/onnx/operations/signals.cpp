@@ -2,7 +2,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "ferrite/exchange/onnx/operations.h"
+#include "ferrite/exchange/onnx/onnx_operations.h"
 #include "ferrite/exchange/onnx/operations/arguments.h"
 #include "ferrite/tensor/fft.h"
 #include "ferrite/tensor/math.h"

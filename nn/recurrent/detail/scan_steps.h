@@ -2,7 +2,7 @@
 /// Steps of layers without a product in their loop, for streams.
 #include <functional>
 
-#include "ferrite/nn/detail/steps.h"
+#include "ferrite/nn/detail/stream_steps.h"
 #include "ferrite/nn/recurrent/detail/minimal.h"
 #include "ferrite/nn/recurrent/steps.h"
 

@@ -1,7 +1,7 @@
 /// The minimal GRU and LSTM.
 #include "ferrite/nn/recurrent/min_gru.h"
 
-#include "ferrite/nn/detail/steps.h"
+#include "ferrite/nn/detail/stream_steps.h"
 #include "ferrite/nn/recurrent/detail/linear_recurrence.h"
 #include "ferrite/nn/recurrent/detail/scan_steps.h"
 #include "ferrite/nn/step_graph.h"

@@ -5,7 +5,7 @@
 /// Exponents are f64: F may be large where differences of it are small.
 #include "ferrite/nn/recurrent/detail/matrix_memory.h"
 #include "ferrite/nn/recurrent/detail/xlstm.h"
-#include "ferrite/nn/recurrent/mlstm/memory.h"
+#include "ferrite/nn/recurrent/mlstm/mlstm_memory.h"
 #include "ferrite/tensor/linear_scan.h"
 
 namespace ferrite::nn::detail {

@@ -1,0 +1,153 @@
+/// Lowering of scans: as one loop, or step by step.
+#include "ferrite/compile/scan_body.h"
+#include "ferrite/exchange/export_error.h"
+#include "ferrite/exchange/stablehlo/hlo_lowering.h"
+
+namespace ferrite::exchange::detail {
+namespace {
+
+using ferrite::detail::ScanAttrs;
+using ferrite::detail::ScanBody;
+using ferrite::detail::ScanSignature;
+
+/// Without the axis of time.
+Spec spec_of_step(const HloValue& stack) {
+  Spec s = stack.spec;
+  s.shape.erase(0);
+  return s;
+}
+
+/// One application. What a sequence in the body keeps for its gradient has no name, here as in any graph; xs, captures
+/// and ys may be such values, carries and sums not.
+class ScanLowering {
+ public:
+  ScanLowering(HloBuilder& b, const HloCall& c)
+      : b_(b),
+        c_(c),
+        body_(ScanBody::of(c.attrs)),
+        s_(body_.signature()),
+        first_y_(s_.carries + s_.sums),
+        steps_(c.as<ScanAttrs>().steps),
+        reverse_(c.as<ScanAttrs>().reverse),
+        asked_(c.read),
+        shared_(body_.graph().values.size()) {
+    for (std::size_t k = 0; k < s_.carries; ++k) asked_[k] = true;
+    const Graph& g = body_.graph();
+    for (std::size_t i = s_.carries + s_.xs; i < g.inputs.size(); ++i) shared_[g.inputs[i]] = c.in[i];
+    for (const Graph::Constant& k : g.constants) shared_[k.value] = b.constant(k.tensor);
+  }
+
+  HloValues unrolled() {
+    HloValues now(c_.in.begin(), c_.in.begin() + static_cast<std::ptrdiff_t>(s_.carries));
+    for (std::size_t k = s_.carries; k < first_y_; ++k) now.push_back(b_.constant(0, c_.out[k]));
+    std::vector<HloValues> ys(body_.ys(), HloValues(static_cast<std::size_t>(steps_)));
+    for (std::int64_t n = 0; n < steps_; ++n) {
+      const std::int64_t t = reverse_ ? steps_ - 1 - n : n;
+      const HloValues next =
+          step(b_, now, [&](const HloValue& x) { return b_.reshape(b_.slice(x, 0, t, 1), spec_of_step(x).shape); });
+      for (std::size_t k = 0; k < first_y_; ++k)
+        if (asked_[k]) now[k] = k < s_.carries ? next[k] : b_.add(now[k], next[k]);
+      for (std::size_t k = 0; k < ys.size(); ++k) ys[k][static_cast<std::size_t>(t)] = next[first_y_ + k];
+    }
+    for (const HloValues& y : ys) now.push_back(asked_[now.size()] ? stacked(y) : HloValue());
+    return now;
+  }
+
+  HloValues loop() {
+    HloValues first(c_.in.begin(), c_.in.begin() + static_cast<std::ptrdiff_t>(s_.carries));
+    first.resize(c_.out.size());
+    const std::vector<std::size_t> round = what_goes_round(first);
+    HloValues begin;
+    for (const std::size_t k : round) begin.push_back(k < s_.carries ? first[k] : b_.constant(0, c_.out[k]));
+    const HloValues last = b_.loop(steps_, begin, [&](const HloValue& number, const HloValues& now) {
+      HloValues before = first;
+      for (std::size_t i = 0; i < round.size(); ++i) before[round[i]] = now[i];
+      const HloValue t = reverse_ ? b_.subtract(b_.constant_like(steps_ - 1, number), number) : number;
+      const HloValues next = step(b_, before, [&](const HloValue& x) { return b_.element(x, t); });
+      HloValues after;
+      for (const std::size_t k : round)
+        after.push_back(k < s_.carries ? next[k]
+                        : k < first_y_ ? b_.add(before[k], next[k])
+                                       : b_.with_element(before[k], t, next[k]));
+      return after;
+    });
+    HloValues out(c_.out.size());
+    for (std::size_t i = 0; i < round.size(); ++i) out[round[i]] = last[i];
+    for (std::size_t k = first_y_; k < out.size(); ++k) out[k] = out[first_with_value_of(k)];
+    return out;
+  }
+
+ private:
+  using Pick = std::function<HloValue(const HloValue& stack)>;
+
+  /// Next carries, terms of the sums, ys of one step.
+  HloValues step(HloBuilder& b, const HloValues& carries, const Pick& pick) {
+    const Graph& g = body_.graph();
+    HloValues given = shared_;
+    for (std::size_t k = 0; k < s_.carries; ++k) given[g.inputs[k]] = carries[k];
+    for (std::size_t i = s_.carries; i < s_.carries + s_.xs; ++i)
+      if (c_.in[i].exists())
+        given[g.inputs[i]] = body_.input(i).shape.numel() ? pick(c_.in[i]) : b.constant(0, body_.input(i));
+    HloValues out = lower_graph(b, g, std::move(given), asked_);
+    for (std::size_t k = 0; k < first_y_; ++k)
+      if (asked_[k] && !out[k].exists())
+        throw ExportError(
+            "to_stablehlo: no lowering of scan: it carries what a recurrent sequence keeps for its "
+            "gradient; read the sequence's outputs");
+    return out;
+  }
+
+  /// The first y asked for that is the same value: what a gradient reads is often a result as well.
+  std::size_t first_with_value_of(std::size_t y) const {
+    const std::vector<ValueId>& values = body_.graph().outputs;
+    for (std::size_t k = first_y_; k < y; ++k)
+      if (asked_[k] && values[k] == values[y]) return k;
+    return y;
+  }
+
+  /// The results that a loop has to compute: those asked for with elements and, as a trial shows, a name; equal ys
+  /// once.
+  std::vector<std::size_t> what_goes_round(const HloValues& carries) {
+    HloBuilder trial(b_.style());
+    const HloValues out = step(trial, carries, [](const HloValue& x) { return HloValue{x.id, spec_of_step(x)}; });
+    std::vector<std::size_t> list;
+    for (std::size_t k = 0; k < out.size(); ++k)
+      if (asked_[k] && c_.out[k].shape.numel() && out[k].exists() && (k < first_y_ || first_with_value_of(k) == k))
+        list.push_back(k);
+    return list;
+  }
+
+  HloValue stacked(HloValues parts) {
+    if (parts.empty() || !parts[0].exists()) return {};
+    for (HloValue& p : parts) {
+      Shape one = p.shape();
+      one.insert(0, 1);
+      p = b_.reshape(p, one);
+    }
+    return b_.concatenate(parts, 0);
+  }
+
+  HloBuilder& b_;
+  const HloCall& c_;
+  const ScanBody& body_;
+  const ScanSignature& s_;
+  const std::size_t first_y_;
+  const std::int64_t steps_;
+  const bool reverse_;
+  std::vector<bool> asked_;  ///< by result of the body: carries, and what something depends on
+  HloValues shared_;         ///< by value of the body: captures and constants, the same in all steps
+};
+
+HloValues scan(HloBuilder& b, const HloCall& c) {
+  ScanLowering s(b, c);
+  return b.style().unrolled || c.as<ScanAttrs>().steps == 0 ? s.unrolled() : s.loop();
+}
+
+}  // namespace
+
+HloFamily hlo_scan() {
+  static constexpr NamedHloLowering list[] = {{"scan", scan}};
+  return list;
+}
+
+}  // namespace ferrite::exchange::detail

@@ -1,0 +1,305 @@
+/// The steps of layers without a recurrence, and the fallback that runs a layer on tensors.
+#include "ferrite/nn/detail/stream_steps.h"
+#include "ferrite/nn/carry.h"
+#include "ferrite/tensor/kernel/pack.h"
+#include "ferrite/tensor/log.h"
+#include "ferrite/tensor/recorder.h"
+
+namespace ferrite::nn::detail {
+namespace {
+
+using ferrite::detail::GateMatrix;
+
+class Pointwise final : public Step, public InPlace {
+ public:
+  Pointwise(const Primitive& op, const StepRows& rows) : op_(&op), block_(op.block(rows.dtype)), rows_(rows) {}
+  const Primitive* pointwise() const override { return op_; }
+  StepRows result() const override { return rows_; }
+  bool commits() const override { return false; }
+  void run(Inputs x, void* y) override { Pointwise::run_several(1, x, y); }
+  bool never_throws() const override { return true; }
+  void advance(Inputs x, void* y) override { Pointwise::run_several(1, x, y); }
+  std::int64_t most_at_once() const override { return kAnyNumber; }
+  void run_several(std::int64_t n, Inputs x, void* y) override {
+    const std::ptrdiff_t run = 1;
+    block_(x, &run, y, n * rows_.batch * rows_.width);
+  }
+  std::unique_ptr<Step> clone() const override { return std::make_unique<Pointwise>(*this); }
+
+ private:
+  const Primitive* op_;
+  ferrite::detail::Block block_;
+  StepRows rows_;
+};
+
+template <class T>
+class LinearStep final : public Step {
+ public:
+  LinearStep(const Parameter& weight, const Parameter& bias, std::int64_t batch)
+      : weight_(weight),
+        bias_(bias),
+        D_(weight.shape()[0]),
+        N_(weight.shape()[1]),
+        batch_(batch),
+        has_bias_(bias.defined()),
+        packed_(ferrite::detail::gate_pack_size<T>(D_, 1, N_)),
+        added_(bias.defined() ? N_ : 0),
+        matrix_(ferrite::detail::packed_gates<T>(packed_.get(), D_, 1, N_)),
+        product_(ferrite::detail::products_in_use.of<T>().packed_product) {
+    refresh();
+  }
+  StepRows result() const override { return {batch_, N_, dtype_of<T>}; }
+  bool commits() const override { return false; }
+  void run(Inputs x, void* y) override { LinearStep::run_several(1, x, y); }
+  bool never_throws() const override { return true; }
+  void advance(Inputs x, void* y) override { LinearStep::run_several(1, x, y); }
+  std::int64_t most_at_once() const override { return kAnyNumber; }
+  void run_several(std::int64_t n, Inputs x, void* y) override {
+    matrix_.data = packed_.get();  // of a copy elsewhere
+    product_(matrix_, n * batch_, static_cast<const T*>(x[0]), D_, has_bias_ ? added_.get() : nullptr,
+             static_cast<T*>(y));
+  }
+  void refresh() override {
+    const Tensor w = contiguous(weight_.peek());
+    ferrite::detail::pack_gates(w.data<T>(), N_, D_, 1, N_, N_, packed_.get());
+    if (!bias_.defined()) return;
+    const Tensor b = contiguous(bias_.peek());
+    std::copy_n(b.data<T>(), N_, added_.get());
+  }
+  std::unique_ptr<Step> clone() const override { return std::make_unique<LinearStep>(*this); }
+
+ private:
+  Parameter weight_, bias_;
+  std::int64_t D_, N_, batch_;
+  bool has_bias_;
+  StepMemory<T> packed_, added_;
+  GateMatrix<T> matrix_;
+  decltype(ferrite::detail::ProductKernels<T>::packed_product) product_;
+};
+
+class EmbeddingStep final : public Step {
+ public:
+  EmbeddingStep(const Parameter& weight, std::int64_t batch) : weight_(weight), batch_(batch) {
+    EmbeddingStep::refresh();
+  }
+  StepRows result() const override { return {batch_, table_.shape()[1], table_.dtype()}; }
+  bool commits() const override { return false; }
+  void run(Inputs x, void* y) override {
+    const auto* const tokens = static_cast<const std::int64_t*>(x[0]);
+    for (std::int64_t b = 0; b < batch_; ++b)
+      if (!is_token(tokens[b])) throw_token(tokens[b]);
+    EmbeddingStep::run_several(1, x, y);
+  }
+  std::int64_t most_at_once() const override { return kAnyNumber; }
+  std::int64_t sure(std::int64_t n, Inputs x) const override {
+    if (!x) return 0;
+    const auto* const tokens = static_cast<const std::int64_t*>(x[0]);
+    const auto wrong = std::find_if_not(tokens, tokens + n * batch_, [this](std::int64_t t) { return is_token(t); });
+    return (wrong - tokens) / batch_;
+  }
+  void run_several(std::int64_t n, Inputs x, void* y) override {
+    const auto* const tokens = static_cast<const std::int64_t*>(x[0]);
+    const std::int64_t row = table_.shape()[1] * size_of(table_.dtype());
+    for (std::int64_t i = 0; i < n * batch_; ++i)
+      std::copy_n(table_.raw() + tokens[i] * row, row, static_cast<std::byte*>(y) + i * row);
+  }
+  void refresh() override { table_ = contiguous(weight_.peek()); }
+  std::unique_ptr<Step> clone() const override { return std::make_unique<EmbeddingStep>(*this); }
+
+ private:
+  bool is_token(std::int64_t token) const { return token >= 0 && token < table_.shape()[0]; }
+  [[noreturn]] void throw_token(std::int64_t token) const {
+    throw ShapeError("embedding: token " + std::to_string(token) + " lies outside 0.." +
+                     std::to_string(table_.shape()[0] - 1));
+  }
+
+  Parameter weight_;
+  std::int64_t batch_;
+  Tensor table_;  ///< immutable: the snapshot needs no copy
+};
+
+/// A layer without a step of its own: a copy of it on tensors, as any call. Its states stand in memory between the
+/// calls.
+class OnTensors final : public Step {
+ public:
+  OnTensors(const Layer& layer, const StepRows& in, std::string why)
+      : why_(std::move(why)),
+        layer_(evaluating_copy(layer)),
+        parameters_(layer.named_parameters()),
+        buffers_(layer.named_buffers()),
+        carry_(*layer_, in.batch),
+        in_(in) {
+    for (const State& s : carry_.variables()) now_.emplace_back(bytes_of(s) / 8 + 1);
+    next_.resize(now_.size());
+    const Tensor y = call(zeros(shape(), in.dtype));
+    if (y.shape()[0] != in.batch)
+      throw ShapeError("stream: " + layer.kind() + " gives " + y.shape().str() + " for " + std::to_string(in.batch) +
+                       " rows");
+    out_ = {in.batch, y.numel() / in.batch, y.dtype()};
+  }
+  OnTensors(const OnTensors& o)
+      : Step(o),
+        why_(o.why_),
+        layer_(evaluating_copy(*o.layer_)),
+        parameters_(o.parameters_),
+        buffers_(o.buffers_),
+        carry_(*layer_, o.in_.batch),
+        in_(o.in_),
+        out_(o.out_),
+        now_(o.now_),
+        next_(o.next_.size()) {}
+
+  StepRows result() const override { return out_; }
+  void run(Inputs x, void* y) override {
+    const Tensor result = contiguous(call(tensor_of({shape(), in_.dtype}, x[0])));
+    std::copy_n(result.raw(), bytes_of(out_), static_cast<std::byte*>(y));
+  }
+  void commit() override {
+    for (std::size_t i = 0; i < next_.size(); ++i)
+      std::copy_n(next_[i].raw(), bytes_of(variable(i)), reinterpret_cast<std::byte*>(now_[i].get()));
+  }
+  void commit_rows(Rows rows) override {
+    for (std::size_t i = 0; i < next_.size(); ++i) {  // [L, B, H]
+      const std::int64_t row = variable(i).shape()[2] * size_of(variable(i).dtype());
+      auto* const to = reinterpret_cast<std::byte*>(now_[i].get());
+      for (std::int64_t r = 0; r < variable(i).shape()[0] * in_.batch; ++r)
+        if (rows[r % in_.batch]) std::copy_n(next_[i].raw() + r * row, row, to + r * row);
+    }
+  }
+  void refresh() override {
+    take_values(parameters_, layer_->named_parameters());
+    take_values(buffers_, layer_->named_buffers());
+  }
+  void states(const StateVisitor& see) override {
+    for (std::size_t i = 0; i < now_.size(); ++i)
+      see({.name = variable(i).name(),
+           .spec = {variable(i).shape(), variable(i).dtype()},
+           .rows = 1,
+           .first = reinterpret_cast<std::byte*>(now_[i].get())});
+  }
+  Runs runs() const override { return Runs::on_tensors; }
+  std::string why() const override { return why_; }
+  std::unique_ptr<Step> clone() const override { return std::make_unique<OnTensors>(*this); }
+
+ private:
+  static std::int64_t bytes_of(const State& s) { return s.shape().numel() * size_of(s.dtype()); }
+  static std::int64_t bytes_of(const StepRows& r) { return detail::bytes_of(r); }
+  static Tensor tensor_of(const Spec& spec, const void* from) {
+    Tensor t = Tensor::empty(spec);
+    std::copy_n(static_cast<const std::byte*>(from), t.numel() * size_of(spec.dtype), ferrite::detail::Writer::raw(t));
+    return t;
+  }
+
+  const State& variable(std::size_t i) const { return carry_.variables()[i]; }
+  Shape shape() const { return is_integer(in_.dtype) ? Shape{in_.batch, 1} : Shape{in_.batch, 1, in_.width}; }
+  /// From the states now to those after the step.
+  Tensor call(const Tensor& x) {
+    const NewFrame frame;
+    const SingleStep single;
+    for (std::size_t i = 0; i < now_.size(); ++i)
+      variable(i).assign(tensor_of({variable(i).shape(), variable(i).dtype()}, now_[i].get()));
+    const Tensor y = (*layer_)(x, {.carry = &carry_});
+    for (std::size_t i = 0; i < next_.size(); ++i) next_[i] = contiguous(variable(i).peek());
+    return y;
+  }
+
+  std::string why_;
+  std::unique_ptr<Layer> layer_;
+  std::vector<Named<Parameter>> parameters_;
+  std::vector<Named<Buffer>> buffers_;
+  Carry carry_;
+  StepRows in_, out_;
+  std::vector<StepMemory<double>> now_;
+  std::vector<Tensor> next_;  ///< after the last run
+};
+
+}  // namespace
+
+void fill_values(Dtype dtype, double value, std::byte* at, std::int64_t n) {
+  if (dtype == Dtype::f64) {
+    std::fill_n(reinterpret_cast<double*>(at), n / 8, value);
+  } else if (dtype == Dtype::f32) {
+    std::fill_n(reinterpret_cast<float*>(at), n / 4, static_cast<float>(value));
+  } else {
+    std::fill_n(at, n, std::byte{0});
+  }
+}
+
+void run_profiled(Step& step, Step::Inputs x, void* y) {
+  const ferrite::detail::ProfileEvent event(step.step_name(), step.scope());
+  ferrite::detail::in_layer(step.scope(), [&] { step.run(x, y); });
+}
+
+void run_profiled(Step& step, std::int64_t n, Step::Inputs x, void* y) {
+  const ferrite::detail::ProfileEvent event(step.steps_name(), step.scope());
+  step.run_several(n, x, y);
+}
+
+Step::Rows run_rows_of(Step& step, const Step::Rows* rows, Step::Inputs x, void* y) {
+  std::optional<ferrite::detail::ProfileEvent> event;
+  if (ferrite::detail::profiling()) event.emplace(step.step_name(), step.scope());
+  Step::Rows given = nullptr;
+  ferrite::detail::in_layer(step.scope(), [&] { given = step.run_rows(rows, x, y); });
+  return given;
+}
+
+Step::Rows finish_rows_of(Step& step, Step::Rows rows, std::int64_t i, void* y) {
+  std::optional<ferrite::detail::ProfileEvent> event;
+  if (ferrite::detail::profiling()) event.emplace(step.step_name(), step.scope());
+  Step::Rows given = nullptr;
+  ferrite::detail::in_layer(step.scope(), [&] { given = step.finish(rows, i, y); });
+  return given;
+}
+
+std::unique_ptr<Layer> evaluating_copy(const Layer& layer) {
+  std::unique_ptr<Layer> copy = copy_in_place_of(layer);
+  copy->eval();
+  return copy;
+}
+
+std::unique_ptr<Layer> copy_in_place_of(const Layer& layer) {
+  std::unique_ptr<Layer> copy = layer.clone();
+  copy->take_path(layer);
+  return copy;
+}
+
+namespace {
+
+/// Of a layer that does not say that it streams: what its program tells.
+std::unique_ptr<Step> found_step_of(const Layer& layer, const StepRows& in) {
+  std::string why = "its output at a step needs other steps than those before it";
+  if (std::unique_ptr<Step> step = layer.program_step(in, why)) return step;
+  constexpr std::string_view prefix = "stream: ";
+  if (why.starts_with(prefix)) why.erase(0, prefix.size());
+  const std::string path = layer.path();
+  throw ValueError("stream: " + (path.empty() ? layer.kind() : "the layer '" + path + "' (" + layer.kind() + ")") +
+                   " is not causal: " + why);
+}
+
+}  // namespace
+
+std::unique_ptr<Step> own_step_of(const Layer& layer, const StepRows& in) {
+  if (!layer.streams()) return found_step_of(layer, in);
+  std::string why = "it gives no step of its own";
+  std::unique_ptr<Step> step = layer.program_step(in, why);
+  if (!step) {
+    ferrite::detail::log_info("stream: " + layer.kind() + " runs on tensors: " + why);
+    step = std::make_unique<OnTensors>(layer, in, why);
+  }
+  return step;
+}
+
+std::unique_ptr<Step> pointwise_step(const Primitive& op, const StepRows& rows) {
+  return std::make_unique<Pointwise>(op, rows);
+}
+
+std::unique_ptr<Step> linear_step(const Parameter& weight, const Parameter& bias, std::int64_t batch) {
+  if (weight.dtype() == Dtype::f64) return std::make_unique<LinearStep<double>>(weight, bias, batch);
+  return std::make_unique<LinearStep<float>>(weight, bias, batch);
+}
+
+std::unique_ptr<Step> embedding_step(const Parameter& weight, std::int64_t batch) {
+  return std::make_unique<EmbeddingStep>(weight, batch);
+}
+
+}  // namespace ferrite::nn::detail

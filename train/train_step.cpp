@@ -1,0 +1,261 @@
+/// One step of training, and what happens where something is not finite.
+#include "ferrite/train/detail/train_step.h"
+
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include "ferrite/autograd/tape.h"
+#include "ferrite/tensor/anomaly.h"
+#include "ferrite/tensor/range_error.h"
+#include "ferrite/train/detail/mean.h"
+
+namespace ferrite::train::detail {
+namespace {
+
+constexpr Label kLoss = "the loss";
+constexpr Label kGradient = "a gradient's sum";
+
+double largest(Dtype dtype) {
+  return dtype == Dtype::f64 ? std::numeric_limits<double>::max() : std::numeric_limits<float>::max();
+}
+
+Tensor finite(const Tensor& x, Label who) { return checked(x, -largest(x.dtype()), largest(x.dtype()), who); }
+
+void check_loss(const Tensor& loss) {
+  if (!loss.defined()) throw ValueError("fit: the step gave no loss");
+  if (loss.numel() != 1 || !is_float(loss.dtype()))
+    throw ShapeError("fit: the loss must be one float, got " + loss.spec().str() + "; average it over the batch");
+}
+
+double number(const Tensor& loss) { return loss.dtype() == Dtype::f64 ? loss.item<double>() : loss.item<float>(); }
+
+/// With the mean as its loss.
+StepOutput averaged(StepOutput out) {
+  if (out.count.defined()) out.loss = mean_of(out.loss, out.count);
+  return out;
+}
+
+/// The variables of a module that a step may write before the loss is known: running statistics, random counters.
+class Snapshot {
+ public:
+  explicit Snapshot(const nn::Module& module) : module_(module) {
+    for (const auto& b : module.named_buffers()) buffers_.push_back(b.variable.peek());
+    for (const auto& s : module.named_states()) states_.push_back(s.variable.peek());
+  }
+  void put_back() const {
+    for (std::size_t i = 0; i < buffers_.size(); ++i) module_.named_buffers()[i].variable.assign(buffers_[i]);
+    for (std::size_t i = 0; i < states_.size(); ++i) module_.named_states()[i].variable.assign(states_[i]);
+  }
+
+ private:
+  const nn::Module& module_;
+  std::vector<Tensor> buffers_, states_;
+};
+
+/// Where the first element of x that is not finite stands; empty where all are.
+std::string not_finite_in(const Tensor& x) {
+  if (!is_float(x.dtype())) return {};
+  const std::vector<double> values = cast(x, Dtype::f64).to_vector<double>();
+  for (std::size_t i = 0; i < values.size(); ++i)
+    if (!std::isfinite(values[i])) return Scalar(values[i]).str() + " at element " + std::to_string(i);
+  return {};
+}
+
+}  // namespace
+
+Steps::Steps(const Model& model, const FitOptions& options)
+    : model_(model),
+      options_(options),
+      train_([this](const Batch& b) { return options_.accumulate > 1 ? gradients(b) : step(b); },
+             model.pure || options.compile != Compile::automatic ? options.compile : Compile::never),
+      evaluate_(
+          [this](const Batch& b) {
+            if (!parallel_) return packed(averaged(model_.evaluate(b)));
+            ParallelRun::Joined joined = parallel_->evaluate(b, model_.evaluate);
+            return packed({std::move(joined.loss), std::move(joined.prediction), std::move(joined.count)});
+          },
+          model.pure || options.compile != Compile::automatic ? options.compile : Compile::never) {
+  if (model_.forward && !model_.optimizers.empty()) parameters_ = model_.optimizers[0]->parameters();
+}
+
+void Steps::begin_epoch(std::int64_t epoch) {
+  // At the epochs 1, 2, 4, 8 and so on: a trace takes as long as some steps.
+  if (epoch > 0 && (epoch & (epoch - 1)) == 0) {
+    train_.verify_next();
+    evaluate_.verify_next();
+  }
+}
+
+/// Loss, count, which is empty where the step gives none, and prediction, if it is asked for.
+Tensors Steps::packed(StepOutput out) const {
+  check_loss(out.loss);
+  Tensors all = {detach(reshape(out.loss, {}))};
+  all.push_back(out.count.defined() ? cast(reshape(detach(out.count), {}), Dtype::f64) : zeros({0}, Dtype::f64));
+  if (!options_.metrics.empty() && out.prediction.defined()) all.push_back(detach(out.prediction));
+  return all;
+}
+
+Tensors Steps::clipped(Tensors gradients) const {
+  if (options_.clip_value > 0) gradients = nn::clip_grad_value(gradients, options_.clip_value);
+  if (options_.clip_norm > 0) gradients = nn::clip_grad_norm(gradients, options_.clip_norm).grads;
+  return gradients;
+}
+
+/// Of the whole batch, by all processes. Nothing is checked before all that is under way between them has arrived, so
+/// that they throw together.
+Steps::Computed Steps::computed_by_all(const Batch& batch) const {
+  ParallelRun::Joined joined = parallel_->gradients(batch, model_.forward);
+  if (!options_.metrics.empty() && !joined.prediction.defined())
+    throw ValueError("fit: there are metrics, but the step gives no prediction");
+  (void)finite(joined.loss, kLoss);
+  for (const Tensor& g : joined.gradients)
+    if (g.defined()) (void)finite(sum(g), kGradient);
+  return {packed({std::move(joined.loss), std::move(joined.prediction), std::move(joined.count)}),
+          std::move(joined.gradients)};
+}
+
+Steps::Computed Steps::computed(const Batch& batch) const {
+  if (parallel_) return computed_by_all(batch);
+  Tape tape;
+  StepOutput out = averaged(model_.forward(batch));
+  check_loss(out.loss);
+  (void)finite(out.loss, kLoss);
+  Tensors gradients = tape.grad(out.loss, parameters_);
+  for (const Tensor& g : gradients)
+    if (g.defined()) (void)finite(sum(g), kGradient);
+  return {packed(std::move(out)), std::move(gradients)};
+}
+
+/// A whole step: what a program does when gradients are not gathered.
+Tensors Steps::step(const Batch& batch) const {
+  if (model_.own_step) {
+    StepOutput out = averaged(model_.own_step(batch));
+    check_loss(out.loss);
+    return packed(std::move(out));
+  }
+  Computed c = computed(batch);
+  apply(clipped(std::move(c.gradients)));
+  return std::move(c.packed);
+}
+
+/// Loss, count, prediction, and a gradient for every parameter: an empty one where the loss does not depend on it.
+Tensors Steps::gradients(const Batch& batch) {
+  Computed c = computed(batch);
+  Tensors all = std::move(c.packed);
+  if (all.size() == 2) all.push_back(zeros({0}));  // none
+  for (const Tensor& g : c.gradients)
+    all.push_back(g.defined() ? g : zeros({0}));  // programs of other shapes may reach other parameters
+  return all;
+}
+
+double Steps::weight(const Tensors& packed, const Batch& batch) const {
+  if (model_.weight) return model_.weight(batch);
+  return packed[1].rank() == 0 ? packed[1].item<double>() : static_cast<double>(batch.size());
+}
+
+/// The pass of this process alone over the whole batch, to find what is not finite.
+void Steps::alone(const Batch& batch) const {
+  Tape tape;
+  (void)tape.grad(averaged(model_.forward(batch)).loss, parameters_);
+}
+
+void Steps::apply(const Tensors& gradients) const {
+  if (parallel_) {
+    parallel_->update(gradients);
+  } else {
+    model_.optimizers[0]->step(gradients);
+  }
+}
+
+/// Adds gradients, weighted by how much their batch counts relative to the first one: batches of one size are summed
+/// as they are.
+void Steps::gather(const Tensors& gradients, double weight) {
+  if (gathered_++ == 0) first_size_ = weight, weight_ = 0;
+  const double share = weight / first_size_;
+  weight_ += share;
+  std::size_t next = 3;
+  if (sums_.empty()) sums_.resize(parameters_.size());
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    const Tensor& g = gradients[next++];
+    if (g.shape() != parameters_[i].shape()) continue;
+    const Tensor weighted = share == 1 ? g : g * share;
+    sums_[i] = sums_[i].defined() ? sums_[i] + weighted : weighted;
+  }
+}
+
+void Steps::update() {
+  Tensors means;
+  for (const Tensor& s : sums_) means.push_back(s.defined() && weight_ != 1 ? s / weight_ : s);
+  sums_.clear();
+  gathered_ = 0;
+  apply(clipped(std::move(means)));
+}
+
+/// f(batch); where it finds something that is not finite, nothing has changed, and NotFinite says what it was.
+Tensors Steps::guarded(BatchFunction& f, const Batch& batch) {
+  std::optional<Snapshot> before;
+  if (!f.runs_compiled(batch)) before.emplace(model_.module);
+  std::string found;
+  try {
+    return f(batch);
+  } catch (const RangeError& e) {
+    if (e.who() != kLoss.text() && e.who() != kGradient.text()) throw;
+    found = e.what();
+  }
+  if (before) before->put_back();
+  const Snapshot again(model_.module);
+  const std::string what = explanation(f, batch, found);
+  again.put_back();
+  throw NotFinite(what);
+}
+
+/// Which operation, of which layer, was the first to give something that is not finite.
+std::string Steps::explanation(BatchFunction& f, const Batch& batch, const std::string& found) const {
+  for (std::size_t i = 0; i < batch.fields.size(); ++i) {
+    const std::string where = not_finite_in(batch.fields[i]);
+    if (!where.empty()) return "field " + std::to_string(i) + " of the batch holds " + where;
+  }
+  for (const auto& p : model_.module.named_parameters()) {
+    const std::string where = not_finite_in(p.variable.peek());
+    if (!where.empty()) return "parameter " + p.name + " holds " + where + " before this step";
+  }
+  try {
+    const DetectAnomaly detect;
+    if (parallel_) {
+      alone(batch);
+    } else {
+      (void)f.eager(batch);
+    }
+  } catch (const AnomalyError& e) {
+    return e.what();
+  } catch (const ValueError&) {  // what was found before: the sum of a gradient, of which each element is finite
+  }
+  return found;
+}
+
+/// The predictions of the whole batch; undefined where there are none.
+Tensor Steps::whole(const Tensors& packed, const Batch& batch) const {
+  if (packed.size() < 3 || options_.metrics.empty()) return {};
+  return parallel_ ? parallel_->whole(packed[2], batch.size()) : packed[2];
+}
+
+Steps::Result Steps::train(const Batch& batch, bool last) {
+  Tensors out = guarded(train_, batch);
+  Result result{.loss = number(out[0]), .weight = weight(out, batch), .prediction = whole(out, batch)};
+  if (result.prediction.defined() && result.prediction.numel() == 0) result.prediction = {};
+  if (options_.accumulate > 1 && !model_.own_step) {
+    gather(out, result.weight);
+    result.updated = last || gathered_ == options_.accumulate;
+    if (result.updated) update();
+  }
+  if (!std::isfinite(result.loss)) throw NotFinite("the loss of the step is " + Scalar(result.loss).str());
+  return result;
+}
+
+Steps::Result Steps::evaluate(const Batch& batch) {
+  Tensors out = evaluate_(batch);
+  return {.loss = number(out[0]), .weight = weight(out, batch), .prediction = whole(out, batch), .updated = false};
+}
+
+}  // namespace ferrite::train::detail
