@@ -155,6 +155,7 @@ void Analysis::padding() {
   Flow& f = flows_[node_->out[0]];
   const Spec& out = graph_.values[node_->out[0]];
   if (a.before[t] > 0) f = behind(f, t, filled(out.shape, t, a.before[t], a.value, out.dtype));
+  f.valid = std::min(f.valid, out.shape[t]);
 }
 
 void Analysis::sliced() {

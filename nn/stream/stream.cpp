@@ -30,6 +30,7 @@ Stream::Stream(const Layer& model, std::int64_t batch) : batch_(batch), pace_(mo
   if (batch < 1) throw ValueError("stream: the batch must be positive, got " + std::to_string(batch));
   all_.assign(static_cast<std::size_t>(batch), 1);
   gave_.assign(static_cast<std::size_t>(batch), 0);
+  begun_ = gave_;
   const NewFrame frame;
   const StepInput input = model.step_input();
   in_ = {batch, input.width, input.dtype};
@@ -104,6 +105,7 @@ void Stream::advance(std::span<const In> x, std::span<Out> y) {
   std::memcpy(room_->x.get(), x.data(), x.size_bytes());
   run_once();
   std::memcpy(y.data(), room_->y.get(), y.size_bytes());
+  begin_rows();
 }
 
 template void Stream::advance(std::span<const float>, std::span<float>);
@@ -135,6 +137,7 @@ bool Stream::fed(std::span<const In> x, std::span<Out> y) {
   } else {
     run_once();
   }
+  begin_rows();
   return give(gave, y);
 }
 
@@ -163,7 +166,7 @@ bool Stream::finished(std::span<Out> y) {
   std::fill(gave_.begin(), gave_.end(), std::uint8_t{0});
   if (!step_) return false;  // without an input
   while (finish_ < step_->finishing()) {
-    const Step::Rows rows = detail::finish_rows_of(*step_, all_.data(), finish_, room_->y.get());
+    const Step::Rows rows = detail::finish_rows_of(*step_, begun_.data(), finish_, room_->y.get());
     step_->commit_rows(all_.data());
     ++finish_;
     if (give(rows, y)) return true;
@@ -203,6 +206,7 @@ void Stream::several(std::int64_t n, std::span<const In> x, std::span<Out> y) {
     } else {
       detail::run_steps(*step_, static_cast<std::int64_t>(now), &from, room_->y.get());
       std::memcpy(y.data(), room_->y.get(), now * out * sizeof(Out));
+      begin_rows();
     }
     x = x.subspan(now * in);
     y = y.subspan(now * out);
@@ -222,6 +226,7 @@ Stream Stream::clone() const {
   copy.in_ = in_;
   copy.any_float_ = any_float_;
   copy.pace_ = pace_, copy.all_ = all_, copy.gave_ = gave_, copy.finish_ = finish_;
+  copy.begun_ = begun_, copy.all_begun_ = all_begun_;
   copy.parameters_ = parameters_;
   copy.buffers_ = buffers_;
   if (model_) copy.model_ = detail::copy_in_place_of(*model_);
@@ -236,6 +241,8 @@ Stream Stream::clone() const {
 void Stream::reset() {
   const NewFrame frame;
   if (step_) detail::begin_states(*step_);
+  std::fill(begun_.begin(), begun_.end(), std::uint8_t{0});
+  all_begun_ = false;
   finish_ = 0;
 }
 
@@ -249,6 +256,8 @@ void Stream::reset(std::int64_t row) {
   check_goes_on();
   const NewFrame frame;
   if (step_) detail::begin_states(*step_, row);
+  begun_[static_cast<std::size_t>(row)] = 0;
+  all_begun_ = false;
 }
 
 std::vector<Tensor> Stream::save() const {
@@ -269,7 +278,21 @@ void Stream::restore(const std::vector<Tensor>& states) {
         "`step_input`");
   const NewFrame frame;
   detail::restore_states(*step_, states);
+  find_begun();
   finish_ = 0;
+}
+
+void Stream::find_begun() {
+  bool any = false;
+  std::fill(begun_.begin(), begun_.end(), std::uint8_t{0});
+  detail::each_state(*step_, [&](const StateMemory& s) {
+    if (s.name != "steps" || s.spec != Spec{{batch_}, Dtype::i64}) return;
+    any = true;
+    const auto* const steps = reinterpret_cast<const std::int64_t*>(s.first);
+    for (std::size_t b = 0; b < begun_.size(); ++b) begun_[b] |= steps[b] > 0 ? 1 : 0;
+  });
+  if (!any) std::fill(begun_.begin(), begun_.end(), std::uint8_t{1});
+  all_begun_ = false;
 }
 
 void Stream::refresh() {

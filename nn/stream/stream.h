@@ -1,5 +1,6 @@
 #pragma once
 /// Streams: networks that run one time step at a time.
+#include <algorithm>
 #include <iosfwd>
 #include <memory>
 #include <span>
@@ -143,6 +144,14 @@ class Stream {
   void check(std::span<const In> x, std::span<Out> y);
   /// A step in the memory between the layers.
   void run_once();
+  /// All rows have had an input.
+  void begin_rows() {
+    if (all_begun_) return;
+    std::fill(begun_.begin(), begun_.end(), std::uint8_t{1});
+    all_begun_ = true;
+  }
+  /// Finds the rows that have had an input by the steps that states count; all, where none does.
+  void find_begun();
   [[noreturn]] void throw_pace() const;
   void check_row(std::int64_t row) const;
   /// Makes the steps, now that the width of a row is known.
@@ -161,7 +170,9 @@ class Stream {
   std::int64_t at_once_ = 1;  ///< steps that go through the layers together
   Pace pace_{};
   std::vector<std::uint8_t> all_, gave_;  ///< by row: 1, and whether the last step gave something
-  std::int64_t finish_ = 0;               ///< calls of Step::finish that were made
+  std::vector<std::uint8_t> begun_;       ///< by row: whether it has had an input
+  bool all_begun_ = false;
+  std::int64_t finish_ = 0;  ///< calls of Step::finish that were made
   bool commits_ = false, skips_ = false, never_throws_ = false;
   bool any_float_ = false;  ///< the first step tells the dtype, too
 };

@@ -96,10 +96,10 @@ class WindowStep final : public Step {
     std::copy_n(function_->y(), n * out_.batch * out_.width * size_of(out_.dtype), static_cast<std::byte*>(y));
   }
   std::int64_t finishing() const override { return window_.after; }
-  /// An input of padding for the rows that have had inputs.
+  /// An input of padding.
   Rows finish(Rows rows, std::int64_t, void* y) override {
     for (std::int64_t b = 0; b < in_.batch; ++b) {
-      taken_[index(b)] = rows[b] && steps_[index(b)] > 0;
+      taken_[index(b)] = rows[b];
       if (taken_[index(b)]) ring_.write_padding(b);
     }
     return outputs(y);

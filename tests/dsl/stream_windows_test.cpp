@@ -130,6 +130,10 @@ const std::vector<WindowCase> kWindows = {
        const Tensor late = slice(concat({zeros({x.shape()[0], 3, 3}), x}, 1), 1, 0, steps(x));
        return convolved(pad(late, {0, 0, 0}, {0, 2, 0}), l, {});
      }},
+    {"the same by a padding that cuts", 1, 1,
+     [](const Tensor& x, const Written& l) {
+       return convolved(pad(x, {0, 3, 0}, {0, -3, 0}), l, {.padding = {1}});
+     }},
     {"steps of windows that are cut off again", 1, 0,
      [](const Tensor& x, const Written& l) {
        const Tensor y = slice(convolved(x, l, {.padding = {2}}), 2, 0, 3);
@@ -196,6 +200,22 @@ BOOST_AUTO_TEST_CASE(long_strides_end_where_the_sequence_does) {
       nn::Stream stream = layer.stream();
       BOOST_TEST(gives_whole(stream, x, layer(x)), T);
     }
+}
+
+/// A window of a value that has no step yet sees nothing but padding.
+BOOST_AUTO_TEST_CASE(short_sequences_end_as_they_do_in_whole) {
+  const Written layer([](const Tensor& x, const Written& l) {
+    return convolved(slice(x, 1, 4, steps(x), 3), l, {.stride = {2}, .padding = {2}});
+  });
+  nn::Stream stream = layer.stream(2);
+  for (const std::int64_t T : {4, 5, 6, 9}) {
+    stream.reset();
+    const Tensor x = uniform({2, T, 3}, {.seed = 3}, -1, 1);
+    BOOST_TEST(gives_whole(stream, x, layer(x)), T);
+  }
+  stream.reset();
+  std::vector<float> y(8);
+  BOOST_TEST(!stream.finish(std::span<float>(y)));  // without an input there is no sequence
 }
 
 /// What checks tokens is no part of what a window is made of.
