@@ -107,6 +107,17 @@ BOOST_AUTO_TEST_CASE(few_values_prove_no_divisor) {
   };
   BOOST_TEST(!found(3));
   BOOST_TEST(found(4).has_value());
+  BOOST_TEST(!SymbolicNumber::with_values(std::span(sizes).first(2), std::vector<std::int64_t>{8, 12}));
+  BOOST_TEST(SymbolicNumber::with_values(std::span(sizes).first(3), std::vector<std::int64_t>{8, 12, 16}).has_value());
+}
+
+/// Half of a size that was even whenever it was tried, but need not be.
+BOOST_AUTO_TEST_CASE(divisors_divide_what_multiples_allow) {
+  const std::vector<std::vector<std::int64_t>> sizes = {{2, 8}, {4, 8}, {2, 12}, {8, 8}, {2, 20}, {6, 28}, {2, 240}};
+  std::vector<std::int64_t> halves;
+  for (const auto& s : sizes) halves.push_back(s[0] / 2);
+  BOOST_TEST(!SymbolicNumber::with_values(sizes, halves, std::vector<std::int64_t>{1, 4}));
+  BOOST_TEST(SymbolicNumber::with_values(sizes, halves, std::vector<std::int64_t>{2, 4}).has_value());
 }
 
 BOOST_AUTO_TEST_CASE(sizes_beyond_64_bits_are_refused) {
