@@ -224,6 +224,9 @@ class Lengths {
     return g ? &*g : nullptr;
   }
 
+  /// Frees the programs; they are traced again when they are asked for.
+  void forget() { graphs_.clear(); }
+
  private:
   void add(const Layer& layer, std::int64_t steps) {
     try {
@@ -271,8 +274,15 @@ std::unique_ptr<Step> found_as(const Layer& layer, std::unique_ptr<Layer> copy, 
   const auto taken = [first] { return std::move(*std::exchange(*first, std::nullopt)); };
   std::unique_ptr<Step> step;
   if (calls) {
-    step = step_of_copy(layer, std::move(copy), [=](const Layer& of) {  // clones cut their own
-      return cut_step(of, in, *first ? taken() : cut(of, in, m, TracedLayer(of, in, m.trial.few, m.calls)));
+    step = step_of_copy(layer, std::move(copy), [=](const Layer& of) {
+      if (*first) {
+        std::unique_ptr<Step> made = cut_step(of, in, taken());
+        m.lengths->forget();
+        return made;
+      }
+      Manner own = m;  // clones cut their own, on several threads
+      own.lengths = std::make_shared<Lengths>(*m.lengths);
+      return cut_step(of, in, cut(of, in, own, TracedLayer(of, in, m.trial.few, m.calls)));
     });
   } else {
     step = cut_step(whole, in, taken(), originals_of(layer, whole));
