@@ -15,6 +15,7 @@
 #include "support/fed.h"
 
 using namespace ferrite;
+using support::gives_whole;
 using support::identical;
 using support::says;
 
@@ -84,16 +85,6 @@ const std::vector<ComposedCase> kComposed = {
      }},
 };
 
-/// Whether what a stream is fed, and its end, give the whole.
-bool gives_all(nn::Stream& stream, const Tensor& x, const Tensor& whole) {
-  support::RowOutputs rows = support::fed(stream, x, whole.spec());
-  const support::RowOutputs last = support::finished(stream, whole.spec());
-  bool all = true;
-  for (std::size_t b = 0; b < rows.size(); ++b)
-    all = all && identical(concat({rows[b], last[b]}, 0), contiguous(select(whole, 0, static_cast<std::int64_t>(b))));
-  return all;
-}
-
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(stream_composed)
@@ -111,15 +102,15 @@ BOOST_AUTO_TEST_CASE(layers_that_a_forward_calls_run_by_their_own_steps) {
       const auto is_kernel = [](const nn::LayerReport& l) { return l.runs == "kernel" && !l.layer.empty(); };
       const auto kernels = static_cast<std::size_t>(std::ranges::count_if(report.layers, is_kernel));
       BOOST_TEST((c.kernels > 0 ? kernels >= c.kernels : kernels == 0));
-      BOOST_TEST(gives_all(stream, x, layer(x)));
+      BOOST_TEST(gives_whole(stream, x, layer(x)));
       for (const Parameter& p : layer.parameters()) p.assign(p.value() * 1.5);
       nn::Stream copy = stream.clone();
       stream.refresh();
       stream.reset();
-      BOOST_TEST(gives_all(stream, x, layer(x)));
+      BOOST_TEST(gives_whole(stream, x, layer(x)));
       copy.refresh();
       copy.reset();
-      BOOST_TEST(gives_all(copy, x, layer(x)));
+      BOOST_TEST(gives_whole(copy, x, layer(x)));
       if (c.stride > 1 || c.delay > 0) continue;
       std::vector<float> out(2 * 40 * 3);
       copy.reset();
@@ -173,7 +164,7 @@ BOOST_AUTO_TEST_CASE(shared_values_are_computed_once) {
   });
   const Tensor x = uniform({1, 20, 3}, {.seed = 3}, -1, 1);
   nn::Stream stream = layer.stream();
-  BOOST_TEST(gives_all(stream, x, layer(x)));
+  BOOST_TEST(gives_whole(stream, x, layer(x)));
   BOOST_TEST(layer.stream().save().size() == 3U);  // the delay, h, and the inputs under the convolution
 }
 
@@ -187,7 +178,7 @@ BOOST_AUTO_TEST_CASE(layers_are_cut_where_steps_can_be_found) {
         BOOST_TEST(stream.on_tensors() == 0U);
         BOOST_TEST(stream.stride() == c.stride);
         const Tensor rows = contiguous(slice(x, 0, 0, B));
-        BOOST_TEST(gives_all(stream, rows, layer(rows)));
+        BOOST_TEST(gives_whole(stream, rows, layer(rows)));
       }
     }
 }
@@ -201,7 +192,7 @@ BOOST_AUTO_TEST_CASE(one_row_streams_as_several_do) {
   for (const std::int64_t B : {1, 2, 5}) {
     const Tensor x = uniform({B, 20, 3}, {.seed = 3}, -1, 1);
     nn::Stream stream = layer.stream(B);
-    BOOST_TEST(gives_all(stream, x, layer(x)));
+    BOOST_TEST(gives_whole(stream, x, layer(x)));
   }
 }
 
@@ -209,7 +200,7 @@ BOOST_AUTO_TEST_CASE(layers_that_take_no_negative_numbers_stream) {
   const Composed layer([](const Tensor& x, const Composed& l) { return l.gru(checked(x, 0, 1, "a share")); });
   const Tensor x = uniform({1, 20, 3}, {.seed = 3}, 0, 1);
   nn::Stream stream = layer.stream();
-  BOOST_TEST(gives_all(stream, x, layer(x)));
+  BOOST_TEST(gives_whole(stream, x, layer(x)));
   std::vector<float> y(3);
   BOOST_CHECK_THROW(stream.feed(std::array<float, 3>{0, 2, 0}, y), Error);
 }
@@ -245,7 +236,7 @@ BOOST_AUTO_TEST_CASE(a_refused_refresh_changes_nothing) {
   nn::Stream stream = layer.stream();
   for (const Parameter& p : layer.parameters()) p.assign(uniform(p.shape(), {.seed = 9}, -1, 1));
   BOOST_CHECK_EXCEPTION(stream.refresh(), ValueError, says("differs from step to step"));
-  BOOST_TEST(gives_all(stream, x, whole));
+  BOOST_TEST(gives_whole(stream, x, whole));
 }
 
 /// What a user derives from nn::Windowed.
@@ -284,7 +275,7 @@ BOOST_AUTO_TEST_CASE(windows_of_users_stream_with_strides_and_rows_of_any_bytes)
   const Tensor x = uniform({2, 60, 3}, {.seed = 3}, -1, 1);
   nn::Stream stream = net.stream(2);
   BOOST_TEST(stream.stride() == 3);
-  BOOST_TEST(gives_all(stream, x, net(x)));
+  BOOST_TEST(gives_whole(stream, x, net(x)));
   for (const nn::StepWindow& w : {nn::StepWindow{.taps = 0}, nn::StepWindow{.dilation = 0}, nn::StepWindow{.stride = 0},
                                   nn::StepWindow{.before = 2}, nn::StepWindow{.after = -1}})
     BOOST_CHECK_EXCEPTION((void)Strided(w).stream(), ValueError, says("cannot be streamed"));

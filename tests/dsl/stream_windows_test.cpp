@@ -12,6 +12,7 @@
 #include "support/fed.h"
 
 using namespace ferrite;
+using support::gives_whole;
 using support::identical;
 using support::says;
 
@@ -149,15 +150,6 @@ const std::vector<WindowCase> kWindows = {
        return slice(l.gru(y), 1, 1, steps(y), 2);
      }},
 };
-
-bool gives_whole(nn::Stream& stream, const Tensor& x, const Tensor& whole) {
-  support::RowOutputs rows = support::fed(stream, x, whole.spec());
-  const support::RowOutputs last = support::finished(stream, whole.spec());
-  bool all = true;
-  for (std::size_t b = 0; b < rows.size(); ++b)
-    all = all && identical(concat({rows[b], last[b]}, 0), contiguous(select(whole, 0, static_cast<std::int64_t>(b))));
-  return all;
-}
 
 }  // namespace
 

@@ -112,4 +112,14 @@ inline bool gave(const nn::Stream& stream, const RowOutputs& rows, const Tensor&
   return all;
 }
 
+/// Whether what a stream is fed, and its end, give the whole.
+inline bool gives_whole(ferrite::nn::Stream& stream, const ferrite::Tensor& x, const ferrite::Tensor& whole) {
+  RowOutputs rows = fed(stream, x, whole.spec());
+  const RowOutputs last = finished(stream, whole.spec());
+  bool all = true;
+  for (std::size_t b = 0; b < rows.size(); ++b)
+    all = all && identical(concat({rows[b], last[b]}, 0), contiguous(select(whole, 0, static_cast<std::int64_t>(b))));
+  return all;
+}
+
 }  // namespace support
