@@ -27,12 +27,15 @@ struct FrameNode {
   std::function<Tensors(const Tensors& in, FrameStates& states, std::int64_t steps)> run;
 };
 
+/// What errors and states call a node: "slice of encoder".
+std::string label_of(const Graph::Node& n);
+
 /// Names the node that kept a program from running step by step because it strides, or reads steps that come later.
 /// Each of its results is a function of a window of its operand, if its parameters do not change from step to step.
 class WindowError : public ValueError {
  public:
   WindowError(const std::string& what, std::size_t node) : ValueError(what), node_(node) {}
-  /// Its number among the nodes that the program needs.
+  /// The node's number among those that the program needs.
   std::size_t node() const { return node_; }
 
  private:
@@ -43,8 +46,8 @@ class WindowError : public ValueError {
 /// dilation, k in 0..taps - 1.
 struct NodeWindow {
   std::int64_t taps = 1, dilation = 1, stride = 1, before = 0;
-  double padding = 0;  ///< what frames before the first and behind the last one hold
-  /// Computes the results of `steps` windows, each one frame after the other, whose frames stand `dilation` apart.
+  double padding = 0;  ///< the value of frames before the first and after the last one
+  /// Computes the results of `steps` windows, each one frame after the other, with taps `dilation` frames apart.
   std::function<Tensors(const Tensors& in, std::int64_t steps, std::int64_t dilation)> results{};
 };
 /// The window of a convolution, a pooling, a slice or a reshaping along the axis of time.

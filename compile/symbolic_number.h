@@ -22,7 +22,7 @@ class SymbolicNumber {
   /// factor * the product of some symbols.
   struct Term {
     std::uint32_t symbols = 0;  ///< bit k: the k-th one is part of the product; not 0
-    std::int64_t factor = 0;    ///< not 0
+    std::int64_t factor = 0;    ///< of the product; not 0
 
     bool has(std::size_t symbol) const { return (symbols >> symbol & 1) != 0; }
     auto operator<=>(const Term&) const = default;
@@ -31,7 +31,7 @@ class SymbolicNumber {
   SymbolicNumber(std::int64_t constant = 0) : more_(constant) {}
   /// The k-th symbol. Throws ValueError beyond kMaxSymbols.
   static SymbolicNumber symbol(std::size_t k);
-  /// Every product of some of so many symbols, those of few first.
+  /// Gives every product of different symbols, of a number of symbols; products of few come first.
   static std::vector<SymbolicNumber> products(std::size_t symbols);
   /// The number that has these values at these sizes of the symbols, one list of sizes for each value: of few terms
   /// rather than many. At least one value more than determine it has to agree, two where it has a divisor. A divisor
@@ -41,7 +41,7 @@ class SymbolicNumber {
                                                    std::span<const std::int64_t> values,
                                                    std::span<const std::int64_t> steps = {});
 
-  /// Its value where it does not depend on symbols.
+  /// The value of a number that does not depend on symbols; none of others.
   std::optional<std::int64_t> constant() const { return terms_.empty() ? std::optional(more_) : std::nullopt; }
   bool is_constant() const { return terms_.empty(); }
   /// (sum of terms + more) / divisor. Terms are in the order of their symbols.
@@ -49,12 +49,12 @@ class SymbolicNumber {
   std::int64_t more() const { return more_; }
   std::int64_t divisor() const { return divisor_; }
 
-  /// Its value at these sizes of the symbols. Throws ShapeError beyond 64 bits and where it is not whole, ValueError
-  /// for too few sizes.
+  /// Computes the value at these sizes of the symbols. Throws ShapeError beyond 64 bits and where it is not whole,
+  /// ValueError for too few sizes.
   std::int64_t at(std::span<const std::int64_t> sizes) const;
-  /// The same before the division.
+  /// Computes the value before it is divided.
   std::int64_t dividend(std::span<const std::int64_t> sizes) const;
-  /// Whether it is below 0 at some sizes above 0.
+  /// Tells whether the value is below 0 at some sizes above 0.
   bool may_be_negative() const;
   /// "2*T - 1", "(B*T + 2)/4".
   std::string str(std::span<const std::string> symbols) const;

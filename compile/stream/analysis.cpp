@@ -1,6 +1,8 @@
 /// Operands, states and outputs of the program of one step.
 #include "ferrite/compile/stream/detail/analysis.h"
 
+#include <utility>
+
 #include "ferrite/compile/graph/rewrite.h"
 #include "ferrite/compile/passes.h"
 #include "ferrite/tensor/recorder.h"
@@ -17,6 +19,11 @@ Tensor repeated(const Tensor& x, int axis, std::int64_t n) {
 }
 
 }  // namespace
+
+std::string label_of(const Graph::Node& n) {
+  const std::string_view path = n.scope.path();
+  return std::string(n.op->name) + (path.empty() ? std::string() : " of " + std::string(path));
+}
 
 void Analysis::place_output(std::size_t i) {
   const Flow& f = flows_[graph_.outputs[i]];
@@ -49,24 +56,19 @@ void Analysis::put(std::size_t k, Flow f) {
     };
     if (f.valid < 0) f.valid = extent, each_over_time([&](const Flow& x) { f.valid = std::min(f.valid, x.valid); });
     f.valid = std::min(f.valid, extent);
-    f.past_end.reset();
+    const std::optional<std::size_t> own = std::exchange(f.past_end, std::nullopt);
     if (f.valid < extent) {
       each_over_time([&](const Flow& x) {
         if (!f.past_end) f.past_end = x.past_end;
       });
-      const bool is_window = node_->op->time == TimeRule::convolves || node_->op->time == TimeRule::pools_sums ||
-                             node_->op->time == TimeRule::pools_maxima;
-      if (!f.past_end && is_window) f.past_end = static_cast<std::size_t>(node_ - graph_.nodes.data());
+      if (!f.past_end) f.past_end = own;
     }
   }
   flows_[node_->out[k]] = std::move(f);
 }
 
 int Analysis::add_state(Tensor first, const std::string& what) {
-  const std::string_view path = node_->scope.path();
-  program_.states_.push_back(
-      {contiguous(first),
-       std::string(node_->op->name) + (path.empty() ? std::string() : " of " + std::string(path)) + ": " + what});
+  program_.states_.push_back({contiguous(first), label_of(*node_) + ": " + what});
   return static_cast<int>(program_.states_.size()) - 1;
 }
 

@@ -126,8 +126,9 @@ void Analysis::window() {
     return w.results(operands, steps, w.dilation);
   };
   program_.nodes_.push_back(std::move(node));
+  const auto own = static_cast<std::size_t>(node_ - graph_.nodes.data());
   for (std::size_t k = 0; k < node_->out.size(); ++k)
-    put(k, {.axis = t, .live = true, .lead = lead, .first = first[k], .valid = x.valid - span});
+    put(k, {.axis = t, .live = true, .lead = lead, .first = first[k], .valid = x.valid - span, .past_end = own});
 }
 
 void Analysis::convolution(bool transposed) {

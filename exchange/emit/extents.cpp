@@ -17,7 +17,7 @@ double near_whole(double v, double tolerance) {
   return is_near(whole, v, 10 * tolerance) ? whole : v;
 }
 
-/// Of a few operations in a dtype.
+/// The relative error that a few operations in a dtype may leave.
 double tolerance_of(Dtype dtype) { return dtype == Dtype::f64 ? 1e-13 : 1e-6; }
 
 }  // namespace

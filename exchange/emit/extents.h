@@ -21,7 +21,7 @@ struct ExtentReal {
   bool inverse = false;
 };
 
-/// Which numbers the extents explain.
+/// Explains numbers that differ between programs by their extents.
 class Extents {
  public:
   Extents(const ExtentTrials& trials, std::vector<ExtentTrials::Sizes> sizes);

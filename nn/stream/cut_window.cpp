@@ -181,7 +181,7 @@ void take_padding(const Graph& g, bool padded, WindowFacts& f) {
 
 WindowFacts facts_of(const Graph& g, ValueId result, int axis) {
   const Graph::Node& n = g.nodes[maker_of(g, result)];
-  WindowFacts f{.x = n.in[0], .axis = axis, .function = window_of(g, n, axis)};
+  WindowFacts f{.x = n.in[0], .axis = axis, .function = ferrite::detail::window_of(g, n, axis)};
   f.own_padding = f.function.padding;
   take_padding(g, f.function.before > 0, f);
   f.frames = g.values[f.x].shape[f.axis];
@@ -222,9 +222,7 @@ CutWindow::CutWindow(const TracedTwice& traced, ValueId result)
 }
 
 void CutWindow::refuse(const std::string& why) const {
-  const std::string_view path = node_.scope.path();
-  throw ValueError("stream: " + std::string(node_.op->name) +
-                   (path.empty() ? std::string() : " of " + std::string(path)) + " " + why);
+  throw ValueError("stream: " + ferrite::detail::label_of(node_) + " " + why);
 }
 
 void CutWindow::find_end(const TracedTwice& traced) {
@@ -279,7 +277,7 @@ std::unique_ptr<Step> CutWindow::step(const std::string& kind, const StepRows& i
   const Graph others = program_of(graph, std::span(node_.in.begin() + 1, node_.in.end()));
   const std::int64_t B = in.batch;
   const auto result = [&](const Tensor& window) {
-    const Scoped scoped(node_.scope);
+    const ferrite::detail::Scoped scoped(node_.scope);
     Shape frames = frame_;
     frames.insert(0, window_.taps);
     frames.insert(0, B);

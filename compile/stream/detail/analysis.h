@@ -30,8 +30,8 @@ struct Flow {
   bool live = false;  ///< depends on inputs
   std::int64_t lead = 0;
   Tensor first{};  ///< the first `lead` frames, where there are any
-  /// So many frames of the whole program are those of the stream: where frames were taken away at the end and others
-  /// put in their place, the stream has those that were taken away. -1: as many as of the operands.
+  /// The number of frames that the whole program and the stream have in common: where frames were cut off at the end
+  /// and others took their place, the stream has those that were cut off. -1: as many as the operands have.
   std::int64_t valid = -1;
   std::optional<std::size_t> past_end{};  ///< the first node whose windows read frames that are not valid
 };
@@ -61,11 +61,7 @@ class Analysis {
   }
 
  private:
-  std::string refusal(const std::string& why) const {
-    const std::string_view path = node_->scope.path();
-    return "stream: " + std::string(node_->op->name) + (path.empty() ? std::string() : " of " + std::string(path)) +
-           " " + why;
-  }
+  std::string refusal(const std::string& why) const { return "stream: " + label_of(*node_) + " " + why; }
   [[noreturn]] void refuse(const std::string& why) const { throw ValueError(refusal(why)); }
   /// Refuses a node that a window of its operand can replace.
   [[noreturn]] void refuse_window(const std::string& why) const {
