@@ -5,8 +5,8 @@
 
 #include "ferrite/compile/tracer.h"
 #include "ferrite/exchange/emit/small_extents.h"
-#include "ferrite/exchange/stablehlo/hlo_merge.h"
 #include "ferrite/exchange/stablehlo/hlo_module.h"
+#include "ferrite/exchange/stablehlo/hlo_text.h"
 #include "ferrite/nn/recurrent/steps.h"
 
 namespace ferrite::exchange {
@@ -40,7 +40,7 @@ std::string to_stablehlo(const std::function<Tensors(const Tensors&)>& f, std::s
   const auto tried = trials.try_all(
       [&](const std::vector<Spec>& specs) { return detail::hlo_program(trace(f, specs), options, true); });
   const detail::Extents extents(trials, tried.sizes);
-  detail::HloProgram merged = detail::merged(tried.programs, extents, options);
+  detail::Program merged = detail::merged(tried.programs, extents, options);
   detail::check_small_extents("to_stablehlo", trials, extents, tried.reads,
                               [&](const std::vector<Spec>& specs) { (void)trace(f, specs); });
   return detail::hlo_text(merged, options.name, options.locations);

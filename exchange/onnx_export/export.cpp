@@ -11,7 +11,7 @@ namespace ferrite::onnx {
 std::string to_onnx(const Graph& graph, const ExportOptions& options) {
   if (!options.dynamic.empty())
     throw ValueError("to_onnx: a graph has its extents; export the function with dynamic axes");
-  return detail::encoded(detail::parts_of(graph, options));
+  return exchange::detail::onnx_bytes(exchange::detail::onnx_program(graph, options), options.name);
 }
 
 std::string to_onnx(const std::function<Tensors(const Tensors&)>& f, std::span<const Spec> inputs,
@@ -19,13 +19,13 @@ std::string to_onnx(const std::function<Tensors(const Tensors&)>& f, std::span<c
   if (options.dynamic.empty()) return to_onnx(trace(f, inputs), options);
   const exchange::detail::ExtentTrials trials("to_onnx", inputs, options.dynamic);
   const nn::detail::ComposeAsScans as_scans;  // recurrent layers that ONNX has no node for
-  auto tried =
-      trials.try_all([&](const std::vector<Spec>& specs) { return detail::parts_of(trace(f, specs), options); });
+  const auto tried = trials.try_all(
+      [&](const std::vector<Spec>& specs) { return exchange::detail::onnx_program(trace(f, specs), options); });
   const exchange::detail::Extents extents(trials, tried.sizes);
-  const detail::GraphParts merged = detail::merged(std::move(tried.programs), extents, options.dynamic);
+  const exchange::detail::Program merged = exchange::detail::merged(tried.programs, extents, options);
   exchange::detail::check_small_extents("to_onnx", trials, extents, tried.reads,
                                         [&](const std::vector<Spec>& specs) { (void)trace(f, specs); });
-  return detail::encoded(merged);
+  return exchange::detail::onnx_bytes(merged, options.name);
 }
 
 namespace {

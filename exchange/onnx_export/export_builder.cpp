@@ -5,10 +5,32 @@
 #include <limits>
 
 #include "ferrite/exchange/onnx/value.h"
+#include "ferrite/exchange/onnx_export/export_model.h"
 #include "ferrite/tensor/ops.h"
 #include "ferrite/tensor/recorder.h"
 
-namespace ferrite::onnx::detail {
+namespace ferrite::exchange::detail {
+namespace {
+
+/// ONNX's name of an operation that is written for every format; any other is ONNX's already.
+std::string_view onnx_name(std::string_view op) {
+  static constexpr std::pair<std::string_view, std::string_view> names[] = {
+      {"EQ", "Equal"},     {"GE", "GreaterOrEqual"},
+      {"GT", "Greater"},   {"LE", "LessOrEqual"},
+      {"LT", "Less"},      {"abs", "Abs"},
+      {"add", "Add"},      {"and", "And"},
+      {"ceil", "Ceil"},    {"divide", "Div"},
+      {"floor", "Floor"},  {"log", "Log"},
+      {"maximum", "Max"},  {"minimum", "Min"},
+      {"multiply", "Mul"}, {"or", "Or"},
+      {"power", "Pow"},    {"sine", "Sin"},
+      {"sqrt", "Sqrt"},    {"subtract", "Sub"},
+      {"xor", "Xor"},      {"round_nearest_even", "Round"}};
+  const auto at = std::ranges::find(names, op, &std::pair<std::string_view, std::string_view>::first);
+  return at == std::end(names) ? op : at->second;
+}
+
+}  // namespace
 
 Shape spread_shape(const Shape& a, const Shape& b) {
   const int rank = std::max(a.rank(), b.rank());
@@ -20,28 +42,16 @@ Shape spread_shape(const Shape& a, const Shape& b) {
   return out;
 }
 
-bool GraphBuilder::makes(const ExportValue& value) const {
-  return std::ranges::any_of(parts_.nodes,
-                             [&](const NodeParts& n) { return std::ranges::find(n.out, value.name) != n.out.end(); });
+Values OnnxBuilder::nodes(std::string_view op, Values in, const std::vector<Spec>& out, Attributes attributes) {
+  while (!in.empty() && !in.back().exists()) in.pop_back();
+  return emit(op, in, out, std::move(attributes));
 }
 
-ExportValues GraphBuilder::nodes(const std::string& op, const ExportValues& in, const std::vector<Spec>& out,
-                                 Attributes attributes) {
-  const std::string layer(layer_.path());
-  NodeParts n{.op = op, .name = names_.claim(layer.empty() ? op : layer + "/" + op), .in = {}, .out = {}};
-  for (const ExportValue& x : in) n.in.push_back(x.name);
-  while (!n.in.empty() && n.in.back().empty()) n.in.pop_back();
-  n.attributes = std::move(attributes);
-  ExportValues results;
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    results.push_back({names_.claim(n.name + (i ? ":" + std::to_string(i) : ":0")), out[i]});
-    n.out.push_back(results.back().name);
-  }
-  parts_.nodes.push_back(std::move(n));
-  return results;
+Value OnnxBuilder::variable(const std::string& name, const Tensor& tensor) {
+  return node(kInitializer, {}, tensor.spec(), {{"value", tensor}, {"name", name}});
 }
 
-ExportValue GraphBuilder::constant(const Tensor& tensor) {
+Value OnnxBuilder::constant(const Tensor& tensor) {
   const bool repeated = tensor.numel() > 1 &&
                         std::all_of(tensor.strides().begin(), tensor.strides().end(), [](auto s) { return s == 0; });
   if (repeated) {
@@ -50,63 +60,77 @@ ExportValue GraphBuilder::constant(const Tensor& tensor) {
     while (one.rank() > 0) one = ferrite::select(one, 0, 0);
     return expand(constant(one), tensor.shape());
   }
-  parts_.initialisers.push_back({names_.claim("constant"), tensor});
-  return {parts_.initialisers.back().name, tensor.spec()};
+  return node("Constant", {}, tensor.spec(), {{"value", tensor}});
 }
 
-ExportValue GraphBuilder::scalar(Scalar value, Dtype dtype) {
-  const NewFrame frame;
-  return constant(full({}, value, dtype));
-}
-
-ExportValue GraphBuilder::integers(const Integers& values) {
-  const NewFrame frame;
-  return constant(Tensor::from<std::int64_t>(values, {static_cast<std::int64_t>(values.size())}));
-}
-
-ExportValue GraphBuilder::filled(Scalar value, const Spec& spec) {
-  if (spec.shape.rank() == 0) return scalar(value, spec.dtype);
+Value OnnxBuilder::filled(Scalar value, const Spec& spec) {
+  if (spec.shape.rank() == 0) {
+    const NewFrame frame;
+    return constant(full({}, value, spec.dtype));
+  }
   if (!is_storage_only(spec.dtype)) return expand(scalar(value, spec.dtype), spec.shape);
-  const ExportValue one = convert(scalar(value, spec.dtype), has_gradient(spec.dtype) ? Dtype::f32 : Dtype::i32);
+  const Value one = convert(scalar(value, spec.dtype), has_gradient(spec.dtype) ? Dtype::f32 : Dtype::i32);
   return convert(expand(one, spec.shape), spec.dtype);  // not every runtime expands these types
 }
 
-ExportValue GraphBuilder::elementwise(const std::string& op, const ExportValues& in) {
+Value OnnxBuilder::counted(std::int64_t count) {
+  const Value first = scalar(0, Dtype::i64), last = scalar(count, Dtype::i64);
+  return node("Range", {first, last, scalar(1, Dtype::i64)}, {{count}, Dtype::i64});
+}
+
+Value OnnxBuilder::elementwise(std::string_view op, const Values& in) {
   Spec out = in[0].spec;
-  for (const ExportValue& x : in) out.shape = spread_shape(out.shape, x.shape());
-  return node(op, in, out);
+  for (const Value& x : in) out.shape = spread_shape(out.shape, x.shape());
+  return node(onnx_name(op), in, out);
 }
 
-ExportValue GraphBuilder::compare(const std::string& op, const ExportValue& a, const ExportValue& b) {
-  return node(op, {a, b}, {spread_shape(a.shape(), b.shape()), Dtype::boolean});
+/// Not IEEE's: of the quotient cut towards 0.
+Value OnnxBuilder::remainder(const Value& a, const Value& b) {
+  return node("Mod", {a, b}, {spread_shape(a.shape(), b.shape()), a.dtype()}, {{"fmod", std::int64_t{1}}});
 }
 
-ExportValue GraphBuilder::select(const ExportValue& condition, const ExportValue& a, const ExportValue& b) {
+/// Comparisons of bool are ones that ONNX Runtime does not have.
+Value OnnxBuilder::compare(std::string_view direction, const Value& a, const Value& b) {
+  if (direction == "NE") return negation(compare("EQ", a, b));
+  if (a.dtype() == Dtype::boolean && direction == "EQ") return negation(elementwise("Xor", {a, b}));
+  if (a.dtype() == Dtype::boolean && direction == "LT") return elementwise("And", {negation(a), b});
+  if (a.dtype() == Dtype::boolean && direction == "LE") return elementwise("Or", {negation(a), b});
+  return node(onnx_name(direction), {a, b}, {spread_shape(a.shape(), b.shape()), Dtype::boolean});
+}
+
+Value OnnxBuilder::select(const Value& condition, const Value& a, const Value& b) {
   if (a.dtype() == Dtype::boolean) {  // Where of bool is one that ONNX Runtime does not have
-    const ExportValue first = elementwise("And", {condition, a});
+    const Value first = elementwise("And", {condition, a});
     return elementwise("Or", {first, elementwise("And", {negation(condition), b})});
   }
   const Shape shape = spread_shape(condition.shape(), spread_shape(a.shape(), b.shape()));
   return node("Where", {condition, a, b}, {shape, a.dtype()});
 }
 
-ExportValue GraphBuilder::convert(const ExportValue& x, Dtype dtype) {
+Value OnnxBuilder::convert(const Value& x, Dtype dtype) {
   if (x.dtype() == dtype) return x;
-  const auto to = static_cast<std::int64_t>(type_for(dtype));
+  const auto to = static_cast<std::int64_t>(onnx::detail::type_for(dtype));
   return node("Cast", {x}, {x.shape(), dtype}, {{"to", to}});
 }
 
-ExportValue GraphBuilder::reshape(const ExportValue& x, const Shape& shape) {
+/// What does not fit saturates and NaN gives 0, as in `cast`: ONNX leaves both open.
+Value OnnxBuilder::cast(const Value& x, Dtype to) {
+  if (kind_of(to) != DtypeKind::integer || kind_of(x.dtype()) != DtypeKind::floating) return convert(x, to);
+  const Value from = is_storage_only(x.dtype()) ? convert(x, Dtype::f32) : x;  // it holds the bounds
+  return saturated(from, to, is_storage_only(to) ? Dtype::i32 : to);
+}
+
+Value OnnxBuilder::reshape(const Value& x, const Shape& shape) {
   if (x.shape() == shape) return x;
   return node("Reshape", {x, shape_of(shape)}, {shape, x.dtype()});
 }
 
-ExportValue GraphBuilder::expand(const ExportValue& x, const Shape& shape) {
+Value OnnxBuilder::expand(const Value& x, const Shape& shape) {
   if (x.shape() == shape) return x;
   return node("Expand", {x, shape_of(shape)}, {shape, x.dtype()});
 }
 
-ExportValue GraphBuilder::transpose(const ExportValue& x, const Shape& order) {
+Value OnnxBuilder::transpose(const Value& x, const Shape& order) {
   Spec out = x.spec;
   bool same = true;
   for (int i = 0; i < order.rank(); ++i) {
@@ -117,8 +141,7 @@ ExportValue GraphBuilder::transpose(const ExportValue& x, const Shape& order) {
   return node("Transpose", {x}, out, {{"perm", Integers(order.begin(), order.end())}});
 }
 
-ExportValue GraphBuilder::slice(const ExportValue& x, int axis, std::int64_t begin, std::int64_t count,
-                                std::int64_t step) {
+Value OnnxBuilder::slice(const Value& x, int axis, std::int64_t begin, std::int64_t count, std::int64_t step) {
   const std::int64_t extent = x.shape()[axis];
   if (begin == 0 && step == 1 && count == extent) return x;
   Spec out = x.spec;
@@ -128,23 +151,33 @@ ExportValue GraphBuilder::slice(const ExportValue& x, int axis, std::int64_t beg
   return node("Slice", {x, integers({begin}), integers({end}), integers({axis}), integers({step})}, out);
 }
 
-ExportValue GraphBuilder::concatenate(const ExportValues& parts, int axis) {
+Value OnnxBuilder::concatenate(const Values& parts, int axis) {
   if (parts.size() == 1) return parts[0];
   Spec out = parts[0].spec;
   for (std::size_t i = 1; i < parts.size(); ++i) out.shape[axis] += parts[i].shape()[axis];
   return node("Concat", parts, out, {{"axis", std::int64_t{axis}}});
 }
 
-ExportValue GraphBuilder::unsqueeze(const ExportValue& x, int axis) {
+Value OnnxBuilder::unsqueeze(const Value& x, int axis) {
   Spec out = x.spec;
   out.shape.insert(axis, 1);
   return node("Unsqueeze", {x, integers({axis})}, out);
 }
 
-ExportValue GraphBuilder::squeeze(const ExportValue& x, int axis) {
+Value OnnxBuilder::squeeze(const Value& x, int axis) {
   Spec out = x.spec;
   out.shape.erase(axis);
   return node("Squeeze", {x, integers({axis})}, out);
 }
 
-}  // namespace ferrite::onnx::detail
+Value OnnxBuilder::picked(const Value& x, int axis, std::int64_t index) {
+  Spec out = x.spec;
+  out.shape.erase(axis);
+  return node("Gather", {x, scalar(index, Dtype::i64)}, out, {{"axis", std::int64_t{axis}}});
+}
+
+Value OnnxBuilder::extent_of(const Value& x, int axis) {
+  return picked(node("Shape", {x}, {{x.shape().rank()}, Dtype::i64}), 0, axis);
+}
+
+}  // namespace ferrite::exchange::detail

@@ -1,89 +1,62 @@
 #pragma once
-/// Puts together graphs of ONNX node by node, with the types of all values.
-#include <initializer_list>
+/// Puts together ONNX programs node by node, with the types of all values.
+#include "ferrite/exchange/emit/program_builder.h"
 
-#include "ferrite/exchange/emit/unique_names.h"
-#include "ferrite/exchange/onnx_export/export_parts.h"
-#include "ferrite/tensor/scope.h"
-
-namespace ferrite::onnx::detail {
-
-/// A value of the graph.
-struct ExportValue {
-  std::string name{};  ///< empty for a value that no lowering gives
-  Spec spec{};
-
-  bool exists() const { return !name.empty(); }
-  const Shape& shape() const { return spec.shape; }
-  Dtype dtype() const { return spec.dtype; }
-};
-using ExportValues = std::vector<ExportValue>;
-using Attributes = std::vector<AttributeParts>;
+namespace ferrite::exchange::detail {
 
 /// The rule of broadcasting for shapes that are known to fit.
 Shape spread_shape(const Shape& a, const Shape& b);
 
-/// Names of a graph and of those within it.
-using exchange::detail::UniqueNames;
-
-class GraphBuilder {
+/// Names of elementwise operations and comparisons are ONNX's or, where a rule is written for every format,
+/// StableHLO's.
+class OnnxBuilder final : public ProgramBuilder {
  public:
-  explicit GraphBuilder(UniqueNames& names) : names_(names) {}
+  OnnxBuilder() = default;
+  /// One whose values differ from those of another.
+  explicit OnnxBuilder(const OnnxBuilder* other) : ProgramBuilder(other) {}
 
-  UniqueNames& names() { return names_; }
-  GraphParts& parts() { return parts_; }
-  const GraphParts& parts() const { return parts_; }
-  /// The layer to which what is written from now on belongs.
-  Scope layer() const { return layer_; }
-  void set_layer(Scope layer) { layer_ = layer; }
+  const Format& format() const override;
+  bool writes(const Primitive& op) const override;
+  /// Pointwise operations get all operands, literals among them as constants of rank 0.
+  Values write(const Application& a) override;
 
-  /// Whether a node of this graph gives the value; else it is an input, a constant, or from outside.
-  bool makes(const ExportValue& value) const;
-
-  /// A node with results of these types. An operand without a name is left out.
-  ExportValues nodes(const std::string& op, const ExportValues& in, const std::vector<Spec>& out,
-                     Attributes attributes = {});
-  ExportValue node(const std::string& op, const ExportValues& in, const Spec& out, Attributes attributes = {}) {
-    return nodes(op, in, {out}, std::move(attributes))[0];
+  /// A node with results of these types. An operand that does not exist is left out.
+  Values nodes(std::string_view op, Values in, const std::vector<Spec>& out, Attributes attributes = {});
+  Value node(std::string_view op, Values in, const Spec& out, Attributes attributes = {}) {
+    return nodes(op, std::move(in), {out}, std::move(attributes))[0];
   }
+  /// What a reader may train, under its name.
+  Value variable(const std::string& name, const Tensor& tensor);
 
-  ExportValue constant(const Tensor& tensor);
-  /// One value, of rank 0.
-  ExportValue scalar(Scalar value, Dtype dtype);
-  ExportValue scalar_like(Scalar value, const ExportValue& x) { return scalar(value, x.dtype()); }
-  /// i64 [n].
-  ExportValue integers(const Integers& values);
-  ExportValue shape_of(const Shape& s) { return integers(Integers(s.begin(), s.end())); }
-  /// One value in every element.
-  ExportValue filled(Scalar value, const Spec& spec);
+  Value constant(const Tensor& tensor) override;
+  Value filled(Scalar value, const Spec& spec) override;
+  /// Of rank 0.
+  Value like(Scalar value, const Value& x) override { return scalar(value, x.dtype()); }
+  Value counted(std::int64_t count) override;
+  Value shape_of(const Shape& s) { return integers(Integers(s.begin(), s.end())); }
 
-  /// Operations on elements whose operands and result have one dtype; operands are broadcast.
-  ExportValue elementwise(const std::string& op, const ExportValues& in);
-  ExportValue add(const ExportValue& a, const ExportValue& b) { return elementwise("Add", {a, b}); }
-  ExportValue subtract(const ExportValue& a, const ExportValue& b) { return elementwise("Sub", {a, b}); }
-  ExportValue multiply(const ExportValue& a, const ExportValue& b) { return elementwise("Mul", {a, b}); }
-  ExportValue divide(const ExportValue& a, const ExportValue& b) { return elementwise("Div", {a, b}); }
-  /// Equal, Less, LessOrEqual, Greater, GreaterOrEqual: bool.
-  ExportValue compare(const std::string& op, const ExportValue& a, const ExportValue& b);
-  ExportValue negation(const ExportValue& a) { return elementwise("Not", {a}); }
-  ExportValue select(const ExportValue& condition, const ExportValue& a, const ExportValue& b);
-  /// To another dtype by the language's rules; x itself where it has that dtype.
-  ExportValue convert(const ExportValue& x, Dtype dtype);
+  /// Operands are broadcast.
+  Value elementwise(std::string_view op, const Values& in) override;
+  Value remainder(const Value& a, const Value& b) override;
+  Value compare(std::string_view direction, const Value& a, const Value& b) override;
+  Value is_nan(const Value& x) override { return node("IsNaN", {x}, {x.shape(), Dtype::boolean}); }
+  Value negation(const Value& a) { return elementwise("Not", {a}); }
+  Value select(const Value& condition, const Value& a, const Value& b) override;
+  Value convert(const Value& x, Dtype dtype) override;
+  Value cast(const Value& x, Dtype dtype) override;
 
-  /// x itself where nothing changes, in these and what follows.
-  ExportValue reshape(const ExportValue& x, const Shape& shape);
-  ExportValue expand(const ExportValue& x, const Shape& shape);
-  ExportValue transpose(const ExportValue& x, const Shape& order);
-  ExportValue slice(const ExportValue& x, int axis, std::int64_t begin, std::int64_t count, std::int64_t step = 1);
-  ExportValue concatenate(const ExportValues& parts, int axis);
-  /// An axis of extent 1 more, or less.
-  ExportValue unsqueeze(const ExportValue& x, int axis);
-  ExportValue squeeze(const ExportValue& x, int axis);
+  Value expand(const Value& x, const Shape& shape) override;
+  Value reshape(const Value& x, const Shape& shape) override;
+  Value transpose(const Value& x, const Shape& order) override;
+  Value slice(const Value& x, int axis, std::int64_t begin, std::int64_t count, std::int64_t step = 1) override;
+  Value concatenate(const Values& parts, int axis) override;
+  Value unsqueeze(const Value& x, int axis) override;
+  /// An axis of extent 1 less.
+  Value squeeze(const Value& x, int axis);
+  Value picked(const Value& x, int axis, std::int64_t index) override;
 
- private:
-  UniqueNames& names_;
-  GraphParts parts_{};
-  Scope layer_{};
+  Value extent_of(const Value& x, int axis) override;
+  Dtype real_of_extents(Dtype) const override { return Dtype::f64; }
 };
 
-}  // namespace ferrite::onnx::detail
+}  // namespace ferrite::exchange::detail

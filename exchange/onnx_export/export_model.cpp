@@ -1,41 +1,34 @@
-/// Inputs, variables and outputs of a model around the nodes of its program.
+/// Inputs, variables and outputs of a program around its nodes, and programs at several extents as one.
 #include "ferrite/exchange/onnx_export/export_model.h"
 
 #include <algorithm>
 #include <map>
 
-#include "ferrite/exchange/onnx_export/export_lowering.h"
+#include "ferrite/exchange/emit/program_merge.h"
+#include "ferrite/exchange/emit/same_bits.h"
+#include "ferrite/exchange/emit/unique_names.h"
+#include "ferrite/exchange/onnx_export/export_builder.h"
+#include "ferrite/tensor/recorder.h"
 
-namespace ferrite::onnx::detail {
+namespace ferrite::exchange::detail {
 namespace {
-
-/// Gives values other names, in nodes and in the graphs within them.
-void rename(GraphParts& g, const std::map<std::string, std::string>& names) {
-  const auto change = [&](std::string& name) {
-    if (const auto at = names.find(name); at != names.end()) name = at->second;
-  };
-  for (NodeParts& n : g.nodes) {
-    std::ranges::for_each(n.in, change);
-    std::ranges::for_each(n.out, change);
-    for (AttributeParts& a : n.attributes)
-      if (const auto* inner = std::get_if<std::shared_ptr<GraphParts>>(&a.value)) rename(**inner, names);
-  }
-  for (PortParts& p : g.outputs) change(p.name);
-}
 
 class Model {
  public:
-  Model(const Graph& g, const ExportOptions& o) : g_(g), options_(o), values_(g.values.size()), body_(names_) {}
+  Model(const Graph& g, const onnx::ExportOptions& o) : g_(g), options_(o), values_(g.values.size()) {}
 
-  GraphParts parts() {
-    body_.parts().name = options_.name;
+  Program program() {
     claim_outputs();
     declare_inputs();
     declare_variables();
-    const ExportValues results = lower_graph(body_, g_, values_);
-    for (std::size_t i = 0; i < results.size(); ++i) give(results[i], wanted_[i]);
-    rename(body_.parts(), given_);
-    return std::move(body_.parts());
+    program_.main.results = lower_graph(body_, g_, values_);
+    for (const Value& r : program_.main.results)
+      if (!r.exists())
+        throw ExportError("to_onnx: a result " + r.spec.str() +
+                          " has no lowering: it is what a sequence keeps for its gradient; do not return it");
+    program_.main.instructions = std::move(body_.instructions());
+    program_.values = body_.values();
+    return std::move(program_);
   }
 
  private:
@@ -64,7 +57,7 @@ class Model {
     check_count("inputs", options_.inputs.size(), g_.inputs.size());
     check_count("outputs", options_.outputs.size(), g_.outputs.size());
     for (std::size_t i = 0; i < g_.outputs.size(); ++i)
-      wanted_.push_back(chosen(name_at(options_.outputs, i, "output")));
+      program_.result_names.push_back(chosen(name_at(options_.outputs, i, "output")));
   }
   static void check_count(const char* what, std::size_t names, std::size_t count) {
     if (names > count)
@@ -73,8 +66,9 @@ class Model {
   }
 
   void declare(ValueId v, const std::string& name) {
-    body_.parts().inputs.push_back({name, g_.values[v]});
-    values_[v] = {name, g_.values[v]};
+    values_[v] = body_.fresh(g_.values[v]);
+    program_.main.arguments.push_back(values_[v]);
+    program_.main.names.push_back(name);
   }
   void declare_inputs() {
     for (std::size_t i = 0; i < g_.inputs.size(); ++i)
@@ -83,47 +77,164 @@ class Model {
   void declare_variables() {
     for (const Graph::VariableValue& r : g_.reads) {
       const std::string name = variable_name(r.variable);
-      if (is_written(r.variable) ? options_.states_as_inputs : options_.variables_as_inputs) {
+      if (is_written(r.variable) ? options_.states_as_inputs : options_.variables_as_inputs)
         declare(r.value, name);
-      } else {
-        body_.parts().initialisers.push_back({name, g_.variables[r.variable].peek(), true});
-        values_[r.value] = {name, g_.values[r.value]};
-      }
+      else
+        values_[r.value] = body_.variable(name, g_.variables[r.variable].peek());
     }
     for (const Graph::VariableValue& w : g_.writes)
-      wanted_.push_back(names_.claim(variable_name(w.variable) + ".next"));
-  }
-
-  /// A result under its name: that of the node that makes it where it has none yet.
-  void give(const ExportValue& value, const std::string& name) {
-    if (!value.exists())
-      throw ExportError("to_onnx: a result " + value.spec.str() +
-                        " has no lowering: it is what a sequence keeps for its gradient; do not return it");
-    if (body_.makes(value) && given_.try_emplace(value.name, name).second) {
-      body_.parts().outputs.push_back({value.name, value.spec});
-      return;
-    }
-    const ExportValue copy = body_.node("Identity", {value}, value.spec);
-    given_.emplace(copy.name, name);
-    body_.parts().outputs.push_back({copy.name, value.spec});
+      program_.result_names.push_back(names_.claim(variable_name(w.variable) + ".next"));
   }
 
   const Graph& g_;
-  const ExportOptions& options_;
-  ExportValues values_;
+  const onnx::ExportOptions& options_;
+  Values values_;
   UniqueNames names_;
-  GraphBuilder body_;
+  OnnxBuilder body_;
+  Program program_;
   std::map<std::uint32_t, std::string> variables_;
-  std::vector<std::string> wanted_;           ///< names of the outputs, then of what is written
-  std::map<std::string, std::string> given_;  ///< by name of the value that a node makes
+};
+
+/// The merged forms of nodes: all as they are, but for constants whose numbers differ.
+class OnnxMerge final : public ProgramMerge {
+ public:
+  OnnxMerge(const std::vector<Program>& programs, const Extents& extents, const std::vector<DynamicAxis>& axes,
+            OnnxBuilder& b, OnnxBuilder& front)
+      : ProgramMerge(programs, extents, axes, b, front), front_(front), readers_(reads_of(programs[0])) {}
+
+ private:
+  struct Reader {
+    const Instruction* node = nullptr;  ///< null: the end of a block
+    std::size_t operand = 0;
+  };
+  using Readers = std::vector<std::vector<Reader>>;  ///< by value
+
+  static Readers reads_of(const Program& p) {
+    Readers all(static_cast<std::size_t>(p.values));
+    add_reads(p.main, all);
+    return all;
+  }
+  static void add_reads(const Block& block, Readers& all) {
+    const auto add = [&](const Values& values, const Instruction* node) {
+      for (std::size_t i = 0; i < values.size(); ++i)
+        if (values[i].exists()) all[static_cast<std::size_t>(values[i].id)].push_back({node, i});
+    };
+    for (const Instruction& i : block.instructions) {
+      add(i.operands, &i);
+      for (const Block& inner : i.blocks) add_reads(inner, all);
+    }
+    add(block.results, nullptr);
+  }
+  const std::vector<Reader>& readers(const Value& v) const { return readers_[static_cast<std::size_t>(v.id)]; }
+  static bool is_shape_of_reshape(const Reader& r) { return r.node && r.node->op == "Reshape" && r.operand == 1; }
+  static bool is_bound_of_slice(const Reader& r) {
+    return r.node && r.node->op == "Slice" && (r.operand == 1 || r.operand == 2);
+  }
+
+  /// Only where something differs is an extent open: runtimes find out what it is.
+  Spec spec_of(const InstructionRow& row, std::size_t result) override {
+    Spec spec = row->results[result].spec;
+    for (const Shape& s : row.shapes(result)) {
+      if (s.rank() != spec.shape.rank()) row.refuse("its result has another rank at another extent");
+      for (int k = 0; k < s.rank(); ++k)
+        if (s[k] != row->results[result].shape()[k]) spec.shape[k] = kOpenExtent;
+    }
+    return spec;
+  }
+
+  Values write(const InstructionRow& row) override {
+    if (row->op == "Constant") return {constant(row)};
+    row.check_attributes();
+    std::vector<Spec> specs;
+    for (std::size_t k = 0; k < row->results.size(); ++k) specs.push_back(spec_of(row, k));
+    return builder().emit(row->op, values_of(row->operands), specs, row->attributes);
+  }
+
+  Value constant(const InstructionRow& row) {
+    const std::vector<Tensor> values = row.tensors();
+    if (std::ranges::all_of(values, [&](const Tensor& t) { return same_bits(t, values[0]); }))
+      return builder().constant(values[0]);
+    for (const auto form : {&OnnxMerge::reshaping, &OnnxMerge::integers, &OnnxMerge::real, &OnnxMerge::repeated})
+      if (const Value v = (this->*form)(row, values); v.exists()) return v;
+    row.refuse("its elements depend on the extent");
+  }
+
+  /// The elements of integers of all programs, by place; empty for other tensors.
+  static std::vector<Integers> by_place(const std::vector<Tensor>& values) {
+    std::vector<Integers> places;
+    for (const Tensor& t : values) {
+      if (t.dtype() != Dtype::i64 || t.shape() != values[0].shape() || t.rank() > 1) return {};
+      const Integers elements = t.to_vector<std::int64_t>();
+      places.resize(elements.size());
+      for (std::size_t i = 0; i < elements.size(); ++i) places[i].push_back(elements[i]);
+    }
+    return places;
+  }
+
+  /// What is the shape of Reshapes and nothing else, with one extent that depends on the others: -1.
+  Value reshaping(const InstructionRow& row, const std::vector<Tensor>& values) {
+    Integers shape;
+    for (const Integers& v : by_place(values))
+      shape.push_back(std::ranges::all_of(v, [&](std::int64_t n) { return n == v[0]; }) ? v[0] : -1);
+    const std::vector<Reader>& all = readers(row->results[0]);
+    const bool fits =
+        std::ranges::count(shape, -1) == 1 && !all.empty() && std::ranges::all_of(all, is_shape_of_reshape);
+    return fits ? builder().integers(shape) : Value();
+  }
+
+  /// Of a slice, numbers below 0 would count from the end.
+  Value integers(const InstructionRow& row, const std::vector<Tensor>& values) {
+    ExtentNumbers elements;
+    for (const Integers& v : by_place(values)) {
+      const std::optional<SymbolicNumber> n = extents().explain(v);
+      if (!n) return {};
+      elements.push_back(*n);
+    }
+    if (elements.empty()) return {};
+    const Value x = values[0].rank() == 0 ? arithmetic().number(elements[0]) : arithmetic().list(elements);
+    const bool bounds = std::ranges::any_of(readers(row->results[0]), is_bound_of_slice);
+    if (!bounds || std::ranges::none_of(elements, &SymbolicNumber::may_be_negative)) return x;
+    return front_.elementwise("Max", {x, front_.integers({0})});
+  }
+
+  /// A float of rank 0.
+  Value real(const InstructionRow&, const std::vector<Tensor>& values) {
+    std::vector<double> numbers;
+    for (const Tensor& t : values) {
+      if (!is_float(t.dtype()) || t.rank() != 0) return {};
+      numbers.push_back(
+          visit_dtype(t.dtype(), [&](auto zero) { return static_cast<double>(t.to_vector<decltype(zero)>()[0]); }));
+    }
+    const std::optional<ExtentReal> r = extents().explain(numbers, values[0].dtype());
+    return r ? arithmetic().real(*r, values[0].dtype()) : Value();
+  }
+
+  /// One element everywhere, of whatever dtype and rank: states that begin with zeros, for one.
+  Value repeated(const InstructionRow& row, const std::vector<Tensor>& values) {
+    const Tensor element = only_element(values);
+    if (!element.defined()) return {};
+    std::vector<Shape> shapes;
+    for (const Tensor& t : values) shapes.push_back(t.shape());
+    const std::optional<ExtentNumbers> shape = extents().explain(shapes);
+    if (!shape) return {};
+    return front_.node("Expand", {front_.constant(element), arithmetic().list(*shape)}, spec_of(row, 0));
+  }
+
+  OnnxBuilder& front_;
+  Readers readers_;
 };
 
 }  // namespace
 
-GraphParts parts_of(const Graph& graph, const ExportOptions& options) {
+Program onnx_program(const Graph& graph, const onnx::ExportOptions& options) {
   if (options.name.empty()) throw ValueError("to_onnx: the graph's name must not be empty");
   graph.validate();
-  return Model(graph, options).parts();
+  return Model(graph, options).program();
 }
 
-}  // namespace ferrite::onnx::detail
+Program merged(const std::vector<Program>& programs, const Extents& extents, const onnx::ExportOptions& options) {
+  OnnxBuilder b, front(&b);
+  return OnnxMerge(programs, extents, options.dynamic, b, front).merged();
+}
+
+}  // namespace ferrite::exchange::detail

@@ -1,17 +1,24 @@
 #pragma once
-/// A program as the parts of a model.
+/// Traced programs as ONNX programs, and those as the bytes of a file.
+#include "ferrite/exchange/emit/export_program.h"
 #include "ferrite/exchange/emit/extents.h"
 #include "ferrite/exchange/onnx_export.h"
-#include "ferrite/exchange/onnx_export/export_parts.h"
 
-namespace ferrite::onnx::detail {
+namespace ferrite::exchange::detail {
+
+/// The instruction that is a variable of the model and no node.
+inline constexpr std::string_view kInitializer = "initializer";
 
 /// Throws as `to_onnx`; `options.dynamic` is not looked at.
-GraphParts parts_of(const Graph& graph, const ExportOptions& options);
+Program onnx_program(const Graph& graph, const onnx::ExportOptions& options);
 
 /// Programs of one function, one for each of the sizes of `extents`, as one. Throws ExportError where they differ in
 /// what no arithmetic on the extents gives.
-GraphParts merged(std::vector<GraphParts> programs, const exchange::detail::Extents& extents,
-                  const std::vector<DynamicAxis>& axes);
+Program merged(const std::vector<Program>& programs, const Extents& extents, const onnx::ExportOptions& options);
 
-}  // namespace ferrite::onnx::detail
+/// The bytes of a model with a graph of that name: opset 17, IR version 8. Values get their names here: those that a
+/// caller chose, else that of their node with the layer to which it belongs. Throws ExportError for more than the 2 GiB
+/// that a message may have.
+std::string onnx_bytes(const Program& program, const std::string& name);
+
+}  // namespace ferrite::exchange::detail

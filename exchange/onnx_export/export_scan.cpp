@@ -1,11 +1,9 @@
-/// How scans are written: as Scan, whose body reads what is outside of it by name.
-#include <set>
-
+/// How scans are written: as Scan, whose body may read what is outside of it.
 #include "ferrite/compile/scan_body.h"
 #include "ferrite/exchange/export_error.h"
 #include "ferrite/exchange/onnx_export/export_lowering.h"
 
-namespace ferrite::onnx::detail {
+namespace ferrite::exchange::detail {
 namespace {
 
 using ferrite::detail::ScanAttrs;
@@ -16,47 +14,51 @@ using ferrite::detail::ScanSignature;
 /// and ys may be such values, carries and sums not.
 class ScanLowering {
  public:
-  ScanLowering(GraphBuilder& b, const ExportCall& c)
+  ScanLowering(OnnxBuilder& b, const Application& c)
       : b_(b),
         c_(c),
         body_(ScanBody::of(c.attrs)),
         s_(body_.signature()),
         first_y_(s_.carries + s_.sums),
-        inner_(b.names()),
         given_(body_.graph().values.size()) {}
 
-  ExportValues written() {
+  Values written() {
     const auto [parts, steps, reverse] = c_.as<ScanAttrs>();
     if (steps == 0) return without_steps();
     std::vector<bool> asked = c_.read;
     for (std::size_t k = 0; k < s_.carries; ++k) asked[k] = true;
-    take_states();
-    const std::int64_t xs = take_xs(steps);
+    Block block;
+    take_states(block);
+    const std::int64_t xs = take_xs(block, steps);
     take_captures();
-    const ExportValues out = lower_graph(inner_, body_.graph(), given_, asked);
-    give_states(out);
     std::vector<std::size_t> ys;
-    for (std::size_t k = first_y_; k < out.size(); ++k)
-      if (asked[k] && out[k].exists() && c_.out[k].shape.numel() > 0) ys.push_back(k);
-    for (const std::size_t k : ys) give(out[k]);
-    return node(ys, xs, reverse);
+    b_.within(block, [&] {
+      for (const auto& [input, spec] : empty_xs_) given_[input] = b_.filled(0, spec);
+      const Values out = lower_graph(b_, body_.graph(), given_, asked);
+      Values results = next_states(out);
+      for (std::size_t k = first_y_; k < out.size(); ++k)
+        if (asked[k] && out[k].exists() && c_.out[k].shape.numel() > 0) ys.push_back(k), results.push_back(out[k]);
+      return results;
+    });
+    return node(std::move(block), ys, xs, reverse);
   }
 
  private:
-  ExportValues without_steps() {
-    ExportValues out(c_.in.begin(), c_.in.begin() + static_cast<std::ptrdiff_t>(s_.carries));
+  Values without_steps() {
+    Values out(c_.in.begin(), c_.in.begin() + static_cast<std::ptrdiff_t>(s_.carries));
     for (std::size_t k = s_.carries; k < first_y_; ++k) out.push_back(b_.filled(0, c_.out[k]));
     out.resize(c_.out.size());
     return out;
   }
 
-  ExportValue input(const Spec& spec, const char* name) {
-    inner_.parts().inputs.push_back({b_.names().claim(name), spec});
-    return {inner_.parts().inputs.back().name, spec};
+  Value input(Block& block, const Spec& spec, const char* name) {
+    block.arguments.push_back(b_.fresh(spec));
+    block.names.emplace_back(name);
+    return block.arguments.back();
   }
 
   /// Carries, and sums, which begin with zeros. One without elements stays outside.
-  void take_states() {
+  void take_states(Block& block) {
     const Graph& g = body_.graph();
     for (std::size_t k = 0; k < first_y_; ++k) {
       const Spec& spec = c_.out[k];
@@ -67,30 +69,29 @@ class ScanLowering {
         continue;
       }
       operands_.push_back(carries ? c_.in[k] : b_.filled(0, spec));
-      states_.push_back(input(spec, "carry"));
+      states_.push_back(input(block, spec, "carry"));
       if (carries) given_[g.inputs[k]] = states_.back();
     }
   }
 
   /// Gives how many there are; without any, the number of the step is one, which no step reads.
-  std::int64_t take_xs(std::int64_t steps) {
+  std::int64_t take_xs(Block& block, std::int64_t steps) {
     const Graph& g = body_.graph();
     std::int64_t count = 0;
     for (std::size_t i = s_.carries; i < s_.carries + s_.xs; ++i) {
       const Spec& spec = body_.input(i);
       if (!c_.in[i].exists()) continue;
       if (spec.shape.numel() == 0) {
-        given_[g.inputs[i]] = inner_.filled(0, spec);
+        empty_xs_.emplace_back(g.inputs[i], spec);
         continue;
       }
       operands_.push_back(c_.in[i]);
-      given_[g.inputs[i]] = input(spec, "x");
+      given_[g.inputs[i]] = input(block, spec, "x");
       ++count;
     }
     if (count > 0) return count;
-    const ExportValue zero = b_.scalar(0, Dtype::i64), one = b_.scalar(1, Dtype::i64);
-    operands_.push_back(b_.node("Range", {zero, b_.scalar(steps, Dtype::i64), one}, {{steps}, Dtype::i64}));
-    input({{}, Dtype::i64}, "step");
+    operands_.push_back(b_.counted(steps));
+    input(block, {{}, Dtype::i64}, "step");
     return 1;
   }
 
@@ -99,65 +100,56 @@ class ScanLowering {
     for (std::size_t i = s_.carries + s_.xs; i < g.inputs.size(); ++i) given_[g.inputs[i]] = c_.in[i];
   }
 
-  /// A result of the body: one of its nodes, each value once.
-  void give(const ExportValue& value) {
-    const ExportValue own = inner_.makes(value) && given_names_.insert(value.name).second
-                                ? value
-                                : inner_.node("Identity", {value}, value.spec);
-    inner_.parts().outputs.push_back({own.name, own.spec});
-  }
-
-  void give_states(const ExportValues& out) {
+  Values next_states(const Values& out) {
+    Values next;
     for (std::size_t k = 0; k < first_y_; ++k) {
       if (!states_[k].exists()) continue;
       if (!out[k].exists() && (k < s_.carries || c_.read[k]))
-        throw exchange::ExportError(
+        throw ExportError(
             "to_onnx: no lowering of scan: it carries what a recurrent sequence keeps for its gradient; read the "
             "sequence's outputs");
       const bool sums = k >= s_.carries && out[k].exists();
-      give(k < s_.carries ? out[k] : sums ? inner_.add(states_[k], out[k]) : states_[k]);
+      next.push_back(k < s_.carries ? out[k] : sums ? b_.add(states_[k], out[k]) : states_[k]);
     }
+    return next;
   }
 
-  ExportValues node(const std::vector<std::size_t>& ys, std::int64_t xs, bool reverse) {
-    ExportValues results(c_.out.size());
+  Values node(Block block, const std::vector<std::size_t>& ys, std::int64_t xs, bool reverse) {
+    Values results(c_.out.size());
     std::vector<std::size_t> made;
     for (std::size_t k = 0; k < first_y_; ++k)
       if (states_[k].exists()) made.push_back(k);
     made.insert(made.end(), ys.begin(), ys.end());
-    std::vector<Spec> specs;
-    for (const std::size_t k : made) specs.push_back(c_.out[k]);
-    auto body = std::make_shared<GraphParts>(std::move(inner_.parts()));
-    body->name = "body";
-    Attributes attributes{{"body", std::move(body)}, {"num_scan_inputs", xs}};
+    Instruction scan{.op = "Scan", .operands = operands_, .attributes = {{"num_scan_inputs", xs}}, .blocks = {}};
     if (reverse) {
-      attributes.push_back({"scan_input_directions", Integers(static_cast<std::size_t>(xs), 1)});
-      if (!ys.empty()) attributes.push_back({"scan_output_directions", Integers(ys.size(), 1)});
+      scan.attributes.push_back({"scan_input_directions", Integers(static_cast<std::size_t>(xs), 1)});
+      if (!ys.empty()) scan.attributes.push_back({"scan_output_directions", Integers(ys.size(), 1)});
     }
-    const ExportValues all = b_.nodes("Scan", operands_, specs, std::move(attributes));
-    for (std::size_t i = 0; i < made.size(); ++i) results[made[i]] = all[i];
+    for (const std::size_t k : made) scan.results.push_back(results[k] = b_.fresh(c_.out[k]));
+    scan.blocks.push_back(std::move(block));
+    scan.origin = b_.origin();
+    b_.append(std::move(scan));
     return results;
   }
 
-  GraphBuilder& b_;
-  const ExportCall& c_;
+  OnnxBuilder& b_;
+  const Application& c_;
   const ScanBody& body_;
   const ScanSignature& s_;
   const std::size_t first_y_;
-  GraphBuilder inner_;
-  ExportValues given_;     ///< by value of the body
-  ExportValues states_;    ///< in the body: carries and sums; without a name, one without elements
-  ExportValues operands_;  ///< of the node
-  std::set<std::string> given_names_;
+  Values given_;     ///< by value of the body
+  Values states_;    ///< in the body: carries and sums; one without elements does not exist
+  Values operands_;  ///< of the node
+  std::vector<std::pair<ValueId, Spec>> empty_xs_;
 };
 
-ExportValues scan_node(GraphBuilder& b, const ExportCall& c) { return ScanLowering(b, c).written(); }
+Values scan_node(OnnxBuilder& b, const Application& c) { return ScanLowering(b, c).written(); }
 
 }  // namespace
 
 ExportFamily export_scan() {
-  static constexpr NamedExportLowering list[] = {{"scan", scan_node}};
+  static constexpr NamedLowering<OnnxBuilder> list[] = {{"scan", scan_node}};
   return list;
 }
 
-}  // namespace ferrite::onnx::detail
+}  // namespace ferrite::exchange::detail

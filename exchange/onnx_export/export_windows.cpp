@@ -2,7 +2,7 @@
 #include "ferrite/exchange/onnx_export/export_lowering.h"
 #include "ferrite/tensor/window_attributes.h"
 
-namespace ferrite::onnx::detail {
+namespace ferrite::exchange::detail {
 namespace {
 
 using ferrite::detail::ConvolutionAttrs;
@@ -40,7 +40,7 @@ Shape kernel_of(const Shape& weights) {
   return kernel;
 }
 
-ExportValues convolution(GraphBuilder& b, const ExportCall& c) {
+Values convolution(OnnxBuilder& b, const Application& c) {
   const auto a = c.as<ConvolutionAttrs>();
   const Shape kernel = kernel_of(c.in[1].shape());
   const Integers pads = padding(c.in[0].shape(), kernel, a.stride, a.dilation, a.before, a.size);
@@ -55,7 +55,7 @@ ExportValues convolution(GraphBuilder& b, const ExportCall& c) {
 }
 
 /// Places that no window reaches are output padding, of which ONNX takes less than a stride or a dilation.
-ExportValues convolution_transposed(GraphBuilder& b, const ExportCall& c) {
+Values convolution_transposed(OnnxBuilder& b, const Application& c) {
   const auto a = c.as<ConvolutionAttrs>();
   const Shape &y = c.in[0].shape(), &out = c.out[0].shape, kernel = kernel_of(c.in[1].shape());
   if (y.numel() == 0 || c.in[1].shape().numel() == 0) return {};
@@ -77,7 +77,7 @@ ExportValues convolution_transposed(GraphBuilder& b, const ExportCall& c) {
 }
 
 /// The attributes of a node that pools, or none where its windows are not ONNX's.
-Attributes pooling(const ExportCall& c) {
+Attributes pooling(const Application& c) {
   const auto a = c.as<PoolAttrs>();
   const Shape& x = c.in[0].shape();
   if (a.adaptive || c.out[0].dtype != Dtype::f32 || x.numel() == 0) return {};
@@ -90,7 +90,7 @@ Attributes pooling(const ExportCall& c) {
   return {{"kernel_shape", list(a.kernel)}, {"pads", pads}, {"strides", list(a.stride)}};
 }
 
-ExportValues max_pool(GraphBuilder& b, const ExportCall& c) {
+Values max_pool(OnnxBuilder& b, const Application& c) {
   Attributes attributes = pooling(c);
   if (attributes.empty()) return {};
   attributes.push_back({"dilations", list(c.as<PoolAttrs>().dilation)});
@@ -98,42 +98,42 @@ ExportValues max_pool(GraphBuilder& b, const ExportCall& c) {
 }
 
 /// ONNX counts places through all planes; these count within one.
-ExportValues max_pool_indices(GraphBuilder& b, const ExportCall& c) {
+Values max_pool_indices(OnnxBuilder& b, const Application& c) {
   const auto a = c.as<PoolAttrs>();
   const Shape& x = c.in[0].shape();
   const Integers pads = padding(x, a.kernel, a.stride, a.dilation, a.before, a.size);
   if (a.adaptive || !gives(x, a.kernel, a.stride, a.dilation, pads, a.size)) return {};
-  const ExportValue all = b.nodes("MaxPool", {c.in[0]}, {{c.out[0].shape, c.in[0].dtype()}, c.out[0]},
-                                  {{"dilations", list(a.dilation)},
-                                   {"kernel_shape", list(a.kernel)},
-                                   {"pads", pads},
-                                   {"strides", list(a.stride)}})[1];
+  const Value all = b.nodes("MaxPool", {c.in[0]}, {{c.out[0].shape, c.in[0].dtype()}, c.out[0]},
+                            {{"dilations", list(a.dilation)},
+                             {"kernel_shape", list(a.kernel)},
+                             {"pads", pads},
+                             {"strides", list(a.stride)}})[1];
   std::int64_t plane = 1;
   for (int i = 2; i < x.rank(); ++i) plane *= x[i];
   return {b.node("Mod", {all, b.scalar(plane, Dtype::i64)}, c.out[0])};
 }
 
 /// The mean of a window with the zeros around, times its elements.
-ExportValues pool_sum(GraphBuilder& b, const ExportCall& c) {
+Values pool_sum(OnnxBuilder& b, const Application& c) {
   const auto a = c.as<PoolAttrs>();
   for (const std::int64_t d : a.dilation)
     if (d != 1) return {};
   Attributes attributes = pooling(c);
   if (attributes.empty()) return {};
   attributes.push_back({"count_include_pad", std::int64_t{1}});
-  const ExportValue mean = b.node("AveragePool", {c.in[0]}, c.out[0], std::move(attributes));
-  return {b.multiply(mean, b.scalar_like(a.kernel.numel(), mean))};
+  const Value mean = b.node("AveragePool", {c.in[0]}, c.out[0], std::move(attributes));
+  return {b.multiply(mean, b.like(a.kernel.numel(), mean))};
 }
 
 }  // namespace
 
 ExportFamily export_windows() {
-  static constexpr NamedExportLowering list[] = {{"convolution", convolution},
-                                                 {"convolution_transposed", convolution_transposed},
-                                                 {"max_pool", max_pool},
-                                                 {"max_pool_indices", max_pool_indices},
-                                                 {"pool_sum", pool_sum}};
+  static constexpr NamedLowering<OnnxBuilder> list[] = {{"convolution", convolution},
+                                                        {"convolution_transposed", convolution_transposed},
+                                                        {"max_pool", max_pool},
+                                                        {"max_pool_indices", max_pool_indices},
+                                                        {"pool_sum", pool_sum}};
   return list;
 }
 
-}  // namespace ferrite::onnx::detail
+}  // namespace ferrite::exchange::detail

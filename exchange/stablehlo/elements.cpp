@@ -3,7 +3,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "ferrite/exchange/stablehlo/hlo_program.h"
+#include "ferrite/exchange/stablehlo/hlo_text.h"
 
 namespace ferrite::exchange::detail {
 namespace {

@@ -1,11 +1,8 @@
 #pragma once
 /// Puts together StableHLO programs: one method for each operation of the language that programs of ours need.
-#include <functional>
-#include <initializer_list>
-#include <memory>
 #include <unordered_map>
 
-#include "ferrite/exchange/stablehlo/hlo_program.h"
+#include "ferrite/exchange/emit/program_builder.h"
 
 namespace ferrite::exchange::detail {
 
@@ -17,101 +14,87 @@ struct HloStyle {
   bool comparable = false;
 };
 
-class HloBuilder {
+class HloBuilder final : public ProgramBuilder {
  public:
   explicit HloBuilder(const HloStyle& style) : style_(style) {}
   /// One whose values differ from those of another.
-  explicit HloBuilder(const HloBuilder* other) : style_(other->style_), next_(other->next_) {}
-
-  /// To what belongs what is written from now on.
-  const HloOrigin& origin() const { return origin_; }
-  void set_origin(const HloOrigin& origin) { origin_ = origin; }
+  explicit HloBuilder(const HloBuilder* other) : ProgramBuilder(other), style_(other->style_) {}
 
   const HloStyle& style() const { return style_; }
 
-  HloValue constant(const Tensor& tensor);
-  /// One value in every element; equal constants are written once.
-  HloValue constant(Scalar value, const Spec& spec);
+  const Format& format() const override;
+  bool writes(const Primitive& op) const override;
+  /// Pointwise operations get all operands in the result's shape, literals among them as constants.
+  Values write(const Application& a) override;
+  /// Where programs are compared it belongs to what reads it, so that an error can name that.
+  Value constant_of(const Tensor& tensor, const Graph::Node* reader) override;
+
+  Value constant(const Tensor& tensor) override;
+  /// Equal ones are written once.
+  Value filled(Scalar value, const Spec& spec) override;
   /// The same for an element of rank 0.
-  HloValue filled(const Tensor& element, const Spec& spec);
-  /// The same in the shape and dtype of x.
-  HloValue constant_like(Scalar value, const HloValue& x) { return constant(value, x.spec); }
+  Value filled(const Tensor& element, const Spec& spec);
+  /// In the shape and dtype of x.
+  Value like(Scalar value, const Value& x) override { return filled(value, x.spec); }
+  Value counted(std::int64_t count) override { return iota({{count}, Dtype::i64}, 0); }
   /// The index along an axis.
-  HloValue iota(const Spec& spec, int axis);
+  Value iota(const Spec& spec, int axis);
 
-  /// Operations on elements whose operands and result have one type: "add", "tanh", "clamp", ...
-  HloValue elementwise(std::string_view op, std::initializer_list<HloValue> operands);
-  HloValue elementwise(std::string_view op, const HloValues& operands);
-  HloValue add(const HloValue& a, const HloValue& b) { return elementwise("add", {a, b}); }
-  HloValue subtract(const HloValue& a, const HloValue& b) { return elementwise("subtract", {a, b}); }
-  HloValue multiply(const HloValue& a, const HloValue& b) { return elementwise("multiply", {a, b}); }
-  HloValue divide(const HloValue& a, const HloValue& b) { return elementwise("divide", {a, b}); }
-  /// Direction: EQ, NE, LT, LE, GT, GE.
-  HloValue compare(std::string_view direction, const HloValue& a, const HloValue& b);
-  HloValue select(const HloValue& condition, const HloValue& a, const HloValue& b);
-  /// To another dtype by the language's rules; x itself where it has that dtype.
-  HloValue convert(const HloValue& x, Dtype dtype);
+  Value elementwise(std::string_view op, const Values& operands) override;
+  Value remainder(const Value& a, const Value& b) override { return elementwise("remainder", {a, b}); }
+  Value compare(std::string_view direction, const Value& a, const Value& b) override;
+  Value is_nan(const Value& x) override { return compare("NE", x, x); }
+  Value select(const Value& condition, const Value& a, const Value& b) override;
+  Value convert(const Value& x, Dtype dtype) override;
+  Value cast(const Value& x, Dtype dtype) override;
 
-  /// Repeats axes of extent 1 and new leading axes; x itself where nothing changes.
-  HloValue broadcast(const HloValue& x, const Shape& shape);
-  /// x itself where nothing changes.
-  HloValue reshape(const HloValue& x, const Shape& shape);
-  HloValue transpose(const HloValue& x, const Shape& order);
-  HloValue reverse(const HloValue& x, int axis);
-  /// count elements from begin along an axis, step > 0 apart; x itself where it is all of them.
-  HloValue slice(const HloValue& x, int axis, std::int64_t begin, std::int64_t count, std::int64_t step = 1);
-  HloValue concatenate(const HloValues& parts, int axis);
+  Value expand(const Value& x, const Shape& shape) override;
+  Value reshape(const Value& x, const Shape& shape) override;
+  Value transpose(const Value& x, const Shape& order) override;
+  Value reverse(const Value& x, int axis);
+  Value slice(const Value& x, int axis, std::int64_t begin, std::int64_t count, std::int64_t step = 1) override;
+  Value concatenate(const Values& parts, int axis) override;
+  Value unsqueeze(const Value& x, int axis) override;
+  Value picked(const Value& x, int axis, std::int64_t index) override;
   /// Negative amounts crop.
-  HloValue pad(const HloValue& x, const HloValue& value, const Shape& before, const Shape& after);
+  Value pad(const Value& x, const Value& value, const Shape& before, const Shape& after);
+
+  Value extent_of(const Value& x, int axis) override;
+  /// f64 for f64 alone: not every target has that.
+  Dtype real_of_extents(Dtype dtype) const override { return dtype == Dtype::f64 ? Dtype::f64 : Dtype::f32; }
 
   /// Axes are dropped.
-  HloValue reduce(std::string_view op, const HloValue& x, const HloValue& init, const Shape& axes);
+  Value reduce(std::string_view op, const Value& x, const Value& init, const Shape& axes);
   /// Sums over one axis of each; leading `batch` axes are shared. In the operands' own precision.
-  HloValue dot(const HloValue& a, const HloValue& b, int a_axis, int b_axis, int batch, const Shape& out);
+  Value dot(const Value& a, const Value& b, int a_axis, int b_axis, int batch, const Shape& out);
 
   /// Slices of extent 1 along an axis, at a rank-1 index.
-  HloValue gather_slices(const HloValue& x, const HloValue& index, int axis);
+  Value gather_slices(const Value& x, const Value& index, int axis);
   /// Elements at coordinates [..., rank of x].
-  HloValue gather_elements(const HloValue& x, const HloValue& coordinates);
+  Value gather_elements(const Value& x, const Value& coordinates);
   /// x with updates added at coordinates [..., rank of x].
-  HloValue scatter_add(const HloValue& onto, const HloValue& coordinates, const HloValue& updates);
+  Value scatter_add(const Value& onto, const Value& coordinates, const Value& updates);
 
   /// x[index] along axis 0, which is dropped; index is i64 [].
-  HloValue element(const HloValue& x, const HloValue& index);
+  Value element(const Value& x, const Value& index);
   /// x with that element replaced.
-  HloValue with_element(const HloValue& x, const HloValue& index, const HloValue& element);
+  Value with_element(const Value& x, const Value& index, const Value& element);
   /// One step of a loop: its number, i64 [], and what goes round -> what goes round, of the same types.
-  using LoopBody = std::function<HloValues(const HloValue& step, const HloValues& now)>;
+  using LoopBody = std::function<Values(const Value& step, const Values& now)>;
   /// Steps 0, 1, ..., steps - 1 of a loop; gives what goes round after the last. Values written before may be read
   /// inside; values written inside end there.
-  HloValues loop(std::int64_t steps, const HloValues& first, const LoopBody& body);
+  Values loop(std::int64_t steps, const Values& first, const LoopBody& body);
 
-  /// A value that an instruction, or a block as its argument, is about to give.
-  HloValue fresh(const Spec& spec) { return {(*next_)++, spec}; }
-  /// Any instruction with one result.
-  HloValue emit(std::string_view op, const HloValues& operands, const Spec& spec, HloAttributes attributes = {},
-                HloTypes types = HloTypes::function);
-  /// An instruction as it is.
-  void append(HloInstruction instruction) { block_->instructions.push_back(std::move(instruction)); }
-  /// What is written goes to a block, which ends with what `write` gives. Constants made there are not shared outside.
-  void within(HloBlock& block, const std::function<HloValues()>& write);
-
-  /// What was written.
-  std::vector<HloInstruction>& instructions() { return main_.instructions; }
-  /// More than the largest id.
-  int values() const { return *next_; }
+  /// Constants made in the block are not shared outside.
+  void within(Block& block, const std::function<Values()>& write) override;
 
  private:
   struct Shared {
-    HloValue value{};
+    Value value{};
     Tensor element{};
   };
 
   HloStyle style_;
-  std::shared_ptr<int> next_ = std::make_shared<int>(0);
-  HloOrigin origin_{};
-  HloBlock main_{};
-  HloBlock* block_ = &main_;
   std::unordered_map<std::string, Shared> constants_{};  ///< by text
 };
 

@@ -16,10 +16,10 @@ class Module {
         values_(g.values.size()),
         body_({.unrolled = o.scan == ScanExport::unrolled, .comparable = comparable}) {}
 
-  HloProgram program() {
+  Program program() {
     declare_arguments();
     program_.main.results = lower_graph(body_, g_, values_);
-    for (const HloValue& r : program_.main.results)
+    for (const Value& r : program_.main.results)
       if (!r.exists())
         throw ExportError("to_stablehlo: a result " + r.spec.str() +
                           " has no lowering: it is what a sequence keeps for its gradient; do not return it");
@@ -63,14 +63,14 @@ class Module {
 
   const Graph& g_;
   const StablehloOptions& options_;
-  std::vector<HloValue> values_;
+  std::vector<Value> values_;
   HloBuilder body_;
-  HloProgram program_;
+  Program program_;
 };
 
 }  // namespace
 
-HloProgram hlo_program(const Graph& graph, const StablehloOptions& options, bool comparable) {
+Program hlo_program(const Graph& graph, const StablehloOptions& options, bool comparable) {
   graph.validate();
   return Module(graph, options, comparable).program();
 }

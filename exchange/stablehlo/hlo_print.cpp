@@ -1,6 +1,6 @@
 /// Programs as text, in the syntax that the pretty printer of the StableHLO repository has; `gather` and `scatter` have
 /// a generic form only.
-#include "ferrite/exchange/stablehlo/hlo_program.h"
+#include "ferrite/exchange/stablehlo/hlo_text.h"
 
 namespace ferrite::exchange::detail {
 namespace {
@@ -24,9 +24,9 @@ std::string location_of(Scope layer) {
   return text + "\")";
 }
 
-std::string types_of(const HloValues& values) {
+std::string types_of(const Values& values) {
   std::string s;
-  for (const HloValue& v : values) s += (s.empty() ? "" : ", ") + hlo_type(v.spec);
+  for (const Value& v : values) s += (s.empty() ? "" : ", ") + hlo_type(v.spec);
   return s;
 }
 
@@ -39,37 +39,37 @@ std::string array_of(const Shape& list) {
 
 class Printer {
  public:
-  explicit Printer(const HloProgram& p, bool locations)
+  explicit Printer(const Program& p, bool locations)
       : program_(p), locates_(locations), names_(static_cast<std::size_t>(p.values)) {}
 
   std::string module(const std::string& name) {
     for (const std::string& note : program_.notes) text_ += "// " + note + "\n";
-    const HloBlock& main = program_.main;
+    const Block& main = program_.main;
     std::string arguments;
     for (std::size_t i = 0; i < main.arguments.size(); ++i) {
-      const HloValue& v = main.arguments[i];
+      const Value& v = main.arguments[i];
       call(v, "%arg" + to_string(i));
       arguments += (i ? ", " : "") + this->name(v) + ": " + hlo_type(v.spec);
     }
     text_ +=
         "module @" + name + " {\n  func.func public @main(" + arguments + ") -> (" + types_of(main.results) + ") {\n";
     indent_ = "    ";
-    for (const HloInstruction& i : main.instructions) print(i);
+    for (const Instruction& i : main.instructions) print(i);
     text_ += indent_ + "return";
     if (!main.results.empty()) text_ += " " + names(main.results) + " : " + types_of(main.results);
     return text_ + "\n  }\n}\n";
   }
 
  private:
-  void call(const HloValue& v, std::string name) { names_[static_cast<std::size_t>(v.id)] = std::move(name); }
-  const std::string& name(const HloValue& v) const { return names_[static_cast<std::size_t>(v.id)]; }
-  std::string names(const HloValues& values) const {
+  void call(const Value& v, std::string name) { names_[static_cast<std::size_t>(v.id)] = std::move(name); }
+  const std::string& name(const Value& v) const { return names_[static_cast<std::size_t>(v.id)]; }
+  std::string names(const Values& values) const {
     std::string s;
-    for (const HloValue& v : values) s += (s.empty() ? "" : ", ") + name(v);
+    for (const Value& v : values) s += (s.empty() ? "" : ", ") + name(v);
     return s;
   }
 
-  void print(const HloInstruction& i) {
+  void print(const Instruction& i) {
     const std::string number = "%" + to_string(next_++);
     if (i.op == "while") return print_loop(i, number);
     const std::string right = right_hand_side(i);
@@ -77,9 +77,9 @@ class Printer {
     text_ += indent_ + number + " = " + right + location(i) + "\n";
   }
 
-  std::string location(const HloInstruction& i) const { return locates_ ? location_of(i.origin.layer) : std::string(); }
+  std::string location(const Instruction& i) const { return locates_ ? location_of(i.origin.layer) : std::string(); }
 
-  std::string right_hand_side(const HloInstruction& i) const {
+  std::string right_hand_side(const Instruction& i) const {
     if (i.op == "gather" || i.op == "dynamic_gather" || i.op == "scatter") return generic(i);
     std::string s = "stablehlo." + i.op;
     if (i.op == "reduce")
@@ -92,9 +92,9 @@ class Printer {
     s += " " + names(i.operands);
     std::string hints;
     bool first = i.operands.empty();
-    for (const HloAttribute& a : i.attributes) {
+    for (const Attribute& a : i.attributes) {
       if (a.name.starts_with("known_")) {
-        hints += (hints.empty() ? "" : ", ") + std::string(a.name) + " = " + array_of(std::get<Shape>(a.value));
+        hints += (hints.empty() ? "" : ", ") + a.name + " = " + array_of(std::get<Shape>(a.value));
         continue;
       }
       s += first ? "" : ", ";
@@ -104,21 +104,21 @@ class Printer {
     return s + (hints.empty() ? "" : " {" + hints + "}") + types(i);
   }
 
-  static std::string text_of(const HloInstruction& i, const HloAttribute& a) {
+  static std::string text_of(const Instruction& i, const Attribute& a) {
     if (const auto* elements = std::get_if<Tensor>(&a.value))
       return i.results[0].shape().numel() ? hlo_elements(*elements) : "dense<>";
     const auto* list = std::get_if<Shape>(&a.value);
-    return std::string(a.name) + " = " + (list ? hlo_list(*list) : std::get<std::string>(a.value));
+    return a.name + " = " + (list ? hlo_list(*list) : std::get<std::string>(a.value));
   }
 
-  static std::string types(const HloInstruction& i) {
-    if (i.types == HloTypes::result) return " : " + hlo_type(i.results[0].spec);
-    if (i.types == HloTypes::condition) return " : " + types_of({i.operands[0], i.results[0]});
+  static std::string types(const Instruction& i) {
+    if (i.types == TypeNotation::result) return " : " + hlo_type(i.results[0].spec);
+    if (i.types == TypeNotation::condition) return " : " + types_of({i.operands[0], i.results[0]});
     return " : (" + types_of(i.operands) + ") -> " + hlo_type(i.results[0].spec);
   }
 
   /// "0:2, 1:9:2".
-  static std::string ranges(const HloInstruction& i) {
+  static std::string ranges(const Instruction& i) {
     const auto &start = i.get<Shape>("start"), &limit = i.get<Shape>("limit"), &stride = i.get<Shape>("stride");
     std::string s;
     for (int k = 0; k < start.rank(); ++k) {
@@ -128,7 +128,7 @@ class Printer {
     return s;
   }
 
-  std::string generic(const HloInstruction& i) const {
+  std::string generic(const Instruction& i) const {
     const auto& dimensions = i.get<std::string>("dimension_numbers");
     const std::string head = "\"stablehlo." + i.op + "\"(" + names(i.operands) + ") <{";
     if (i.op == "dynamic_gather")
@@ -146,13 +146,13 @@ class Printer {
            "  stablehlo.return " + (adds ? "%sum" : "%new") + " : " + one + "\n" + indent_ + "})" + types(i);
   }
 
-  void print_loop(const HloInstruction& i, const std::string& number) {
+  void print_loop(const Instruction& i, const std::string& number) {
     const std::string own = number.substr(1);
-    const HloValues& now = i.blocks[0].arguments;
+    const Values& now = i.blocks[0].arguments;
     std::string bound;
     for (std::size_t k = 0; k < now.size(); ++k) {
       const std::string argument = k ? "%now" + own + "_" + to_string(k - 1) : "%step" + own;
-      for (const HloBlock& b : i.blocks) call(b.arguments[k], argument);
+      for (const Block& b : i.blocks) call(b.arguments[k], argument);
       call(i.results[k], number + "#" + to_string(k));
       bound += (k ? ", " : "") + argument + " = " + name(i.operands[k]);
     }
@@ -164,14 +164,14 @@ class Printer {
     text_ += indent_ + "}" + location(i) + "\n";
   }
 
-  void print(const HloBlock& b) {
+  void print(const Block& b) {
     indent_ += "  ";
-    for (const HloInstruction& i : b.instructions) print(i);
+    for (const Instruction& i : b.instructions) print(i);
     text_ += indent_ + "stablehlo.return " + names(b.results) + " : " + types_of(b.results) + "\n";
     indent_.resize(indent_.size() - 2);
   }
 
-  const HloProgram& program_;
+  const Program& program_;
   bool locates_;
   std::vector<std::string> names_;  ///< by id
   std::string text_, indent_;
@@ -194,7 +194,7 @@ std::string hlo_list(const Shape& list) {
   return s + "]";
 }
 
-std::string hlo_text(const HloProgram& program, const std::string& name, bool locations) {
+std::string hlo_text(const Program& program, const std::string& name, bool locations) {
   return Printer(program, locations).module(name);
 }
 

@@ -11,7 +11,7 @@ using ferrite::detail::ScanBody;
 using ferrite::detail::ScanSignature;
 
 /// Without the axis of time.
-Spec spec_of_step(const HloValue& stack) {
+Spec spec_of_step(const Value& stack) {
   Spec s = stack.spec;
   s.shape.erase(0);
   return s;
@@ -21,7 +21,7 @@ Spec spec_of_step(const HloValue& stack) {
 /// and ys may be such values, carries and sums not.
 class ScanLowering {
  public:
-  ScanLowering(HloBuilder& b, const HloCall& c)
+  ScanLowering(HloBuilder& b, const Application& c)
       : b_(b),
         c_(c),
         body_(ScanBody::of(c.attrs)),
@@ -37,58 +37,58 @@ class ScanLowering {
     for (const Graph::Constant& k : g.constants) shared_[k.value] = b.constant(k.tensor);
   }
 
-  HloValues unrolled() {
-    HloValues now(c_.in.begin(), c_.in.begin() + static_cast<std::ptrdiff_t>(s_.carries));
-    for (std::size_t k = s_.carries; k < first_y_; ++k) now.push_back(b_.constant(0, c_.out[k]));
-    std::vector<HloValues> ys(body_.ys(), HloValues(static_cast<std::size_t>(steps_)));
+  Values unrolled() {
+    Values now(c_.in.begin(), c_.in.begin() + static_cast<std::ptrdiff_t>(s_.carries));
+    for (std::size_t k = s_.carries; k < first_y_; ++k) now.push_back(b_.filled(0, c_.out[k]));
+    std::vector<Values> ys(body_.ys(), Values(static_cast<std::size_t>(steps_)));
     for (std::int64_t n = 0; n < steps_; ++n) {
       const std::int64_t t = reverse_ ? steps_ - 1 - n : n;
-      const HloValues next =
-          step(b_, now, [&](const HloValue& x) { return b_.reshape(b_.slice(x, 0, t, 1), spec_of_step(x).shape); });
+      const Values next =
+          step(b_, now, [&](const Value& x) { return b_.reshape(b_.slice(x, 0, t, 1), spec_of_step(x).shape); });
       for (std::size_t k = 0; k < first_y_; ++k)
         if (asked_[k]) now[k] = k < s_.carries ? next[k] : b_.add(now[k], next[k]);
       for (std::size_t k = 0; k < ys.size(); ++k) ys[k][static_cast<std::size_t>(t)] = next[first_y_ + k];
     }
-    for (const HloValues& y : ys) now.push_back(asked_[now.size()] ? stacked(y) : HloValue());
+    for (const Values& y : ys) now.push_back(asked_[now.size()] ? stacked(y) : Value());
     return now;
   }
 
-  HloValues loop() {
-    HloValues first(c_.in.begin(), c_.in.begin() + static_cast<std::ptrdiff_t>(s_.carries));
+  Values loop() {
+    Values first(c_.in.begin(), c_.in.begin() + static_cast<std::ptrdiff_t>(s_.carries));
     first.resize(c_.out.size());
     const std::vector<std::size_t> round = what_goes_round(first);
-    HloValues begin;
-    for (const std::size_t k : round) begin.push_back(k < s_.carries ? first[k] : b_.constant(0, c_.out[k]));
-    const HloValues last = b_.loop(steps_, begin, [&](const HloValue& number, const HloValues& now) {
-      HloValues before = first;
+    Values begin;
+    for (const std::size_t k : round) begin.push_back(k < s_.carries ? first[k] : b_.filled(0, c_.out[k]));
+    const Values last = b_.loop(steps_, begin, [&](const Value& number, const Values& now) {
+      Values before = first;
       for (std::size_t i = 0; i < round.size(); ++i) before[round[i]] = now[i];
-      const HloValue t = reverse_ ? b_.subtract(b_.constant_like(steps_ - 1, number), number) : number;
-      const HloValues next = step(b_, before, [&](const HloValue& x) { return b_.element(x, t); });
-      HloValues after;
+      const Value t = reverse_ ? b_.subtract(b_.like(steps_ - 1, number), number) : number;
+      const Values next = step(b_, before, [&](const Value& x) { return b_.element(x, t); });
+      Values after;
       for (const std::size_t k : round)
         after.push_back(k < s_.carries ? next[k]
                         : k < first_y_ ? b_.add(before[k], next[k])
                                        : b_.with_element(before[k], t, next[k]));
       return after;
     });
-    HloValues out(c_.out.size());
+    Values out(c_.out.size());
     for (std::size_t i = 0; i < round.size(); ++i) out[round[i]] = last[i];
     for (std::size_t k = first_y_; k < out.size(); ++k) out[k] = out[first_with_value_of(k)];
     return out;
   }
 
  private:
-  using Pick = std::function<HloValue(const HloValue& stack)>;
+  using Pick = std::function<Value(const Value& stack)>;
 
   /// Next carries, terms of the sums, ys of one step.
-  HloValues step(HloBuilder& b, const HloValues& carries, const Pick& pick) {
+  Values step(HloBuilder& b, const Values& carries, const Pick& pick) {
     const Graph& g = body_.graph();
-    HloValues given = shared_;
+    Values given = shared_;
     for (std::size_t k = 0; k < s_.carries; ++k) given[g.inputs[k]] = carries[k];
     for (std::size_t i = s_.carries; i < s_.carries + s_.xs; ++i)
       if (c_.in[i].exists())
-        given[g.inputs[i]] = body_.input(i).shape.numel() ? pick(c_.in[i]) : b.constant(0, body_.input(i));
-    HloValues out = lower_graph(b, g, std::move(given), asked_);
+        given[g.inputs[i]] = body_.input(i).shape.numel() ? pick(c_.in[i]) : b.filled(0, body_.input(i));
+    Values out = lower_graph(b, g, std::move(given), asked_);
     for (std::size_t k = 0; k < first_y_; ++k)
       if (asked_[k] && !out[k].exists())
         throw ExportError(
@@ -107,9 +107,9 @@ class ScanLowering {
 
   /// The results that a loop has to compute: those asked for with elements and, as a trial shows, a name; equal ys
   /// once.
-  std::vector<std::size_t> what_goes_round(const HloValues& carries) {
+  std::vector<std::size_t> what_goes_round(const Values& carries) {
     HloBuilder trial(b_.style());
-    const HloValues out = step(trial, carries, [](const HloValue& x) { return HloValue{x.id, spec_of_step(x)}; });
+    const Values out = step(trial, carries, [](const Value& x) { return Value{x.id, spec_of_step(x)}; });
     std::vector<std::size_t> list;
     for (std::size_t k = 0; k < out.size(); ++k)
       if (asked_[k] && c_.out[k].shape.numel() && out[k].exists() && (k < first_y_ || first_with_value_of(k) == k))
@@ -117,9 +117,9 @@ class ScanLowering {
     return list;
   }
 
-  HloValue stacked(HloValues parts) {
+  Value stacked(Values parts) {
     if (parts.empty() || !parts[0].exists()) return {};
-    for (HloValue& p : parts) {
+    for (Value& p : parts) {
       Shape one = p.shape();
       one.insert(0, 1);
       p = b_.reshape(p, one);
@@ -128,17 +128,17 @@ class ScanLowering {
   }
 
   HloBuilder& b_;
-  const HloCall& c_;
+  const Application& c_;
   const ScanBody& body_;
   const ScanSignature& s_;
   const std::size_t first_y_;
   const std::int64_t steps_;
   const bool reverse_;
   std::vector<bool> asked_;  ///< by result of the body: carries, and what something depends on
-  HloValues shared_;         ///< by value of the body: captures and constants, the same in all steps
+  Values shared_;            ///< by value of the body: captures and constants, the same in all steps
 };
 
-HloValues scan(HloBuilder& b, const HloCall& c) {
+Values scan(HloBuilder& b, const Application& c) {
   ScanLowering s(b, c);
   return b.style().unrolled || c.as<ScanAttrs>().steps == 0 ? s.unrolled() : s.loop();
 }
@@ -146,7 +146,7 @@ HloValues scan(HloBuilder& b, const HloCall& c) {
 }  // namespace
 
 HloFamily hlo_scan() {
-  static constexpr NamedHloLowering list[] = {{"scan", scan}};
+  static constexpr NamedLowering<HloBuilder> list[] = {{"scan", scan}};
   return list;
 }
 

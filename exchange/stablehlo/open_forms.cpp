@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "ferrite/exchange/stablehlo/hlo_text.h"
+
 namespace ferrite::exchange::detail {
 namespace {
 
@@ -35,37 +37,37 @@ ExtentNumbers constants(const Shape& list) {
   return all;
 }
 
-HloValue OpenForms::emit(std::string_view op, const HloValues& operands, Dtype dtype, const ExtentNumbers& shape,
-                         HloAttributes attributes) {
-  return b_.emit(op, operands, {open_shape(shape), dtype}, std::move(attributes));
+Value OpenForms::emit(std::string_view op, const Values& operands, Dtype dtype, const ExtentNumbers& shape,
+                      Attributes attributes) {
+  return b_.emit_one(op, operands, {open_shape(shape), dtype}, std::move(attributes));
 }
 
-HloValue OpenForms::filled(const HloValue& scalar, const ExtentNumbers& shape) {
+Value OpenForms::filled(const Value& scalar, const ExtentNumbers& shape) {
   const auto [at, fresh] = filled_.try_emplace({scalar.id, shape});
   if (fresh) at->second = broadcast({scalar, {}}, {}, shape);
   return at->second;
 }
 
-void OpenForms::within(HloBlock& block, const std::function<HloValues()>& write) {
+void OpenForms::within(Block& block, const std::function<Values()>& write) {
   const auto outside = filled_;
   b_.within(block, write);
   filled_ = outside;
 }
 
-HloValue OpenForms::iota(int axis, Dtype dtype, const ExtentNumbers& shape) {
+Value OpenForms::iota(int axis, Dtype dtype, const ExtentNumbers& shape) {
   return emit("dynamic_iota", {arithmetic_.list(shape)}, dtype, shape, {{"dim", std::to_string(axis)}});
 }
 
 /// Compilers are told which axes are repeated: an open extent may turn out to be 1. A broadcast of a broadcast is one:
 /// IREE forgets what it is told where it joins them.
-HloValue OpenForms::broadcast(const OpenValue& x, const Shape& dims, const ExtentNumbers& shape) {
+Value OpenForms::broadcast(const OpenValue& x, const Shape& dims, const ExtentNumbers& shape) {
   if (const auto at = broadcasts_.find(x.value.id); at != broadcasts_.end()) {
     Shape composed;
     for (const std::int64_t axis : at->second.dims) composed.push_back(dims[static_cast<int>(axis)]);
     return broadcast(OpenValue(at->second.x), composed, shape);
   }
   if (x.shape == shape) return x.value;
-  HloAttributes attributes{{"dims", dims}};
+  Attributes attributes{{"dims", dims}};
   if (are_constant(shape)) return emit("broadcast_in_dim", {x.value}, x.dtype(), shape, attributes);
   Shape expanding, others;
   for (int k = 0; k < dims.rank(); ++k) {
@@ -75,7 +77,7 @@ HloValue OpenForms::broadcast(const OpenValue& x, const Shape& dims, const Exten
   }
   if (expanding.rank()) attributes.push_back({"known_expanding_dimensions", expanding});
   if (others.rank()) attributes.push_back({"known_nonexpanding_dimensions", others});
-  const HloValue y =
+  const Value y =
       emit("dynamic_broadcast_in_dim", {x.value, arithmetic_.list(shape)}, x.dtype(), shape, std::move(attributes));
   broadcasts_[y.id] = {x, dims};
   return y;
@@ -83,7 +85,7 @@ HloValue OpenForms::broadcast(const OpenValue& x, const Shape& dims, const Exten
 
 /// Without dynamic_reshape: axes of extent 1 are dropped and put in; where more changes, every element is gathered by
 /// its place in row-major order.
-HloValue OpenForms::reshape(const OpenValue& x, const ExtentNumbers& shape) {
+Value OpenForms::reshape(const OpenValue& x, const ExtentNumbers& shape) {
   if (!gathers()) return emit("dynamic_reshape", {x.value, arithmetic_.list(shape)}, x.dtype(), shape);
   if (without_ones(x.shape) == without_ones(shape)) {
     Shape dims;
@@ -91,21 +93,21 @@ HloValue OpenForms::reshape(const OpenValue& x, const ExtentNumbers& shape) {
       if (!is_one(shape[i])) dims.push_back(static_cast<std::int64_t>(i));
     return broadcast(squeezed(x), dims, shape);
   }
-  const auto scaled = [&](const HloValue& v, const HloValue& scalar, const char* op) {
-    return b_.emit(op, {v, filled(scalar, shape)}, v.spec, {}, HloTypes::result);
+  const auto scaled = [&](const Value& v, const Value& scalar, const char* op) {
+    return b_.emit_one(op, {v, filled(scalar, shape)}, v.spec, {}, TypeNotation::result);
   };
-  HloValue place, stride;
+  Value place, stride;
   for (int i = static_cast<int>(shape.size()) - 1; i >= 0; --i) {
-    HloValue along = iota(i, Dtype::i64, shape);
+    Value along = iota(i, Dtype::i64, shape);
     if (stride.exists()) along = scaled(along, stride, "multiply");
     place = place.exists() ? b_.add(place, along) : along;
     if (i == 0) break;
-    const HloValue extent = arithmetic_.number(shape[static_cast<std::size_t>(i)]);
+    const Value extent = arithmetic_.number(shape[static_cast<std::size_t>(i)]);
     stride = stride.exists() ? arithmetic_.product(stride, extent) : extent;
   }
-  HloValues coordinates(x.shape.size());
+  Values coordinates(x.shape.size());
   for (std::size_t i = x.shape.size(); i-- > 0;) {
-    const HloValue extent = arithmetic_.number(x.shape[i]);
+    const Value extent = arithmetic_.number(x.shape[i]);
     coordinates[i] = i ? scaled(place, extent, "remainder") : place;
     if (i) place = scaled(place, extent, "divide");
   }
@@ -126,19 +128,20 @@ OpenValue OpenForms::squeezed(const OpenValue& x) {
     if constexpr (std::is_integral_v<decltype(zero)>) return static_cast<std::int64_t>(Limits::min());
     return -std::numeric_limits<double>::infinity();
   });
-  const HloValue init = b_.constant(least, {{}, dtype});
-  return {b_.emit("reduce", {x.value, init}, {open_shape(rest), dtype}, {{"applies", "maximum"}, {"dimensions", axes}}),
-          rest};
+  const Value init = b_.scalar(least, dtype);
+  return {
+      b_.emit_one("reduce", {x.value, init}, {open_shape(rest), dtype}, {{"applies", "maximum"}, {"dimensions", axes}}),
+      rest};
 }
 
 /// Elements at coordinates in the shape of the result.
-HloValue OpenForms::gather(const HloValue& x, const HloValues& coordinates, const ExtentNumbers& shape) {
+Value OpenForms::gather(const Value& x, const Values& coordinates, const ExtentNumbers& shape) {
   ExtentNumbers column = shape;
   column.emplace_back(1);
-  HloValues columns;
-  for (const HloValue& c : coordinates)
+  Values columns;
+  for (const Value& c : coordinates)
     columns.push_back(broadcast({c, shape}, first_axes(static_cast<int>(shape.size())), column));
-  HloValue all = columns[0];
+  Value all = columns[0];
   if (columns.size() > 1) {
     column.back() = SymbolicNumber(static_cast<std::int64_t>(columns.size()));
     all = emit("concatenate", columns, Dtype::i64, column, {{"dim", std::to_string(shape.size())}});
@@ -146,26 +149,26 @@ HloValue OpenForms::gather(const HloValue& x, const HloValues& coordinates, cons
   return b_.gather_elements(x, all);
 }
 
-HloValue OpenForms::slice(const OpenValue& x, const ExtentNumbers& start, const ExtentNumbers& limit,
-                          const Shape& stride, const ExtentNumbers& shape) {
+Value OpenForms::slice(const OpenValue& x, const ExtentNumbers& start, const ExtentNumbers& limit, const Shape& stride,
+                       const ExtentNumbers& shape) {
   return emit("real_dynamic_slice",
               {x.value, arithmetic_.list(start), arithmetic_.list(limit), arithmetic_.list(constants(stride))},
               x.dtype(), shape);
 }
 
 /// Amounts that depend on extents are blocks in front and behind: few compilers have dynamic_pad.
-HloValue OpenForms::pad(const OpenValue& x, const HloValue& value, const ExtentNumbers& low, const ExtentNumbers& high,
-                        const ExtentNumbers& shape) {
+Value OpenForms::pad(const OpenValue& x, const Value& value, const ExtentNumbers& low, const ExtentNumbers& high,
+                     const ExtentNumbers& shape) {
   if (x.shape == shape) return x.value;
   if (are_constant(low) && are_constant(high)) {
     const Shape none = Shape::filled(static_cast<int>(shape.size()), 0);
     return emit("pad", {x.value, value}, x.dtype(), shape,
                 {{"low", open_shape(low)}, {"high", open_shape(high)}, {"interior", none}});
   }
-  HloValue y = x.value;
+  Value y = x.value;
   ExtentNumbers now = x.shape;
   for (std::size_t i = 0; i < shape.size(); ++i) {
-    HloValues parts;
+    Values parts;
     const auto add = [&](const SymbolicNumber& amount) {
       if (amount == SymbolicNumber(0)) return;
       now[i] = amount;
@@ -180,18 +183,18 @@ HloValue OpenForms::pad(const OpenValue& x, const HloValue& value, const ExtentN
   return y;
 }
 
-HloValue OpenForms::dynamic_slice(const OpenValue& x, const HloValues& indices, const ExtentNumbers& sizes) {
-  HloValues parts;
-  for (const HloValue& index : indices) parts.push_back(b_.reshape(index, {1}));
-  const HloValue start = b_.concatenate(parts, 0);
-  const HloValue limit = b_.add(start, arithmetic_.list(sizes));
-  const HloValue stride = arithmetic_.list(constants(Shape::filled(static_cast<int>(sizes.size()), 1)));
+Value OpenForms::dynamic_slice(const OpenValue& x, const Values& indices, const ExtentNumbers& sizes) {
+  Values parts;
+  for (const Value& index : indices) parts.push_back(b_.reshape(index, {1}));
+  const Value start = b_.concatenate(parts, 0);
+  const Value limit = b_.add(start, arithmetic_.list(sizes));
+  const Value stride = arithmetic_.list(constants(Shape::filled(static_cast<int>(sizes.size()), 1)));
   return emit("real_dynamic_slice", {x.value, start, limit, stride}, x.dtype(), sizes);
 }
 
 /// Along the first axis; without dynamic_update_slice, as a scatter of one update.
-HloValue OpenForms::dynamic_update_slice(const OpenValue& x, const OpenValue& part, const HloValues& indices) {
-  HloValues operands{x.value, part.value};
+Value OpenForms::dynamic_update_slice(const OpenValue& x, const OpenValue& part, const Values& indices) {
+  Values operands{x.value, part.value};
   operands.insert(operands.end(), indices.begin(), indices.end());
   if (!gathers()) return emit("dynamic_update_slice", operands, x.dtype(), x.shape);
   Shape window;
@@ -205,7 +208,7 @@ HloValue OpenForms::dynamic_update_slice(const OpenValue& x, const OpenValue& pa
 }
 
 /// Rows, columns or sums of one element: IREE 3.13 reshapes such products itself.
-HloValue OpenForms::sum_of_products(const OpenValue& a, const OpenValue& b, const ExtentNumbers& shape) {
+Value OpenForms::sum_of_products(const OpenValue& a, const OpenValue& b, const ExtentNumbers& shape) {
   ExtentNumbers all = shape, turned = b.shape;
   all.push_back(a.shape.back());
   std::swap(turned[turned.size() - 1], turned[turned.size() - 2]);
@@ -215,34 +218,34 @@ HloValue OpenForms::sum_of_products(const OpenValue& a, const OpenValue& b, cons
   a_dims.push_back(rank - 1);
   b_dims.push_back(rank - 2);
   b_dims.push_back(rank - 1);
-  const HloValue columns = emit("transpose", {b.value}, b.dtype(), turned, {{"dims", order}});
-  const HloValue left = broadcast(a, a_dims, all);
-  const HloValue product = b_.multiply(left, broadcast({columns, turned}, b_dims, all));
-  return emit("reduce", {product, b_.constant(0, {{}, a.dtype()})}, a.dtype(), shape,
+  const Value columns = emit("transpose", {b.value}, b.dtype(), turned, {{"dims", order}});
+  const Value left = broadcast(a, a_dims, all);
+  const Value product = b_.multiply(left, broadcast({columns, turned}, b_dims, all));
+  return emit("reduce", {product, b_.scalar(0, a.dtype())}, a.dtype(), shape,
               {{"applies", "add"}, {"dimensions", Shape{rank - 1}}});
 }
 
-HloValue OpenForms::dot(const HloInstruction& dot, const OpenValue& a, const OpenValue& b, const Flat& flat,
-                        const ExtentNumbers& shape) {
+Value OpenForms::dot(const Instruction& dot, const OpenValue& a, const OpenValue& b, const Flat& flat,
+                     const ExtentNumbers& shape) {
   const bool thin = is_one(a.shape.back()) || is_one(b.shape.back()) || is_one(shape[shape.size() - 2]);
   if (!gathers() || (!thin && flat.a == a.shape && flat.b == b.shape))
     return emit("dot_general", {a.value, b.value}, a.dtype(), shape, dot.attributes);
   if (thin) return sum_of_products(a, b, shape);
-  const HloValue left = flat.a == a.shape ? a.value : reshape(a, flat.a);
-  const HloValue right = flat.b == b.shape ? b.value : reshape(b, flat.b);
+  const Value left = flat.a == a.shape ? a.value : reshape(a, flat.a);
+  const Value right = flat.b == b.shape ? b.value : reshape(b, flat.b);
   const int lead = static_cast<int>(flat.result.size()) - 2;
   return reshape({b_.dot(left, right, lead + 1, lead, lead, open_shape(flat.result)), flat.result}, shape);
 }
 
-HloValue OpenForms::gather_slices(const OpenValue& x, const HloInstruction& gather, const OpenValue& index, int axis,
-                                  const ExtentNumbers& shape) {
+Value OpenForms::gather_slices(const OpenValue& x, const Instruction& gather, const OpenValue& index, int axis,
+                               const ExtentNumbers& shape) {
   if (!gathers()) {
     ExtentNumbers sizes = x.shape;
     sizes[static_cast<std::size_t>(axis)] = SymbolicNumber(1);
     return emit("dynamic_gather", {x.value, index.value, arithmetic_.list(sizes)}, x.dtype(), shape,
                 {{"dimension_numbers", gather.get<std::string>("dimension_numbers")}});
   }
-  HloValues coordinates;
+  Values coordinates;
   for (int i = 0; i < static_cast<int>(shape.size()); ++i)
     coordinates.push_back(i == axis ? broadcast(index, {axis}, shape) : iota(i, Dtype::i64, shape));
   return this->gather(x.value, coordinates, shape);

@@ -1,0 +1,42 @@
+#pragma once
+/// Values that a program computes from its open extents.
+#include <map>
+
+#include "ferrite/exchange/dynamic_axis.h"
+#include "ferrite/exchange/emit/extents.h"
+#include "ferrite/exchange/emit/program_builder.h"
+
+namespace ferrite::exchange::detail {
+
+/// Writes to a builder of its own, in front of all that reads the values.
+class ExtentArithmetic {
+ public:
+  /// `arguments` are those of the program.
+  ExtentArithmetic(ProgramBuilder& b, const Extents& extents, const std::vector<DynamicAxis>& axes,
+                   const Values& arguments)
+      : b_(b), extents_(extents), axes_(axes), arguments_(arguments) {}
+
+  ProgramBuilder& builder() { return b_; }
+  std::vector<Instruction>& instructions() { return b_.instructions(); }
+
+  /// i64 [].
+  Value number(const SymbolicNumber& n);
+  /// i64 [n].
+  Value list(const ExtentNumbers& numbers);
+  /// Of rank 0.
+  Value real(const ExtentReal& r, Dtype dtype);
+  /// i64 [].
+  Value product(const Value& a, const Value& b) { return b_.multiply(a, b); }
+
+ private:
+  Value product(std::uint32_t set);
+  Value extent(std::size_t k);
+
+  ProgramBuilder& b_;
+  const Extents& extents_;
+  const std::vector<DynamicAxis>& axes_;
+  const Values& arguments_;
+  std::map<std::string, Value> numbers_{}, lists_{};  ///< by text
+};
+
+}  // namespace ferrite::exchange::detail

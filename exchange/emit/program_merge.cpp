@@ -1,0 +1,196 @@
+/// Compares instructions, explains the numbers in which they differ, and walks blocks side by side.
+#include "ferrite/exchange/emit/program_merge.h"
+
+#include <algorithm>
+
+#include "ferrite/exchange/emit/same_bits.h"
+#include "ferrite/tensor/recorder.h"
+
+namespace ferrite::exchange::detail {
+namespace {
+
+std::vector<int> ids(const Values& values) {
+  std::vector<int> all;
+  for (const Value& v : values) all.push_back(v.id);
+  return all;
+}
+
+bool same_attribute(const Attribute& a, const Attribute& b) {
+  if (a.name != b.name || a.value.index() != b.value.index()) return false;
+  return std::visit(
+      [&](const auto& value) {
+        const auto& other = std::get<std::decay_t<decltype(value)>>(b.value);
+        if constexpr (std::is_same_v<std::decay_t<decltype(value)>, Tensor>)
+          return same_bits(value, other);
+        else
+          return value == other;
+      },
+      a.value);
+}
+
+}  // namespace
+
+void InstructionRow::refuse(const std::string& what) const {
+  const auto& [operation, layer] = first().origin;
+  std::string where(operation.empty() ? "the program" : operation);
+  if (!layer.empty()) where += " in '" + std::string(layer.path()) + "'";
+  throw ExportError(std::string(format_.who) + ": an extent that should stay open is fixed: " + where + " (" +
+                    std::string(format_.dialect) + first().op + "): " + what +
+                    "; write the function for any extent, or export it without this dynamic axis");
+}
+
+void InstructionRow::check() const {
+  for (const Instruction* b : all_) {
+    if (b->op != first().op) refuse("at another extent it is " + std::string(format_.dialect) + b->op);
+    if (ids(b->operands) != ids(first().operands) || ids(b->results) != ids(first().results))
+      refuse("at another extent it reads other values");
+  }
+}
+
+void InstructionRow::check_attributes() const {
+  for (const Instruction* b : all_) {
+    if (b->attributes.size() != first().attributes.size()) refuse("it has other attributes at another extent");
+    for (std::size_t k = 0; k < first().attributes.size(); ++k)
+      if (!same_attribute(first().attributes[k], b->attributes[k]))
+        refuse("its " + first().attributes[k].name + " depends on the extent");
+  }
+}
+
+std::vector<Shape> InstructionRow::shapes(std::size_t result) const {
+  std::vector<Shape> all;
+  for (const Instruction* i : all_) all.push_back(i->results[result].shape());
+  return all;
+}
+
+std::vector<Tensor> InstructionRow::tensors() const {
+  std::vector<Tensor> all;
+  for (const Instruction* i : all_) all.push_back(i->get<Tensor>("value"));
+  return all;
+}
+
+std::vector<Shape> InstructionRow::lists(std::string_view attribute) const {
+  std::vector<Shape> all;
+  for (const Instruction* i : all_) all.push_back(i->get<Shape>(attribute));
+  return all;
+}
+
+bool InstructionRow::differs(std::string_view attribute) const {
+  const std::vector<Shape> all = lists(attribute);
+  return std::ranges::any_of(all, [&](const Shape& s) { return s != all[0]; });
+}
+
+ExtentNumbers InstructionRow::explained(const std::vector<Shape>& lists, const std::string& what) const {
+  for (const Shape& s : lists)
+    if (s.rank() != lists[0].rank()) refuse(what + " has another rank at another extent");
+  std::optional<ExtentNumbers> numbers = extents_.explain(lists);
+  if (!numbers) refuse("no arithmetic on the extents gives " + what + " " + lists[0].str());
+  return std::move(*numbers);
+}
+
+Program ProgramMerge::merged() {
+  const NewFrame frame;
+  Blocks mains;
+  for (const Program& p : programs_) mains.push_back(&p.main);
+  out_.main.names = mains[0]->names;
+  out_.result_names = programs_[0].result_names;
+  out_.notes = programs_[0].notes;
+  out_.main.arguments = arguments(mains);
+  walk(mains);
+  out_.main.results = values_of(mains[0]->results);
+  std::vector<Instruction>& all = arithmetic_.instructions();
+  std::ranges::move(b_.instructions(), std::back_inserter(all));
+  out_.main.instructions = std::move(all);
+  out_.values = b_.values();
+  out_.argument_axes = axes_of(mains, &Block::arguments);
+  out_.result_axes = axes_of(mains, &Block::results);
+  return std::move(out_);
+}
+
+Values ProgramMerge::values_of(const Values& old) {
+  Values all;
+  for (const Value& v : old) all.push_back(v.exists() ? at(v) : v);
+  return all;
+}
+
+/// New values for what blocks or instructions give.
+Values ProgramMerge::given(const InstructionRow& row) {
+  Values made;
+  for (std::size_t k = 0; k < row->results.size(); ++k) {
+    made.push_back(b_.fresh(spec_of(row, k)));
+    at(row->results[k]) = made.back();
+  }
+  return made;
+}
+
+Values ProgramMerge::arguments(const Blocks& blocks) {
+  std::vector<Instruction> heads;
+  std::vector<const Instruction*> row;
+  for (const Block* b : blocks) heads.push_back({.op = "func", .results = b->arguments, .blocks = {}});
+  for (const Instruction& head : heads) row.push_back(&head);
+  return given(row_of(row));
+}
+
+void ProgramMerge::walk(const Blocks& blocks) {
+  const std::vector<Instruction>& first = blocks[0]->instructions;
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    std::vector<const Instruction*> all;
+    for (const Block* b : blocks) {
+      if (b->instructions.size() <= i) row_of({&first[i]}).refuse("at another extent it is not there");
+      all.push_back(&b->instructions[i]);
+    }
+    const InstructionRow row = row_of(all);
+    row.check();
+    b_.set_origin(row->origin);
+    if (!row->blocks.empty()) {
+      write_blocks(row);
+      continue;
+    }
+    const Values made = write(row);
+    for (std::size_t k = 0; k < made.size(); ++k) at(row->results[k]) = made[k];
+  }
+  for (const Block* b : blocks)
+    if (b->instructions.size() > first.size())
+      row_of({&b->instructions[first.size()]}).refuse("at another extent it is not there");
+}
+
+void ProgramMerge::write_blocks(const InstructionRow& row) {
+  row.check_attributes();
+  Instruction merged{.op = row->op,
+                     .operands = values_of(row->operands),
+                     .attributes = row->attributes,
+                     .types = row->types,
+                     .blocks = {},
+                     .origin = row->origin};
+  for (std::size_t k = 0; k < row->blocks.size(); ++k) {
+    Blocks blocks;
+    for (std::size_t t = 0; t < row.size(); ++t) blocks.push_back(&row[t].blocks[k]);
+    merged.blocks.emplace_back();
+    merged.blocks.back().names = blocks[0]->names;
+    merged.blocks.back().arguments = arguments(blocks);
+    within(merged.blocks.back(), [&] {
+      walk(blocks);
+      return values_of(blocks[0]->results);
+    });
+  }
+  b_.set_origin(row->origin);
+  merged.results = given(row);
+  b_.append(std::move(merged));
+}
+
+/// What the extents of arguments or results are that differ, as texts; "?" where no arithmetic says it.
+std::vector<std::vector<std::string>> ProgramMerge::axes_of(const Blocks& blocks, Values Block::*ports) const {
+  std::vector<std::vector<std::string>> all;
+  for (std::size_t i = 0; i < (blocks[0]->*ports).size(); ++i) {
+    all.emplace_back();
+    for (int axis = 0; axis < (blocks[0]->*ports)[i].shape().rank(); ++axis) {
+      Integers extents;
+      for (const Block* b : blocks) extents.push_back((b->*ports)[i].shape()[axis]);
+      const bool fixed = std::ranges::all_of(extents, [&](std::int64_t n) { return n == extents[0]; });
+      const std::optional<SymbolicNumber> n = fixed ? SymbolicNumber(0) : extents_.explain(extents);
+      all.back().push_back(fixed ? "" : n ? extents_.text(*n) : "?");
+    }
+  }
+  return all;
+}
+
+}  // namespace ferrite::exchange::detail

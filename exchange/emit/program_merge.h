@@ -1,0 +1,102 @@
+#pragma once
+/// Programs of one function at several extents as one whose extents are open.
+#include "ferrite/exchange/emit/extent_arithmetic.h"
+
+namespace ferrite::exchange::detail {
+
+/// The same instruction of all programs that are compared.
+class InstructionRow {
+ public:
+  /// One instruction for each of the sizes of `extents`.
+  InstructionRow(const Format& format, const Extents& extents, std::vector<const Instruction*> all)
+      : format_(format), extents_(extents), all_(std::move(all)) {}
+
+  std::size_t size() const { return all_.size(); }
+  const Instruction& operator[](std::size_t program) const& { return *all_[program]; }
+  const Instruction& first() const& { return *all_[0]; }
+  const Instruction* operator->() const& { return all_[0]; }
+
+  /// Throws ExportError, naming the operation and the layer to which the first one belongs.
+  [[noreturn]] void refuse(const std::string& what) const;
+  /// Refuses instructions that differ in more than numbers.
+  void check() const;
+  /// Refuses attributes that differ.
+  void check_attributes() const;
+
+  /// The shapes of a result in each program, and what its extents are.
+  std::vector<Shape> shapes(std::size_t result) const;
+  ExtentNumbers shape(std::size_t result = 0) const { return explained(shapes(result), "its result"); }
+  /// The elements of a constant in each program.
+  std::vector<Tensor> tensors() const;
+  /// What the numbers of an attribute are, what they are in each program, and whether they differ.
+  ExtentNumbers list(std::string_view attribute) const {
+    return explained(lists(attribute), "its " + std::string(attribute));
+  }
+  std::vector<Shape> lists(std::string_view attribute) const;
+  bool differs(std::string_view attribute) const;
+  /// What these numbers are, one list for each program; refuses what no arithmetic on the extents gives.
+  ExtentNumbers explained(const std::vector<Shape>& lists, const std::string& what) const;
+
+  const Extents& extents() const& { return extents_; }
+
+ private:
+  const Format& format_;
+  const Extents& extents_;
+  std::vector<const Instruction*> all_;
+};
+
+/// Walks programs side by side: what is the same stays, numbers that differ become arithmetic on the extents, and the
+/// instructions that read them take the forms that a format has for that.
+class ProgramMerge {
+ public:
+  /// `b` writes what is merged, `front` the arithmetic; they share their values.
+  ProgramMerge(const std::vector<Program>& programs, const Extents& extents, const std::vector<DynamicAxis>& axes,
+               ProgramBuilder& b, ProgramBuilder& front)
+      : programs_(programs),
+        extents_(extents),
+        b_(b),
+        arithmetic_(front, extents, axes, out_.main.arguments),
+        values_(static_cast<std::size_t>(programs[0].values)) {}
+  ProgramMerge(const ProgramMerge&) = delete;
+  ProgramMerge& operator=(const ProgramMerge&) = delete;
+  virtual ~ProgramMerge() = default;
+
+  /// Throws ExportError where the programs differ in what no arithmetic on the extents gives.
+  Program merged();
+
+ protected:
+  /// The merged form of instructions without blocks: what they give.
+  virtual Values write(const InstructionRow& row) = 0;
+  /// The type of a result, or of an argument of a block.
+  virtual Spec spec_of(const InstructionRow& row, std::size_t result) = 0;
+  /// As ProgramBuilder::within.
+  virtual void within(Block& block, const std::function<Values()>& write) { b_.within(block, write); }
+
+  Value& at(const Value& old) { return values_[static_cast<std::size_t>(old.id)]; }
+  /// One that is left out stays so.
+  Values values_of(const Values& old);
+
+  const std::vector<Program>& programs() const { return programs_; }
+  const Extents& extents() const { return extents_; }
+  ProgramBuilder& builder() { return b_; }
+  ExtentArithmetic& arithmetic() { return arithmetic_; }
+
+ private:
+  using Blocks = std::vector<const Block*>;  ///< the same one of all programs
+
+  InstructionRow row_of(std::vector<const Instruction*> all) const { return {b_.format(), extents_, std::move(all)}; }
+  Values given(const InstructionRow& row);
+  Values arguments(const Blocks& blocks);
+  void walk(const Blocks& blocks);
+  void write_blocks(const InstructionRow& row);
+  std::vector<std::vector<std::string>> axes_of(const Blocks& blocks, Values Block::*ports) const;
+
+  const std::vector<Program>& programs_;
+  const Extents& extents_;
+  Program out_{};
+  ProgramBuilder& b_;
+  ExtentArithmetic arithmetic_;
+  Values values_;  ///< by id in the programs
+};
+
+}  // namespace ferrite::exchange::detail
