@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "ferrite/tensor/error.h"
@@ -40,7 +41,7 @@ std::vector<long double> solved(std::vector<std::vector<long double>> rows, std:
   for (std::size_t c = 0; c < unknowns; ++c) {
     const auto below = [c](const auto& a, const auto& b) { return std::fabs(a[c]) < std::fabs(b[c]); };
     const auto pivot = std::max_element(rows.begin() + static_cast<std::ptrdiff_t>(c), rows.end(), below);
-    if (pivot == rows.end() || std::fabs((*pivot)[c]) < 0.5L) return {};
+    if (pivot == rows.end() || std::fabs((*pivot)[c]) < 0.01L) return {};
     std::swap(*pivot, rows[c]);
     for (std::size_t r = 0; r < rows.size(); ++r) {
       if (r == c) continue;
@@ -163,6 +164,41 @@ std::optional<SymbolicNumber> SymbolicNumber::with_values(std::span<const Sizes>
   return std::nullopt;
 }
 
+std::optional<SymbolicNumber> SymbolicNumber::rounded_with_values(std::span<const Sizes> sizes,
+                                                                  std::span<const std::int64_t> values) {
+  constexpr std::int64_t kMostDivisor = 8;
+  constexpr long double kMostFactor = 1 << 20, kMostSize = 0x1p40L;
+  std::optional<SymbolicNumber> found;
+  for (const std::uint32_t set : products_of(sizes[0].size())) {
+    const auto of = [set](const Sizes& s) { return real_product(set, s); };
+    const auto near = std::ranges::min_element(sizes, {}, of), far = std::ranges::max_element(sizes, {}, of);
+    if (of(*far) > kMostSize || of(*near) == of(*far)) continue;
+    const auto value_at = [&](auto at) {
+      return static_cast<long double>(values[static_cast<std::size_t>(at - sizes.begin())]);
+    };
+    const long double slope = (value_at(far) - value_at(near)) / (of(*far) - of(*near));
+    for (std::int64_t d = 2; d <= kMostDivisor; ++d) {
+      const long double whole = std::round(slope * static_cast<long double>(d));
+      if (whole == 0 || std::fabs(whole) > kMostFactor) continue;
+      const auto factor = static_cast<std::int64_t>(whole);
+      if (std::gcd(factor, d) != 1) continue;
+      std::int64_t least = std::numeric_limits<std::int64_t>::min(), most = std::numeric_limits<std::int64_t>::max();
+      for (std::size_t t = 0; t < values.size(); ++t) {
+        if (std::abs(static_cast<long double>(values[t])) > kMostSize) return std::nullopt;
+        const std::int64_t rest = d * values[t] - factor * product(set, sizes[t]);
+        least = std::max(least, rest);
+        most = std::min(most, rest + d - 1);
+      }
+      if (least > most) continue;
+      if (least < most || found) return std::nullopt;
+      found.emplace(least);
+      found->terms_.push_back({set, factor});
+      found->divisor_ = d;
+    }
+  }
+  return found;
+}
+
 std::int64_t SymbolicNumber::dividend(std::span<const std::int64_t> sizes) const {
   std::int64_t sum = more_;
   for (const Term& t : terms_)
@@ -172,9 +208,7 @@ std::int64_t SymbolicNumber::dividend(std::span<const std::int64_t> sizes) const
 
 std::int64_t SymbolicNumber::at(std::span<const std::int64_t> sizes) const {
   const std::int64_t sum = dividend(sizes);
-  if (sum % divisor_ != 0)
-    throw ShapeError("symbols: " + std::to_string(sum) + " is no multiple of " + std::to_string(divisor_));
-  return sum / divisor_;
+  return sum / divisor_ - (sum % divisor_ < 0 ? 1 : 0);
 }
 
 bool SymbolicNumber::may_be_negative() const {

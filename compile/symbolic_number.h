@@ -12,7 +12,7 @@
 
 namespace ferrite {
 
-/// A whole number that may depend on symbols: a sum of products of different symbols, divided by what divides it, as
+/// A whole number that may depend on symbols: a sum of products of different symbols, divided and rounded down, as
 /// 2 T - 1, B T + T or (T + 2) / 4.
 class SymbolicNumber {
  public:
@@ -41,19 +41,21 @@ class SymbolicNumber {
                                                    std::span<const std::int64_t> values,
                                                    std::span<const std::int64_t> steps = {});
 
+  /// The number floor((factor * product + more) / divisor) that has these values at these sizes, a divisor of 2 to 8.
+  /// None where the values leave a choice: they must show each rest at which the number grows.
+  static std::optional<SymbolicNumber> rounded_with_values(std::span<const std::vector<std::int64_t>> sizes,
+                                                           std::span<const std::int64_t> values);
+
   /// The value of a number that does not depend on symbols; none of others.
   std::optional<std::int64_t> constant() const { return terms_.empty() ? std::optional(more_) : std::nullopt; }
   bool is_constant() const { return terms_.empty(); }
-  /// (sum of terms + more) / divisor. Terms are in the order of their symbols.
+  /// floor((sum of terms + more) / divisor). Terms are in the order of their symbols.
   std::span<const Term> terms() const& { return terms_; }
   std::int64_t more() const { return more_; }
   std::int64_t divisor() const { return divisor_; }
 
-  /// Computes the value at these sizes of the symbols. Throws ShapeError beyond 64 bits and where it is not whole,
-  /// ValueError for too few sizes.
+  /// Computes the value at these sizes of the symbols. Throws ShapeError beyond 64 bits, ValueError for too few sizes.
   std::int64_t at(std::span<const std::int64_t> sizes) const;
-  /// Computes the value before it is divided.
-  std::int64_t dividend(std::span<const std::int64_t> sizes) const;
   /// Tells whether the value is below 0 at some sizes above 0.
   bool may_be_negative() const;
   /// "2*T - 1", "(B*T + 2)/4".
@@ -61,6 +63,9 @@ class SymbolicNumber {
   auto operator<=>(const SymbolicNumber&) const = default;
 
  private:
+  /// The value before it is divided.
+  std::int64_t dividend(std::span<const std::int64_t> sizes) const;
+
   std::vector<Term> terms_{};
   std::int64_t more_ = 0, divisor_ = 1;
 };

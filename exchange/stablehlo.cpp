@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ferrite/compile/tracer.h"
+#include "ferrite/exchange/emit/program_merge.h"
 #include "ferrite/exchange/emit/small_extents.h"
 #include "ferrite/exchange/stablehlo/hlo_module.h"
 #include "ferrite/exchange/stablehlo/hlo_text.h"
@@ -39,7 +40,8 @@ std::string to_stablehlo(const std::function<Tensors(const Tensors&)>& f, std::s
   const nn::detail::ComposeAsScans as_scans;
   const auto tried = trials.try_all(
       [&](const std::vector<Spec>& specs) { return detail::hlo_program(trace(f, specs), options, true); });
-  const detail::Extents extents(trials, tried.sizes);
+  detail::Extents extents(trials, tried.sizes);
+  detail::learn_extents(extents, tried.programs);
   detail::Program merged = detail::merged(tried.programs, extents, options);
   detail::check_small_extents("to_stablehlo", trials, extents, tried.reads,
                               [&](const std::vector<Spec>& specs) { (void)trace(f, specs); });

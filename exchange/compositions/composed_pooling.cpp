@@ -27,7 +27,7 @@ Tensor pooled_axis(const Tensor& x, int i, const PoolAttrs& a, bool largest) {
   }
   Shape before = Shape::filled(x.rank(), 0), after = before;
   before[axis] = a.before[i];
-  after[axis] = (size - 1) * a.stride[i] + (a.kernel[i] - 1) * a.dilation[i] + 1 - a.before[i] - n;
+  after[axis] = space_behind(n, a.kernel[i], a.stride[i], a.dilation[i], a.before[i], size);
   const Tensor padded = pad(x, before, after, largest ? Scalar(-std::numeric_limits<double>::infinity()) : Scalar(0));
   Tensor y;
   for (std::int64_t t = 0; t < a.kernel[i]; ++t) {

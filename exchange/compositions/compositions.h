@@ -7,6 +7,12 @@
 
 namespace ferrite::exchange::detail {
 
+/// What stands behind `extent` elements so that there are just `size` windows. Of the numbers that give them it is what
+/// stands in front, if that is one: the same for every extent, and symmetric. Where windows end before the elements do
+/// there is nothing to add.
+std::int64_t space_behind(std::int64_t extent, std::int64_t kernel, std::int64_t stride, std::int64_t dilation,
+                          std::int64_t before, std::int64_t size);
+
 /// One application as a composition sees it.
 struct Composed {
   const Attrs& attrs;

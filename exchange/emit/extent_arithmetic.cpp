@@ -53,13 +53,14 @@ Value ExtentArithmetic::real(const ExtentReal& r, Dtype dtype) {
 
 Value ExtentArithmetic::product(std::uint32_t set) {
   Value all;
-  for (std::size_t k = 0; k < extents_.names().size(); ++k)
+  for (std::size_t k = 0; k < extents_.symbols(); ++k)
     if (set >> k & 1) all = all.exists() ? b_.multiply(all, extent(k)) : extent(k);
   return all;
 }
 
-/// From the first argument that has it.
+/// From the first argument that has it; a quotient is computed.
 Value ExtentArithmetic::extent(std::size_t k) {
+  if (k >= extents_.names().size()) return number(extents_.quotients()[k - extents_.names().size()]);
   const std::string& name = extents_.names()[k];
   const auto [at, fresh] = numbers_.try_emplace(name);
   if (!fresh && at->second.exists()) return at->second;

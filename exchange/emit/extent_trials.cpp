@@ -52,7 +52,7 @@ std::vector<ExtentTrials::Sizes> ExtentTrials::near_sizes() const {
   for (std::size_t k = 0; k < names_.size(); ++k)
     base.push_back(given_[k] + steps_[k] * (2 + 3 * static_cast<std::int64_t>(k)));
   std::vector<Sizes> all{base};
-  for (const std::int64_t more : {1, 4})
+  for (const std::int64_t more : {1, 2, 3, 4, 6, 7})  // all rests of a division by up to 8
     add_each(
         base, [&](std::size_t k) { return base[k] + more * steps_[k]; }, all);
   all.push_back(base);

@@ -24,12 +24,30 @@ double tolerance_of(Dtype dtype) { return dtype == Dtype::f64 ? 1e-13 : 1e-6; }
 
 Extents::Extents(const ExtentTrials& trials, std::vector<ExtentTrials::Sizes> sizes)
     : names_(trials.names()),
-      sizes_(std::move(sizes)),
+      open_(std::move(sizes)),
+      sizes_(open_),
       steps_(trials.steps()),
       products_(SymbolicNumber::products(names_.size())) {}
 
+void Extents::learn(const std::vector<std::int64_t>& values) {
+  constexpr std::size_t kMostQuotients = 6;
+  if (quotients_.size() == kMostQuotients || symbols() == SymbolicNumber::kMaxSymbols || explain(values)) return;
+  std::optional<SymbolicNumber> n = SymbolicNumber::rounded_with_values(open_, values);
+  if (!n) n = SymbolicNumber::rounded_with_values(sizes_, values);
+  if (!n) return;
+  quotients_.push_back(*n);
+  for (std::size_t t = 0; t < values.size(); ++t) sizes_[t].push_back(values[t]);
+}
+
+std::int64_t Extents::at(const SymbolicNumber& n, ExtentTrials::Sizes sizes) const {
+  for (const SymbolicNumber& q : quotients_) sizes.push_back(q.at(sizes));
+  return n.at(sizes);
+}
+
+/// By the open extents alone where that is possible.
 std::optional<SymbolicNumber> Extents::explain(const std::vector<std::int64_t>& values) const {
-  return SymbolicNumber::with_values(sizes_, values, steps_);
+  std::optional<SymbolicNumber> n = SymbolicNumber::with_values(open_, values, steps_);
+  return n || quotients_.empty() ? n : SymbolicNumber::with_values(sizes_, values, steps_);
 }
 
 std::optional<ExtentReal> Extents::explain(const std::vector<double>& values, Dtype dtype) const {
@@ -61,7 +79,7 @@ std::optional<ExtentReal> Extents::explain_whole(const std::vector<double>& valu
 std::optional<ExtentReal> Extents::explain_product(const std::vector<double>& values, const SymbolicNumber& product,
                                                    double tolerance) const {
   std::vector<double> at;
-  for (const ExtentTrials::Sizes& s : sizes_) at.push_back(static_cast<double>(product.at(s)));
+  for (const ExtentTrials::Sizes& s : open_) at.push_back(static_cast<double>(product.at(s)));
   const auto far = static_cast<std::size_t>(std::ranges::max_element(at) - at.begin());
   ExtentReal r{product, near_whole((values[far] - values[0]) / (at[far] - at[0]), tolerance)};
   r.more = near_whole(values[0] - r.factor * at[0], tolerance);
@@ -83,7 +101,9 @@ std::optional<ExtentNumbers> Extents::explain(const std::vector<Shape>& lists) c
 }
 
 std::string Extents::text(const SymbolicNumber& n) const {
-  std::string text = n.str(names_);
+  std::vector<std::string> all = names_;
+  for (const SymbolicNumber& q : quotients_) all.push_back("(" + q.str(all) + ")");
+  std::string text = n.str(all);
   std::erase(text, ' ');
   return text;
 }

@@ -26,8 +26,18 @@ class Extents {
  public:
   Extents(const ExtentTrials& trials, std::vector<ExtentTrials::Sizes> sizes);
 
+  /// Explains what has these values by a new symbol, if it is a rounded quotient of what is known, as the steps that a
+  /// stride leaves: later numbers may be sums of products with it. To be asked for every extent before any number is
+  /// explained.
+  void learn(const std::vector<std::int64_t>& values);
+
+  /// The open extents, which are the first symbols.
   const std::vector<std::string>& names() const& { return names_; }
-  const std::vector<ExtentTrials::Sizes>& sizes() const& { return sizes_; }
+  /// The quotients, which are the symbols behind them; each is of symbols in front of it.
+  const std::vector<SymbolicNumber>& quotients() const& { return quotients_; }
+  std::size_t symbols() const { return names_.size() + quotients_.size(); }
+  /// The value of a number where the open extents are these.
+  std::int64_t at(const SymbolicNumber& n, ExtentTrials::Sizes sizes) const;
 
   /// What has these values in the programs, in the order of `sizes`; none where no arithmetic on the extents gives
   /// them.
@@ -47,7 +57,9 @@ class Extents {
                                             double tolerance) const;
 
   std::vector<std::string> names_;
-  std::vector<ExtentTrials::Sizes> sizes_;
+  std::vector<SymbolicNumber> quotients_{};
+  std::vector<ExtentTrials::Sizes> open_;   ///< by program: the open extents
+  std::vector<ExtentTrials::Sizes> sizes_;  ///< by program: these and the quotients
   ExtentTrials::Sizes steps_;
   std::vector<SymbolicNumber> products_{};  ///< of extents, of few first
 };

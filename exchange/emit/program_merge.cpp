@@ -28,7 +28,43 @@ bool same_attribute(const Attribute& a, const Attribute& b) {
       a.value);
 }
 
+using Blocks = std::vector<const Block*>;  // the same one of all programs
+
+void learn(Extents& extents, const std::vector<const Values*>& values) {
+  for (const Values* v : values)
+    if (v->size() != values[0]->size()) return;  // programs that differ: what merges them refuses that
+  for (std::size_t k = 0; k < values[0]->size(); ++k)
+    for (int axis = 0; axis < (*values[0])[k].shape().rank(); ++axis) {
+      std::vector<std::int64_t> all;
+      for (const Values* v : values)
+        if (axis < (*v)[k].shape().rank()) all.push_back((*v)[k].shape()[axis]);
+      if (all.size() == values.size()) extents.learn(all);
+    }
+}
+
+void learn(Extents& extents, const Blocks& blocks) {
+  for (std::size_t i = 0; i < blocks[0]->instructions.size(); ++i) {
+    std::vector<const Values*> results;
+    for (const Block* b : blocks)
+      if (i < b->instructions.size()) results.push_back(&b->instructions[i].results);
+    if (results.size() < blocks.size()) return;
+    learn(extents, results);
+    for (std::size_t k = 0; k < blocks[0]->instructions[i].blocks.size(); ++k) {
+      Blocks inner;
+      for (const Block* b : blocks)
+        if (k < b->instructions[i].blocks.size()) inner.push_back(&b->instructions[i].blocks[k]);
+      if (inner.size() == blocks.size()) learn(extents, inner);
+    }
+  }
+}
+
 }  // namespace
+
+void learn_extents(Extents& extents, const std::vector<Program>& programs) {
+  Blocks mains;
+  for (const Program& p : programs) mains.push_back(&p.main);
+  learn(extents, mains);
+}
 
 void InstructionRow::refuse(const std::string& what) const {
   const auto& [operation, layer] = first().origin;

@@ -4,6 +4,9 @@
 
 namespace ferrite::exchange::detail {
 
+/// Lets extents know what the extents of all values are, before programs are merged.
+void learn_extents(Extents& extents, const std::vector<Program>& programs);
+
 /// The same instruction of all programs that are compared.
 class InstructionRow {
  public:

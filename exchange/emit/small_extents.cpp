@@ -16,8 +16,8 @@ bool follows(const Extents& extents, const std::vector<std::int64_t>& values, st
              const Sizes& sizes) {
   const std::optional<SymbolicNumber> n = extents.explain(values);
   if (!n) return true;  // the programs that are compared do not depend on it
-  const std::int64_t dividend = n->dividend(sizes);
-  return dividend == n->divisor() * number || (counts && number == 0 && dividend < 0);
+  const std::int64_t there = extents.at(*n, sizes);
+  return there == number || (counts && number == 0 && there < 0);
 }
 
 /// Whether the i-th read is this one at `sizes`.

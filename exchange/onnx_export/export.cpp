@@ -2,6 +2,7 @@
 #include "ferrite/exchange/onnx_export.h"
 
 #include "ferrite/compile/tracer.h"
+#include "ferrite/exchange/emit/program_merge.h"
 #include "ferrite/exchange/emit/small_extents.h"
 #include "ferrite/exchange/onnx_export/export_model.h"
 #include "ferrite/io/atomic_file.h"
@@ -21,7 +22,8 @@ std::string to_onnx(const std::function<Tensors(const Tensors&)>& f, std::span<c
   const nn::detail::ComposeAsScans as_scans;  // recurrent layers that ONNX has no node for
   const auto tried = trials.try_all(
       [&](const std::vector<Spec>& specs) { return exchange::detail::onnx_program(trace(f, specs), options); });
-  const exchange::detail::Extents extents(trials, tried.sizes);
+  exchange::detail::Extents extents(trials, tried.sizes);
+  exchange::detail::learn_extents(extents, tried.programs);
   const exchange::detail::Program merged = exchange::detail::merged(tried.programs, extents, options);
   exchange::detail::check_small_extents("to_onnx", trials, extents, tried.reads,
                                         [&](const std::vector<Spec>& specs) { (void)trace(f, specs); });

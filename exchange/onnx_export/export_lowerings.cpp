@@ -4,6 +4,7 @@
 #include <numbers>
 
 #include "ferrite/compile/scan.h"
+#include "ferrite/exchange/emit/keep_extents_open.h"
 #include "ferrite/exchange/onnx_export/export_lowering.h"
 #include "ferrite/tensor/math.h"
 #include "ferrite/tensor/ops.h"
@@ -403,21 +404,26 @@ Values split(OnnxBuilder& b, const Application& c) {
   return b.nodes("Split", {c.in[0], b.integers(sizes)}, c.out, {{"axis", std::int64_t{axis}}});
 }
 
-/// Crops first: what runtimes do with negative amounts and nothing left differs.
+/// Crops first: what runtimes do with negative amounts and nothing left differs. Amounts of 0 are written where extents
+/// stay open, since they may be others there.
 Values pad(OnnxBuilder& b, const Application& c) {
   const auto [before, after, value] = c.as<ferrite::detail::PadAttrs>();
   Value x = c.in[0];
   Integers amounts;
-  bool grows = false;
+  bool grows = false, crops = false;
   for (const Shape& side : {before, after})
-    for (const std::int64_t n : side) amounts.push_back(std::max<std::int64_t>(n, 0)), grows |= n > 0;
+    for (const std::int64_t n : side) {
+      amounts.push_back(std::max<std::int64_t>(n, 0));
+      grows |= n > 0;
+      crops |= n < 0;
+    }
   for (int i = 0; i < before.rank(); ++i) {
     const std::int64_t begin = std::max<std::int64_t>(-before[i], 0), cut = std::max<std::int64_t>(-after[i], 0);
     const std::int64_t left = x.shape()[i] - begin - cut;
     if (left <= 0 && begin + cut > 0) return {b.filled(value, c.out[0])};  // nothing of x is there
     x = b.slice(x, i, begin, left);
   }
-  if (!grows) return {x};
+  if (!grows && (crops || !KeepExtentsOpen::active())) return {x};
   return {b.node("Pad", {x, b.integers(amounts), b.scalar(value, x.dtype())}, c.out[0])};
 }
 

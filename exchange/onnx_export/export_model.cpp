@@ -2,6 +2,7 @@
 #include "ferrite/exchange/onnx_export/export_model.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 
 #include "ferrite/exchange/emit/program_merge.h"
@@ -144,10 +145,55 @@ class OnnxMerge final : public ProgramMerge {
 
   Values write(const InstructionRow& row) override {
     if (row->op == "Constant") return {constant(row)};
+    std::vector<Instruction> same_pads;
+    if (is_windowed(row) && pads_differ(row))
+      if (const Integers pads = common_pads(row); !pads.empty()) {
+        for (std::size_t t = 0; t < row.size(); ++t) same_pads.push_back(with_pads(row[t], pads));
+        std::vector<const Instruction*> all;
+        for (const Instruction& i : same_pads) all.push_back(&i);
+        return write({builder().format(), extents(), all});
+      }
     row.check_attributes();
     std::vector<Spec> specs;
     for (std::size_t k = 0; k < row->results.size(); ++k) specs.push_back(spec_of(row, k));
     return builder().emit(row->op, values_of(row->operands), specs, row->attributes);
+  }
+
+  static bool is_windowed(const InstructionRow& row) {
+    return row->op == "Conv" || row->op == "MaxPool" || row->op == "AveragePool";
+  }
+  static bool pads_differ(const InstructionRow& row) {
+    for (std::size_t t = 1; t < row.size(); ++t)
+      if (row[t].get<Integers>("pads") != row->get<Integers>("pads")) return true;
+    return false;
+  }
+  static Instruction with_pads(Instruction i, const Integers& pads) {
+    for (Attribute& a : i.attributes)
+      if (a.name == "pads") a.value = pads;
+    return i;
+  }
+  /// Several paddings behind give one number of windows: those that do so at all extents. None where there are none.
+  static Integers common_pads(const InstructionRow& row) {
+    Integers pads = row->get<Integers>("pads");
+    const std::size_t axes = pads.size() / 2;
+    for (std::size_t i = 0; i < axes; ++i) {
+      std::int64_t least = 0, most = std::numeric_limits<std::int64_t>::max();
+      for (std::size_t t = 0; t < row.size(); ++t) {
+        const auto number = [&](std::string_view name) { return row[t].get<Integers>(name)[i]; };
+        if (number("pads") != pads[i]) return {};
+        const int axis = static_cast<int>(i) + 2;
+        const std::int64_t dilation = row->op == "AveragePool" ? 1 : number("dilations");
+        const std::int64_t reach =
+            (row[t].results[0].shape()[axis] - 1) * number("strides") + (number("kernel_shape") - 1) * dilation + 1;
+        const std::int64_t exact = reach - pads[i] - row[t].operands[0].shape()[axis];
+        least = std::max(least, exact);
+        most = std::min(most, exact + number("strides") - 1);
+        if (row->op != "Conv") most = std::min(most, number("kernel_shape") - 1);  // less than a window
+      }
+      if (least > most) return {};
+      pads[axes + i] = least;
+    }
+    return pads;
   }
 
   Value constant(const InstructionRow& row) {

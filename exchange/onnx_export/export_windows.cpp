@@ -1,4 +1,5 @@
 /// How convolutions and pooling are written: where ONNX's windows are these, as its nodes, else as compositions.
+#include "ferrite/exchange/compositions/compositions.h"
 #include "ferrite/exchange/onnx_export/export_lowering.h"
 #include "ferrite/tensor/window_attributes.h"
 
@@ -10,15 +11,12 @@ using ferrite::detail::PoolAttrs;
 
 Integers list(const Shape& s) { return {s.begin(), s.end()}; }
 
-/// What stands behind x on each axis of space so that there are just so many windows; where it is negative, windows end
-/// before x does, and there is nothing to add.
+/// What stands in front of x and behind it.
 Integers padding(const Shape& x, const Shape& kernel, const Shape& stride, const Shape& dilation, const Shape& before,
                  const Shape& size) {
   Integers pads = list(before);
-  for (int i = 0; i < size.rank(); ++i) {
-    const std::int64_t reach = (size[i] - 1) * stride[i] + (kernel[i] - 1) * dilation[i] + 1;
-    pads.push_back(std::max<std::int64_t>(reach - before[i] - x[i + 2], 0));
-  }
+  for (int i = 0; i < size.rank(); ++i)
+    pads.push_back(space_behind(x[i + 2], kernel[i], stride[i], dilation[i], before[i], size[i]));
   return pads;
 }
 

@@ -187,8 +187,8 @@ Value HloBuilder::gather_elements(const Value& x, const Value& coordinates) {
                    {"slice_sizes", Shape::filled(rank, 1)}});
 }
 
-Value HloBuilder::scatter_add(const Value& onto, const Value& coordinates, const Value& updates) {
-  // The reference interpreter adds in place, whoever else reads the operand: a constant gets a copy for that.
+Value HloBuilder::scatter(std::string_view applies, const Value& onto, const Value& coordinates, const Value& updates) {
+  // The reference interpreter updates in place, whoever else reads the operand: a constant gets a copy for that.
   Value x = onto;
   for (const auto& [text, constant] : constants_)
     if (constant.value.id == onto.id)
@@ -198,7 +198,7 @@ Value HloBuilder::scatter_add(const Value& onto, const Value& coordinates, const
                   {{"dimension_numbers", "inserted_window_dims = " + all + ", scatter_dims_to_operand_dims = " + all +
                                              ", index_vector_dim = " + std::to_string(coordinates.shape().rank() - 1)},
                    {"unique_indices", "false"},
-                   {"applies", "add"}});
+                   {"applies", std::string(applies)}});
 }
 
 Value HloBuilder::element(const Value& x, const Value& index) {

@@ -72,8 +72,9 @@ class HloBuilder final : public ProgramBuilder {
   Value gather_slices(const Value& x, const Value& index, int axis);
   /// Elements at coordinates [..., rank of x].
   Value gather_elements(const Value& x, const Value& coordinates);
-  /// x with updates added at coordinates [..., rank of x].
-  Value scatter_add(const Value& onto, const Value& coordinates, const Value& updates);
+  /// Updates at coordinates [..., rank of x], each applied to the element that is there: "add", "maximum", ... in any
+  /// order.
+  Value scatter(std::string_view applies, const Value& onto, const Value& coordinates, const Value& updates);
 
   /// x[index] along axis 0, which is dropped; index is i64 [].
   Value element(const Value& x, const Value& index);

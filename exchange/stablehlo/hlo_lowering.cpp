@@ -46,9 +46,6 @@ constexpr ExportRefusal kOwn[] = {
     {"rank_index", kOrders, kOrdersHint},
     {"searchsorted", kOrders, kOrdersHint},
     {"nonzero", kOrders, kOrdersHint},
-    {"scatter", kRepeats, kRepeatsHint},
-    {"scatter_extremum", kRepeats, kRepeatsHint},
-    {"scatter_prod", kRepeats, kRepeatsHint},
     {"scatter_prod_others", kRepeats, kRepeatsHint}};
 
 }  // namespace

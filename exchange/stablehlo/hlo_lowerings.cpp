@@ -316,9 +316,32 @@ Values index_select(HloBuilder& b, const Application& c) {
 
 Values gather(HloBuilder& b, const Application& c) { return {b.gather_elements(c.in[0], coordinates(b, c.in[1], c))}; }
 
-Values scatter_add(HloBuilder& b, const Application& c) {
+Values scattered(HloBuilder& b, const Application& c, std::string_view applies) {
   if (c.in[1].shape().numel() == 0) return {c.in[0]};
-  return {b.scatter_add(c.in[0], coordinates(b, c.in[1], c), c.in[2])};
+  return {b.scatter(applies, c.in[0], coordinates(b, c.in[1], c), c.in[2])};
+}
+Values scatter_add(HloBuilder& b, const Application& c) { return scattered(b, c, "add"); }
+Values scatter_prod(HloBuilder& b, const Application& c) { return scattered(b, c, "multiply"); }
+Values scatter_extremum(HloBuilder& b, const Application& c) {
+  return scattered(b, c, c.named("largest", true) ? "maximum" : "minimum");
+}
+
+/// Of elements for the same place the last one stays, in whatever order they come: the largest of their numbers wins,
+/// and its element is gathered.
+Values scatter(HloBuilder& b, const Application& c) {
+  const Value &x = c.in[0], &source = c.in[2];
+  const Shape& shape = source.shape();
+  if (shape.numel() == 0) return {x};
+  const Value number = b.reshape(b.counted(shape.numel()), shape);
+  const Value none = b.filled(-1, {x.shape(), Dtype::i64});
+  const Value last = b.scatter("maximum", none, coordinates(b, c.in[1], c), number);
+  Shape column = x.shape();
+  column.push_back(1);
+  const Value place = b.reshape(b.elementwise("maximum", {last, b.like(0, last)}), column);
+  const Value all = b.reshape(source, {shape.numel()});
+  const Value placed = b.gather_elements(all, place);
+  const Value stays = b.compare("LT", last, b.like(0, last));
+  return {b.select(stays, x, placed)};
 }
 
 // ---- padding and ranges -------------------------------------------------------------------------------------------
@@ -370,6 +393,9 @@ HloFamily hlo_lowerings() {
                                                        {"index_select", index_select},
                                                        {"gather", gather},
                                                        {"scatter_add", scatter_add},
+                                                       {"scatter", scatter},
+                                                       {"scatter_prod", scatter_prod},
+                                                       {"scatter_extremum", scatter_extremum},
                                                        {"arange", arange},
                                                        {"pad", pad}};
   return list;

@@ -139,11 +139,12 @@ class Printer {
              ">, indices_are_sorted = false, slice_sizes = " + array_of(i.get<Shape>("slice_sizes")) + "}>" + types(i);
     const auto& unique = i.get<std::string>("unique_indices");
     const std::string one = hlo_type({{}, i.results[0].dtype()});
-    const bool adds = i.get<std::string>("applies") == "add";
+    const auto& applies = i.get<std::string>("applies");
+    const bool replaces = applies == "replace";
     return head + "indices_are_sorted = false, scatter_dimension_numbers = #stablehlo.scatter<" + dimensions +
            ">, unique_indices = " + unique + "}> ({\n" + indent_ + "^bb0(%old: " + one + ", %new: " + one + "):\n" +
-           (adds ? indent_ + "  %sum = stablehlo.add %old, %new : " + one + "\n" : "") + indent_ +
-           "  stablehlo.return " + (adds ? "%sum" : "%new") + " : " + one + "\n" + indent_ + "})" + types(i);
+           (replaces ? "" : indent_ + "  %both = stablehlo." + applies + " %old, %new : " + one + "\n") + indent_ +
+           "  stablehlo.return " + (replaces ? "%new" : "%both") + " : " + one + "\n" + indent_ + "})" + types(i);
   }
 
   void print_loop(const Instruction& i, const std::string& number) {

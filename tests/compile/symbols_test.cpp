@@ -94,7 +94,8 @@ BOOST_AUTO_TEST_CASE(numbers_may_have_a_divisor_that_steps_allow) {
   BOOST_TEST(sum->at(std::vector<std::int64_t>{2, 4}) == 2);
   BOOST_TEST(sum->may_be_negative());
   BOOST_TEST(!found({1, 4}, half)->may_be_negative());
-  BOOST_CHECK_THROW((void)sum->at(std::vector<std::int64_t>{3, 5}), ShapeError);
+  BOOST_TEST(sum->at(std::vector<std::int64_t>{3, 5}) == 3);   // 13 / 4, rounded down
+  BOOST_TEST(sum->at(std::vector<std::int64_t>{9, 1}) == -7);  // -25 / 4
   BOOST_TEST(!found({1, 4}, [](auto b, auto t) { return b * b + t; }));
 }
 
@@ -109,6 +110,29 @@ BOOST_AUTO_TEST_CASE(few_values_prove_no_divisor) {
   BOOST_TEST(found(4).has_value());
   BOOST_TEST(!SymbolicNumber::with_values(std::span(sizes).first(2), std::vector<std::int64_t>{8, 12}));
   BOOST_TEST(SymbolicNumber::with_values(std::span(sizes).first(3), std::vector<std::int64_t>{8, 12, 16}).has_value());
+}
+
+BOOST_AUTO_TEST_CASE(rounded_numbers_are_found_where_values_leave_no_choice) {
+  std::vector<std::vector<std::int64_t>> sizes;
+  for (const std::int64_t t : {10, 11, 12, 13, 14, 16, 17, 71, 240, 720, 137}) sizes.push_back({3, t});
+  sizes.push_back({5, 10});
+  const auto found = [&](auto f) {
+    std::vector<std::int64_t> values;
+    for (const auto& s : sizes) values.push_back(f(s[0], s[1]));
+    return SymbolicNumber::rounded_with_values(sizes, values);
+  };
+  const std::vector<std::string> names = {"B", "T"};
+  BOOST_TEST(found([](auto, auto t) { return (t + 1) / 2; })->str(names) == "(T + 1)/2");
+  BOOST_TEST(found([](auto, auto t) { return (t - 5) / 4 + 1; })->str(names) == "(T - 1)/4");
+  BOOST_TEST(found([](auto, auto t) { return (3 * t + 2) / 7; })->str(names) == "(3*T + 2)/7");
+  BOOST_TEST(found([](auto, auto t) { return 9 - t / 3; })->str(names) == "(-T + 29)/3");  // upwards of a negative
+  BOOST_TEST(!found([](auto, auto t) { return std::min<std::int64_t>(t / 2, 20); }));
+  BOOST_TEST(!found([](auto, auto t) { return t / 2 + (t > 100); }));
+  BOOST_TEST(!found([](auto b, auto t) { return t / 2 + b; }));
+  BOOST_TEST(!found([](auto, auto t) { return t / 9; }));
+  BOOST_TEST(!found([](auto, auto t) { return t / 2 + t % 2 * 2; }));
+  sizes = {{3, 10}, {3, 12}, {3, 14}, {3, 16}, {3, 240}, {3, 720}, {5, 10}};  // even ones do not say what odd ones give
+  BOOST_TEST(!found([](auto, auto t) { return (t + 1) / 2; }));
 }
 
 /// Half of a size that was even whenever it was tried, but need not be.

@@ -66,6 +66,8 @@ BOOST_AUTO_TEST_CASE(xla_gives_our_numbers_at_other_extents, *boost::unit_test::
   check("run_xla.py", exchange_test::open_cases(), exchange::DynamicForms::complete);
   check("run_xla.py", exchange_test::open_cases(), exchange::DynamicForms::gathers);
   check("run_xla.py", exchange_test::open_layer_cases(), exchange::DynamicForms::complete);
+  check("run_xla.py", exchange_test::open_window_cases(), exchange::DynamicForms::complete);
+  check("run_xla.py", exchange_test::open_window_cases(), exchange::DynamicForms::gathers);
 }
 
 BOOST_AUTO_TEST_CASE(iree_gives_our_numbers_at_other_extents, *boost::unit_test::precondition(have_iree)) {

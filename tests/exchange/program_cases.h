@@ -32,6 +32,9 @@ struct OpenCase {
 /// Networks, gradients, training steps and a step of a stream, at several extents.
 std::vector<OpenCase> open_cases();
 
+/// Strided windows, interpolation and scatters at extents that the strides do not divide.
+std::vector<OpenCase> open_window_cases();
+
 /// Layers of every kind with their batch open, f32; those on sequences with any number of steps, too; and those of them
 /// that can stay open.
 std::vector<OpenCase> layers_with_open_batch();

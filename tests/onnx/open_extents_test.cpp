@@ -1,6 +1,7 @@
 // Models that were read and are exported again with open extents: what they compute from extents stays arithmetic.
 #include <boost/test/unit_test.hpp>
 
+#include "exchange/program_cases.h"
 #include "ferrite/exchange/onnx.h"
 #include "ferrite/exchange/onnx_export.h"
 #include "ferrite/exchange/stablehlo.h"
@@ -181,6 +182,43 @@ BOOST_AUTO_TEST_CASE(a_branch_for_some_extents_is_refused) {
                           says("(If) reads something else where n is 1"));
   BOOST_CHECK_EXCEPTION(exported_where_above(7, 0), onnx::ExportError,
                         says("an extent that should stay open is fixed"));
+}
+
+/// One file for all extents: what rounds down does so there, padding and sizes follow.
+BOOST_AUTO_TEST_CASE(windows_and_interpolation_take_extents_that_no_stride_divides) {
+  for (const exchange_test::OpenCase& c : exchange_test::open_window_cases()) {
+    BOOST_TEST_CHECKPOINT(c.run.name);
+    const onnx::Model model = parsed(onnx::to_onnx(c.f, c.specs, {.dynamic = c.axes}));
+    const Tensors y = model.run(c.run.arguments);
+    for (std::size_t i = 0; i < y.size(); ++i)
+      BOOST_TEST(support::within(y[i], c.run.results[i], c.run.tolerance), c.run.name);
+  }
+}
+
+/// uint64 is held in i64: its order is one of sums that wrap around, which every version of ONNX has.
+BOOST_AUTO_TEST_CASE(numbers_without_a_sign_are_written_again) {
+  using namespace wire;
+  constexpr std::size_t kUnsigned64 = 13;
+  const auto top = std::numeric_limits<std::uint64_t>::max();
+  const std::vector<std::uint64_t> values{0, 1, 7, top / 2, top / 2 + 1, top - 1, top};
+  const std::string content = initialiser(tensor<std::uint64_t>("d", kUnsigned64, {2, 1}, {3, top - 4})) +
+                              node_of("Div", {"x", "d"}, {"q"}) + node_of("Less", {"x", "d"}, {"less"}) +
+                              node_of("Max", {"x", "d"}, {"most"});
+  const onnx::Model model = parsed(model_of(graph(initialiser(tensor<std::uint64_t>("zero", kUnsigned64, {1}, {0})) +
+                                                      initialiser(tensor("v", kUnsigned64, {7}, values)) +
+                                                      node_of("Add", {"v", "zero"}, {"x"}) + content,
+                                                  {}, {"q", "less", "most"})));
+  const Function read = [&](const Tensors& in) { return model.run(in); };
+  const Tensors wanted = model.run({}), again = parsed(exported(read, {})).run({});
+  for (std::size_t i = 0; i < wanted.size(); ++i) BOOST_TEST(support::identical(again[i], wanted[i]));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const auto element = [&](const Tensor& t, std::int64_t row) {
+      return static_cast<std::uint64_t>(t.to_vector<std::int64_t>()[static_cast<std::size_t>(row) * values.size() + i]);
+    };
+    BOOST_TEST(element(wanted[0], 0) == values[i] / 3);
+    BOOST_TEST(element(wanted[0], 1) == values[i] / (top - 4));
+    BOOST_TEST(element(wanted[2], 1) == std::max(values[i], top - 4));
+  }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -8,9 +8,10 @@
 
 namespace ferrite::onnx::detail {
 
-/// Numbers that i64 orders as the type does, and back again: of uint64 with the highest bit flipped, else themselves.
+/// Numbers that i64 orders as the type does, and back again: of uint64 with the highest bit flipped, which a sum that
+/// wraps around does, else themselves.
 inline Tensor ordered(const Tensor& x, ElementType type) {
-  return type == ElementType::u64 ? bitwise_xor(x, std::numeric_limits<std::int64_t>::min()) : x;
+  return type == ElementType::u64 ? x + std::numeric_limits<std::int64_t>::min() : x;
 }
 
 /// a / b of uint64. Half of a, which has a sign to spare, gives all but the last bit.
@@ -18,7 +19,8 @@ inline Tensor unsigned_quotient(const Tensor& a, const Tensor& b) {
   const auto reaches = [](const Tensor& x, const Tensor& y) {
     return cast(ordered(x, ElementType::u64) >= ordered(y, ElementType::u64), Dtype::i64);
   };
-  const Tensor half = bitwise_and(bitwise_right_shift(a, 1), std::numeric_limits<std::int64_t>::max());
+  const Tensor signed_half = floor_divide(a, 2);
+  const Tensor half = where(a < 0, ordered(signed_half, ElementType::u64), signed_half);
   const Tensor small = where(b < 0, ones_like(b), b);
   const Tensor twice = floor_divide(half, small) * 2;
   return where(b < 0, reaches(a, b), twice + reaches(a - twice * small, small));

@@ -37,8 +37,8 @@ module @indexing {
     %34 = stablehlo.concatenate %29, %33, dim = 2 : (tensor<3x2x1xi64>, tensor<3x2x1xi64>) -> tensor<3x2x2xi64>
     %35 = "stablehlo.scatter"(%arg0, %34, %27) <{indices_are_sorted = false, scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [0, 1], scatter_dims_to_operand_dims = [0, 1], index_vector_dim = 2>, unique_indices = false}> ({
     ^bb0(%old: tensor<f32>, %new: tensor<f32>):
-      %sum = stablehlo.add %old, %new : tensor<f32>
-      stablehlo.return %sum : tensor<f32>
+      %both = stablehlo.add %old, %new : tensor<f32>
+      stablehlo.return %both : tensor<f32>
     }) : (tensor<3x4xf32>, tensor<3x2x2xi64>, tensor<3x2xf32>) -> tensor<3x4xf32>
     return %17, %35 : tensor<3x4xf32>, tensor<3x4xf32>
   }
