@@ -5,6 +5,7 @@
 #include "ferrite/exchange/onnx.h"
 #include "ferrite/exchange/onnx_export.h"
 #include "ferrite/exchange/stablehlo.h"
+#include "ferrite/tensor/pooling.h"
 #include "onnx/exporting.h"
 #include "onnx/wire.h"
 #include "support/compare.h"
@@ -192,6 +193,21 @@ BOOST_AUTO_TEST_CASE(windows_and_interpolation_take_extents_that_no_stride_divid
     const Tensors y = model.run(c.run.arguments);
     for (std::size_t i = 0; i < y.size(); ++i)
       BOOST_TEST(support::within(y[i], c.run.results[i], c.run.tolerance), c.run.name);
+  }
+}
+
+/// A node that pools has one padding for all extents, where each alone would be written with another.
+BOOST_AUTO_TEST_CASE(one_padding_gives_the_windows_of_all_extents) {
+  const Function pooled = [](const Tensors& in) -> Tensors {
+    return {max_pool2d(in[0], {2}, {.stride = {2}, .ceil_mode = true})};
+  };
+  const std::string bytes =
+      exported(pooled, {{{1, 2, 8, 8}}}, {.dynamic = {{.axis = 2, .name = "h"}, {.axis = 3, .name = "w"}}});
+  BOOST_TEST(bytes.find("MaxPool") != std::string::npos);
+  const onnx::Model model = parsed(bytes);
+  for (const auto& [h, w] : {std::pair{5, 8}, {8, 5}, {7, 7}, {2, 4}}) {
+    const Tensor x = numbers({1, 2, h, w});
+    BOOST_TEST(support::identical(model.run({x})[0], pooled({x})[0]));
   }
 }
 
