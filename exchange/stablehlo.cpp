@@ -42,7 +42,7 @@ std::string to_stablehlo(const std::function<Tensors(const Tensors&)>& f, std::s
       [&](const std::vector<Spec>& specs) { return detail::hlo_program(trace(f, specs), options, true); });
   detail::Extents extents(trials, tried.sizes);
   detail::learn_extents(extents, tried.programs);
-  detail::Program merged = detail::merged(tried.programs, extents, options);
+  detail::ExportProgram merged = detail::merged(tried.programs, extents, options);
   detail::check_small_extents("to_stablehlo", trials, extents, tried.reads,
                               [&](const std::vector<Spec>& specs) { (void)trace(f, specs); });
   return detail::hlo_text(merged, options.name, options.locations);

@@ -79,7 +79,7 @@ struct Block {
 };
 
 /// One function.
-struct Program {
+struct ExportProgram {
   Block main{};
   int values = 0;                           ///< more than the largest id
   std::vector<std::string> notes{};         ///< comments in front

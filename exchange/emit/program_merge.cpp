@@ -60,9 +60,9 @@ void learn(Extents& extents, const Blocks& blocks) {
 
 }  // namespace
 
-void learn_extents(Extents& extents, const std::vector<Program>& programs) {
+void learn_extents(Extents& extents, const std::vector<ExportProgram>& programs) {
   Blocks mains;
-  for (const Program& p : programs) mains.push_back(&p.main);
+  for (const ExportProgram& p : programs) mains.push_back(&p.main);
   learn(extents, mains);
 }
 
@@ -123,10 +123,10 @@ ExtentNumbers InstructionRow::explained(const std::vector<Shape>& lists, const s
   return std::move(*numbers);
 }
 
-Program ProgramMerge::merged() {
+ExportProgram ProgramMerge::merged() {
   const NewFrame frame;
   Blocks mains;
-  for (const Program& p : programs_) mains.push_back(&p.main);
+  for (const ExportProgram& p : programs_) mains.push_back(&p.main);
   out_.main.names = mains[0]->names;
   out_.result_names = programs_[0].result_names;
   out_.notes = programs_[0].notes;

@@ -5,7 +5,7 @@
 namespace ferrite::exchange::detail {
 
 /// Lets extents know what the extents of all values are, before programs are merged.
-void learn_extents(Extents& extents, const std::vector<Program>& programs);
+void learn_extents(Extents& extents, const std::vector<ExportProgram>& programs);
 
 /// The same instruction of all programs that are compared.
 class InstructionRow {
@@ -53,7 +53,7 @@ class InstructionRow {
 class ProgramMerge {
  public:
   /// `b` writes what is merged, `front` the arithmetic; they share their values.
-  ProgramMerge(const std::vector<Program>& programs, const Extents& extents, const std::vector<DynamicAxis>& axes,
+  ProgramMerge(const std::vector<ExportProgram>& programs, const Extents& extents, const std::vector<DynamicAxis>& axes,
                ProgramBuilder& b, ProgramBuilder& front)
       : programs_(programs),
         extents_(extents),
@@ -65,7 +65,7 @@ class ProgramMerge {
   virtual ~ProgramMerge() = default;
 
   /// Throws ExportError where the programs differ in what no arithmetic on the extents gives.
-  Program merged();
+  ExportProgram merged();
 
  protected:
   /// The merged form of instructions without blocks: what they give.
@@ -79,7 +79,7 @@ class ProgramMerge {
   /// One that is left out stays so.
   Values values_of(const Values& old);
 
-  const std::vector<Program>& programs() const { return programs_; }
+  const std::vector<ExportProgram>& programs() const { return programs_; }
   const Extents& extents() const { return extents_; }
   ProgramBuilder& builder() { return b_; }
   ExtentArithmetic& arithmetic() { return arithmetic_; }
@@ -94,9 +94,9 @@ class ProgramMerge {
   void write_blocks(const InstructionRow& row);
   std::vector<std::vector<std::string>> axes_of(const Blocks& blocks, Values Block::*ports) const;
 
-  const std::vector<Program>& programs_;
+  const std::vector<ExportProgram>& programs_;
   const Extents& extents_;
-  Program out_{};
+  ExportProgram out_{};
   ProgramBuilder& b_;
   ExtentArithmetic arithmetic_;
   Values values_;  ///< by id in the programs

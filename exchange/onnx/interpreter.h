@@ -33,7 +33,7 @@ class Interpreter {
   using Note = std::function<void(const Node& node, const std::string& what)>;
 
   /// `parameter` gives the value of a parameter by its number; `note` hears what nodes became.
-  Interpreter(const Program& program, std::function<Tensor(std::size_t)> parameter, Limits limits, Note note)
+  Interpreter(const CheckedModel& program, std::function<Tensor(std::size_t)> parameter, Limits limits, Note note)
       : program_(program),
         parameter_(std::move(parameter)),
         limits_(limits),
@@ -45,7 +45,7 @@ class Interpreter {
   /// Counts one run of a graph within `node`; refuses it where loops within loops have made too many.
   void count_body(const Node& node) const;
 
-  const Program& program() const { return program_; }
+  const CheckedModel& program() const { return program_; }
   const Limits& limits() const { return limits_; }
   void note(const Node& node, const std::string& what) const {
     if (note_) note_(node, what);
@@ -60,7 +60,7 @@ class Interpreter {
   Values run_node(const Node& node, const Values& inputs, const Environment& at) const;
   Values results_of(const Environment& at) const;
 
-  const Program& program_;
+  const CheckedModel& program_;
   std::function<Tensor(std::size_t)> parameter_;
   Limits limits_;
   Note note_;

@@ -10,9 +10,9 @@
 namespace ferrite::onnx {
 
 struct Model::State {
-  State(std::shared_ptr<detail::Program> read, const ReadOptions& options);
+  State(std::shared_ptr<detail::CheckedModel> read, const ReadOptions& options);
 
-  std::shared_ptr<detail::Program> program{};
+  std::shared_ptr<detail::CheckedModel> program{};
   detail::Interpreter::Limits limits{};
   std::map<std::string, detail::Value> fixed{};  ///< inputs that are the same in every call
   std::vector<Port> inputs{};
@@ -66,7 +66,7 @@ detail::Value accepted(const std::string& where, const detail::Port& port, const
 
 }  // namespace
 
-Model::State::State(std::shared_ptr<detail::Program> read, const ReadOptions& options)
+Model::State::State(std::shared_ptr<detail::CheckedModel> read, const ReadOptions& options)
     : program(std::move(read)), limits{options.most_trips, options.most_elements} {
   inputs.reserve(program->inputs.size());
   outputs.reserve(program->outputs.size());
@@ -99,7 +99,7 @@ Model::Model(std::shared_ptr<State> state, const Model* values) : state_(std::mo
 }
 
 std::string Model::summary() const {
-  const detail::Program& p = *state_->program;
+  const detail::CheckedModel& p = *state_->program;
   return "onnx(nodes=" + std::to_string(p.nodes) + ", opset=" + std::to_string(p.imports.of("")) + ")";
 }
 
@@ -107,7 +107,7 @@ const std::vector<Port>& Model::inputs() const& { return state_->inputs; }
 const std::vector<Port>& Model::outputs() const& { return state_->outputs; }
 
 Tensors Model::run(const Tensors& inputs) const {
-  const detail::Program& program = *state_->program;
+  const detail::CheckedModel& program = *state_->program;
   if (inputs.size() != state_->inputs.size())
     throw ShapeError(program.where + ": the model takes " + std::to_string(state_->inputs.size()) + " inputs, got " +
                      std::to_string(inputs.size()));
@@ -177,11 +177,11 @@ std::string Model::report() const {
 
 namespace {
 
-std::shared_ptr<detail::Program> program_of(detail::Input& input, const std::string& where,
-                                            const std::filesystem::path& folder, const ReadOptions& options) {
+std::shared_ptr<detail::CheckedModel> program_of(detail::Input& input, const std::string& where,
+                                                 const std::filesystem::path& folder, const ReadOptions& options) {
   std::set<std::string, std::less<>> constants;
   for (const auto& [name, value] : options.constants) constants.insert(name);
-  return detail::read_program(input, where, folder, {.frozen = options.frozen, .asked = options.trains},
+  return detail::read_checked(input, where, folder, {.frozen = options.frozen, .asked = options.trains},
                               std::move(constants));
 }
 

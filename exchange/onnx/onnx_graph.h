@@ -166,9 +166,9 @@ struct Held {
 
 /// A model whose messages were all checked. Its graphs are made of them when it runs or reports: nodes take many times
 /// the bytes of their messages, which no bound on the memory of reading a file would allow.
-class Program {
+class CheckedModel {
  public:
-  explicit Program(std::string name) : where(std::move(name)) {}
+  explicit CheckedModel(std::string name) : where(std::move(name)) {}
 
   std::string where;
   std::vector<char> bytes{};  ///< an Outline's
@@ -196,8 +196,9 @@ class Program {
 
 /// Reads a model. `folder` is where external data may be; empty: it is refused. Throws OnnxError, and ValueError where
 /// ReadOptions::trains does not fit the model.
-std::shared_ptr<Program> read_program(Input& input, std::string where, const std::filesystem::path& folder,
-                                      const Training& training = {}, std::set<std::string, std::less<>> constants = {});
+std::shared_ptr<CheckedModel> read_checked(Input& input, std::string where, const std::filesystem::path& folder,
+                                           const Training& training = {},
+                                           std::set<std::string, std::less<>> constants = {});
 
 /// Where elements of tensors may be that are not in their messages.
 struct Elsewhere {

@@ -48,7 +48,7 @@ Dimension read_dimension(Message m) {
 
 }  // namespace
 
-void Reader::check(Program& program, const Elsewhere& elsewhere, const Training& training) {
+void Reader::check(CheckedModel& program, const Elsewhere& elsewhere, const Training& training) {
   Check check{program, elsewhere, training};
   Reader reader(program, &check);
   const std::string_view graph = reader.read_model(program);
@@ -63,7 +63,7 @@ void Reader::check(Program& program, const Elsewhere& elsewhere, const Training&
       throw ValueError(program.where + ": ReadOptions::trains names no initialiser of the model: \"" + name + "\"");
 }
 
-std::unique_ptr<const Graphs> Reader::graphs_of(const Program& program) {
+std::unique_ptr<const Graphs> Reader::graphs_of(const CheckedModel& program) {
   Reader reader(program, nullptr);
   reader.find_functions();
   Message(program.messages()).each_of(model_field::graph, [&](std::string_view graph) {
@@ -72,7 +72,7 @@ std::unique_ptr<const Graphs> Reader::graphs_of(const Program& program) {
   return std::move(reader.graphs_);
 }
 
-std::string_view Reader::read_model(Program& program) {
+std::string_view Reader::read_model(CheckedModel& program) {
   std::string_view graph;
   std::int64_t ir_version = 0;
   bool has_graph = false;
@@ -318,7 +318,7 @@ std::int64_t Imports::of(std::string_view domain) const {
   return -1;
 }
 
-const Graphs& Program::graphs() const {
+const Graphs& CheckedModel::graphs() const {
   std::call_once(once_, [this] {
     const NewFrame apart;  // a trace does not see constants being made
     graphs_ = Reader::graphs_of(*this);
@@ -326,9 +326,9 @@ const Graphs& Program::graphs() const {
   return *graphs_;
 }
 
-std::shared_ptr<Program> read_program(Input& input, std::string where, const std::filesystem::path& folder,
-                                      const Training& training, std::set<std::string, std::less<>> constants) {
-  auto program = std::make_shared<Program>(std::move(where));
+std::shared_ptr<CheckedModel> read_checked(Input& input, std::string where, const std::filesystem::path& folder,
+                                           const Training& training, std::set<std::string, std::less<>> constants) {
+  auto program = std::make_shared<CheckedModel>(std::move(where));
   program->constants = std::move(constants);
   try {
     Outline outline = outline_of(input);

@@ -46,14 +46,14 @@ struct Scope {
 class Reader {
  public:
   /// Checks what `program.messages()` are and fills in the rest of it.
-  static void check(Program& program, const Elsewhere& elsewhere, const Training& training);
+  static void check(CheckedModel& program, const Elsewhere& elsewhere, const Training& training);
   /// The graphs of a program that was checked.
-  static std::unique_ptr<const Graphs> graphs_of(const Program& program);
+  static std::unique_ptr<const Graphs> graphs_of(const CheckedModel& program);
 
  private:
   /// What checking a model needs and makes.
   struct Check {
-    Program& program;
+    CheckedModel& program;
     const Elsewhere& elsewhere;
     const Training& training;
     std::unordered_set<std::string_view> asked{};  ///< names in ReadOptions::trains that were there
@@ -63,12 +63,12 @@ class Reader {
   };
 
   /// `check` null: graphs are made.
-  Reader(const Program& program, Check* check) : program_(program), check_(check), imports_(&program.imports) {}
+  Reader(const CheckedModel& program, Check* check) : program_(program), check_(check), imports_(&program.imports) {}
   [[noreturn]] void fail(const std::string& what) const { throw OnnxError(program_.where + ": " + what); }
   [[noreturn]] void fail(const Node& node, const std::string& what) const {
     fail("node " + node.label() + ": " + what);
   }
-  std::string_view read_model(Program& program);
+  std::string_view read_model(CheckedModel& program);
   void find_functions();
   void add_function(std::string_view message);
   Function* find_function(std::string_view domain, std::string_view name, std::string_view overload) const {
@@ -138,7 +138,7 @@ class Reader {
   };
   Meaning meaning_of(std::string_view node) const;
 
-  const Program& program_;
+  const CheckedModel& program_;
   Check* check_;
   const Imports* imports_;
   std::unique_ptr<Graphs> graphs_ = std::make_unique<Graphs>();

@@ -112,7 +112,7 @@ void Reader::read_initialisers(Graph& g, const Scope& scope, std::string_view me
 
 void Reader::check_initialiser(std::string_view message, Storage storage, std::uint16_t uses, bool decides) {
   Constant c = read_checked(message, storage, program_.where);
-  Program& p = check_->program;
+  CheckedModel& p = check_->program;
   const std::string_view file_name = name_of_tensor(message, storage);
   const auto asked = check_->training.asked.find(std::string(file_name));
   if (asked != check_->training.asked.end()) check_->asked.insert(asked->first);

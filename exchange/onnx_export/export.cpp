@@ -24,7 +24,7 @@ std::string to_onnx(const std::function<Tensors(const Tensors&)>& f, std::span<c
       [&](const std::vector<Spec>& specs) { return exchange::detail::onnx_program(trace(f, specs), options); });
   exchange::detail::Extents extents(trials, tried.sizes);
   exchange::detail::learn_extents(extents, tried.programs);
-  const exchange::detail::Program merged = exchange::detail::merged(tried.programs, extents, options);
+  const exchange::detail::ExportProgram merged = exchange::detail::merged(tried.programs, extents, options);
   exchange::detail::check_small_extents("to_onnx", trials, extents, tried.reads,
                                         [&](const std::vector<Spec>& specs) { (void)trace(f, specs); });
   return exchange::detail::onnx_bytes(merged, options.name);

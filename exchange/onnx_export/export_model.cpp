@@ -18,7 +18,7 @@ class Model {
  public:
   Model(const Graph& g, const onnx::ExportOptions& o) : g_(g), options_(o), values_(g.values.size()) {}
 
-  Program program() {
+  ExportProgram program() {
     claim_outputs();
     declare_inputs();
     declare_variables();
@@ -92,14 +92,14 @@ class Model {
   Values values_;
   UniqueNames names_;
   OnnxBuilder body_;
-  Program program_;
+  ExportProgram program_;
   std::map<std::uint32_t, std::string> variables_;
 };
 
 /// The merged forms of nodes: all as they are, but for constants whose numbers differ.
 class OnnxMerge final : public ProgramMerge {
  public:
-  OnnxMerge(const std::vector<Program>& programs, const Extents& extents, const std::vector<DynamicAxis>& axes,
+  OnnxMerge(const std::vector<ExportProgram>& programs, const Extents& extents, const std::vector<DynamicAxis>& axes,
             OnnxBuilder& b, OnnxBuilder& front)
       : ProgramMerge(programs, extents, axes, b, front), front_(front), readers_(reads_of(programs[0])) {}
 
@@ -110,7 +110,7 @@ class OnnxMerge final : public ProgramMerge {
   };
   using Readers = std::vector<std::vector<Reader>>;  ///< by value
 
-  static Readers reads_of(const Program& p) {
+  static Readers reads_of(const ExportProgram& p) {
     Readers all(static_cast<std::size_t>(p.values));
     add_reads(p.main, all);
     return all;
@@ -272,13 +272,14 @@ class OnnxMerge final : public ProgramMerge {
 
 }  // namespace
 
-Program onnx_program(const Graph& graph, const onnx::ExportOptions& options) {
+ExportProgram onnx_program(const Graph& graph, const onnx::ExportOptions& options) {
   if (options.name.empty()) throw ValueError("to_onnx: the graph's name must not be empty");
   graph.validate();
   return Model(graph, options).program();
 }
 
-Program merged(const std::vector<Program>& programs, const Extents& extents, const onnx::ExportOptions& options) {
+ExportProgram merged(const std::vector<ExportProgram>& programs, const Extents& extents,
+                     const onnx::ExportOptions& options) {
   OnnxBuilder b, front(&b);
   return OnnxMerge(programs, extents, options.dynamic, b, front).merged();
 }

@@ -40,7 +40,7 @@ struct Copy {
 /// What everything is called.
 class Names {
  public:
-  explicit Names(const Program& p) : values_(static_cast<std::size_t>(p.values)) {
+  explicit Names(const ExportProgram& p) : values_(static_cast<std::size_t>(p.values)) {
     for (const std::string& chosen : p.result_names) names_.claim(chosen);
     for (std::size_t i = 0; i < p.main.names.size(); ++i) at(p.main.arguments[i]) = names_.claim(p.main.names[i]);
     for (const Instruction& i : p.main.instructions)
@@ -160,7 +160,7 @@ class Writer {
 
   /// Extents of the main block's ports have the names that `p` gives; within a node they have none: runtimes that put
   /// numbers for the names outside do not for these. A constant is a node: initialisers are what a reader may train.
-  void graph(pbf_writer w, const Block& b, const std::string& name, const Program* p) const {
+  void graph(pbf_writer w, const Block& b, const std::string& name, const ExportProgram* p) const {
     for (const Instruction& i : b.instructions)
       if (i.op == "Constant") node(pbf_writer(w, graph_field::node), i);
     for (const Instruction& i : b.instructions)
@@ -242,7 +242,7 @@ std::int64_t bytes_of(const Block& b) {
 
 }  // namespace
 
-std::string onnx_bytes(const Program& program, const std::string& name) {
+std::string onnx_bytes(const ExportProgram& program, const std::string& name) {
   const auto refuse = [](std::int64_t n) {
     if (n > kMostBytes)
       throw ExportError("to_onnx: a message of protobuf has at most 2 GiB: " + std::to_string(n) +

@@ -52,8 +52,8 @@ struct Padding {
 
 class HloMerge final : public ProgramMerge {
  public:
-  HloMerge(const std::vector<Program>& programs, const Extents& extents, const StablehloOptions& options, HloBuilder& b,
-           HloBuilder& front)
+  HloMerge(const std::vector<ExportProgram>& programs, const Extents& extents, const StablehloOptions& options,
+           HloBuilder& b, HloBuilder& front)
       : ProgramMerge(programs, extents, options.dynamic, b, front),
         b_(b),
         forms_(b, arithmetic(), options.dynamic_forms),
@@ -169,9 +169,10 @@ class HloMerge final : public ProgramMerge {
 
 }  // namespace
 
-Program merged(const std::vector<Program>& programs, const Extents& extents, const StablehloOptions& options) {
+ExportProgram merged(const std::vector<ExportProgram>& programs, const Extents& extents,
+                     const StablehloOptions& options) {
   HloBuilder b(HloStyle{}), front(&b);
-  Program all = HloMerge(programs, extents, options, b, front).merged();
+  ExportProgram all = HloMerge(programs, extents, options, b, front).merged();
   const auto note = [&](const std::string& what, const std::vector<std::vector<std::string>>& axes) {
     for (std::size_t i = 0; i < axes.size(); ++i)
       for (std::size_t axis = 0; axis < axes[i].size(); ++axis)

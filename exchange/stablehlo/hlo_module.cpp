@@ -16,7 +16,7 @@ class Module {
         values_(g.values.size()),
         body_({.unrolled = o.scan == ScanExport::unrolled, .comparable = comparable}) {}
 
-  Program program() {
+  ExportProgram program() {
     declare_arguments();
     program_.main.results = lower_graph(body_, g_, values_);
     for (const Value& r : program_.main.results)
@@ -65,12 +65,12 @@ class Module {
   const StablehloOptions& options_;
   std::vector<Value> values_;
   HloBuilder body_;
-  Program program_;
+  ExportProgram program_;
 };
 
 }  // namespace
 
-Program hlo_program(const Graph& graph, const StablehloOptions& options, bool comparable) {
+ExportProgram hlo_program(const Graph& graph, const StablehloOptions& options, bool comparable) {
   graph.validate();
   return Module(graph, options, comparable).program();
 }

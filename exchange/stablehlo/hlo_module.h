@@ -7,10 +7,11 @@
 namespace ferrite::exchange::detail {
 
 /// Throws as `to_stablehlo`; `options.dynamic` is not looked at.
-Program hlo_program(const Graph& graph, const StablehloOptions& options, bool comparable = false);
+ExportProgram hlo_program(const Graph& graph, const StablehloOptions& options, bool comparable = false);
 
 /// `programs`: one for each of the sizes of `extents`, made to be compared, as one. Throws ExportError where they
 /// differ in what no arithmetic on the extents gives.
-Program merged(const std::vector<Program>& programs, const Extents& extents, const StablehloOptions& options);
+ExportProgram merged(const std::vector<ExportProgram>& programs, const Extents& extents,
+                     const StablehloOptions& options);
 
 }  // namespace ferrite::exchange::detail

@@ -39,7 +39,7 @@ std::string array_of(const Shape& list) {
 
 class Printer {
  public:
-  explicit Printer(const Program& p, bool locations)
+  explicit Printer(const ExportProgram& p, bool locations)
       : program_(p), locates_(locations), names_(static_cast<std::size_t>(p.values)) {}
 
   std::string module(const std::string& name) {
@@ -172,7 +172,7 @@ class Printer {
     indent_.resize(indent_.size() - 2);
   }
 
-  const Program& program_;
+  const ExportProgram& program_;
   bool locates_;
   std::vector<std::string> names_;  ///< by id
   std::string text_, indent_;
@@ -195,7 +195,7 @@ std::string hlo_list(const Shape& list) {
   return s + "]";
 }
 
-std::string hlo_text(const Program& program, const std::string& name, bool locations) {
+std::string hlo_text(const ExportProgram& program, const std::string& name, bool locations) {
   return Printer(program, locations).module(name);
 }
 

@@ -15,6 +15,6 @@ std::string hlo_elements(const Tensor& tensor);
 
 /// The text of a module with that function as `@main`. Values are numbered in the order of the text. With `locations`,
 /// operations are followed by the layer to which they belong.
-std::string hlo_text(const Program& program, const std::string& name, bool locations);
+std::string hlo_text(const ExportProgram& program, const std::string& name, bool locations);
 
 }  // namespace ferrite::exchange::detail

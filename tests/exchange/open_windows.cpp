@@ -54,7 +54,7 @@ Function scattered(std::int64_t axis) {
 std::vector<OpenCase> open_window_cases() {
   const Tensor w = elements({3, 2, 3, 3}, 5), again = elements({2, 3, 2, 2}, 6);
   std::vector<OpenCase> list;
-  const auto convolved = [&](const Shape& stride, const Shape& padding) -> Function {
+  const auto convolved = [&](const Shape& stride, const ConvolutionPadding& padding) -> Function {
     return [=](const Tensors& in) -> Tensors { return {conv2d(in[0], w, {}, {.stride = stride, .padding = padding})}; };
   };
   add_images("strided", convolved({2}, {1}), list);

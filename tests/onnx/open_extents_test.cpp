@@ -211,6 +211,23 @@ BOOST_AUTO_TEST_CASE(one_padding_gives_the_windows_of_all_extents) {
   }
 }
 
+/// Two in front and none behind, by a stride of two.
+BOOST_AUTO_TEST_CASE(padding_in_front_alone_stays_so) {
+  using namespace wire;
+  const std::string content =
+      initialiser(tensor<float>("w", 1, {1, 2, 3}, {1, 2, -1, 0.5F, -2, 3})) +
+      node_of("Conv", {"x", "w"}, {"y"}, ints_attribute("pads", {2, 0}) + ints_attribute("strides", {2}));
+  const onnx::Model model = parsed(model_of(graph(content, {"x"}, {"y"})));
+  const Function read = [&](const Tensors& in) { return model.run(in); };
+  const std::string bytes = exported(read, {{{1, 2, 8}}}, {.dynamic = {{.axis = 2, .name = "n"}}});
+  BOOST_TEST(bytes.find("Conv") != std::string::npos);
+  const onnx::Model again = parsed(bytes);
+  for (const std::int64_t n : {1, 4, 7, 12}) {
+    const Tensor x = numbers({1, 2, n});
+    BOOST_TEST(support::identical(again.run({x})[0], model.run({x})[0]));
+  }
+}
+
 /// uint64 is held in i64: its order is one of sums that wrap around, which every version of ONNX has.
 BOOST_AUTO_TEST_CASE(numbers_without_a_sign_are_written_again) {
   using namespace wire;
