@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "ferrite/compile/tracer.h"
+#include "ferrite/exchange/emit/extents.h"
 #include "ferrite/exchange/emit/program_merge.h"
-#include "ferrite/exchange/emit/small_extents.h"
 #include "ferrite/exchange/stablehlo/hlo_module.h"
 #include "ferrite/exchange/stablehlo/hlo_text.h"
 #include "ferrite/nn/recurrent/steps.h"

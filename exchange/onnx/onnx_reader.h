@@ -41,8 +41,7 @@ struct Scope {
 };
 
 /// Walks over the messages of a model, twice: at first it checks all of them and notes what the file alone can give,
-/// parameters and elements that the messages lack; when the model runs it makes its graphs. reader.cpp walks over
-/// graphs and functions, reader_nodes.cpp over nodes, reader_tensors.cpp over tensors.
+/// parameters and elements that the messages lack; when the model runs it makes its graphs.
 class Reader {
  public:
   /// Checks what `program.messages()` are and fills in the rest of it.

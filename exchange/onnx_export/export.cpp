@@ -2,8 +2,8 @@
 #include "ferrite/exchange/onnx_export.h"
 
 #include "ferrite/compile/tracer.h"
+#include "ferrite/exchange/emit/extents.h"
 #include "ferrite/exchange/emit/program_merge.h"
-#include "ferrite/exchange/emit/small_extents.h"
 #include "ferrite/exchange/onnx_export/export_model.h"
 #include "ferrite/io/atomic_file.h"
 #include "ferrite/nn/recurrent/steps.h"
