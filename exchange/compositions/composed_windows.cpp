@@ -132,12 +132,12 @@ Taps known_taps(const ResampleAttrs& a, int k) {
 
 Tensor number(std::int64_t n) { return full({}, n, Dtype::i64); }
 
-/// Places between elements: the one in front, i64 [to], and how far behind it, f64.
+/// Places between elements: the element before each, i64 [to], and the distance from it, f64.
 struct Between {
   Tensor low, rest;
 };
 
-/// Of two whole extents it is a quotient of whole numbers: exact, whatever a compiler does with sums and products.
+/// Without a factor the places are quotients of whole numbers: exact, whatever a compiler does with sums and products.
 Between places_between(const ResampleAttrs& a) {
   const Tensor i = arange(a.to);
   if (a.scale > 0 && !a.align_corners) {

@@ -7,9 +7,9 @@
 
 namespace ferrite::exchange::detail {
 
-/// What stands behind `extent` elements so that there are just `size` windows. Of the numbers that give them it is what
-/// stands in front, if that is one: the same for every extent, and symmetric. Where windows end before the elements do
-/// there is nothing to add.
+/// The padding behind `extent` elements with which there are exactly `size` windows. Where several amounts do, the
+/// result is the padding in front, if it is one of them: that is symmetric, and the same for every extent; else it is
+/// the least. If the windows end before the elements do, it is 0.
 std::int64_t space_behind(std::int64_t extent, std::int64_t kernel, std::int64_t stride, std::int64_t dilation,
                           std::int64_t before, std::int64_t size);
 

@@ -12,7 +12,7 @@
 
 namespace ferrite::exchange::detail {
 
-/// What stands in a type for an extent that is left open.
+/// An open extent, in a type.
 inline constexpr std::int64_t kOpenExtent = -1;
 
 /// A value of a program.
@@ -27,25 +27,25 @@ struct Value {
 using Values = std::vector<Value>;
 using Integers = std::vector<std::int64_t>;
 
-/// A constant of an instruction.
+/// A named constant of an instruction.
 struct Attribute {
   std::string name;
   std::variant<std::string, Shape, Tensor, std::int64_t, float, Integers, std::vector<std::string>> value;
 };
 using Attributes = std::vector<Attribute>;
 
-/// To what an instruction belongs.
+/// The operation and the layer for which an instruction is written.
 struct Origin {
   std::string_view operation{};  ///< of the traced program, the outermost
   Scope layer{};
 
-  /// Of what is written for an application within this one.
+  /// The origin of an application within this one.
   Origin of(const Origin& inner) const {
     return {operation.empty() ? inner.operation : operation, inner.layer.or_else(layer)};
   }
 };
 
-/// How the types behind an instruction are written, in formats that write them.
+/// Which types a format with types writes for an instruction.
 enum class TypeNotation : std::uint8_t {
   function,   ///< those of the operands and of the result
   result,     ///< one, that of the result and of all operands
@@ -78,13 +78,13 @@ struct Block {
   std::vector<std::string> names{};  ///< of the arguments, in formats where a caller sees them
 };
 
-/// One function.
+/// One exported function.
 struct ExportProgram {
   Block main{};
   int values = 0;                           ///< more than the largest id
-  std::vector<std::string> notes{};         ///< comments in front
+  std::vector<std::string> notes{};         ///< comments at the head of the text
   std::vector<std::string> result_names{};  ///< in formats where a caller sees them
-  /// By argument or result and axis: what an open extent is, empty where it is fixed, "?" where nothing says it.
+  /// For each argument or result, the text of each extent: empty if it is fixed, "?" if nothing explains it.
   std::vector<std::vector<std::string>> argument_axes{}, result_axes{};
 };
 

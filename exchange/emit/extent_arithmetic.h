@@ -8,7 +8,7 @@
 
 namespace ferrite::exchange::detail {
 
-/// Writes to a builder of its own, in front of all that reads the values.
+/// Writes to a separate builder, whose instructions come before all that read the values.
 class ExtentArithmetic {
  public:
   /// `arguments` are those of the program.

@@ -93,14 +93,14 @@ class Extents {
  public:
   Extents(const ExtentTrials& trials, std::vector<ExtentTrials::Sizes> sizes);
 
-  /// Explains what has these values by a new symbol, if it is a rounded quotient of what is known, as the steps that a
-  /// stride leaves: later numbers may be sums of products with it. To be asked for every extent before any number is
-  /// explained.
+  /// Adds a symbol for a number with these values if it is a rounded quotient of known symbols, as the number of steps
+  /// after a stride is. Numbers that are explained later may be sums of products with it, so every extent of the
+  /// programs has to be learned before the first number is explained.
   void learn(const std::vector<std::int64_t>& values);
 
   /// The open extents, which are the first symbols.
   const std::vector<std::string>& names() const& { return names_; }
-  /// The quotients, which are the symbols behind them; each is of symbols in front of it.
+  /// The quotients, which are the symbols after these; each is a quotient of symbols before it.
   const std::vector<SymbolicNumber>& quotients() const& { return quotients_; }
   std::size_t symbols() const { return names_.size() + quotients_.size(); }
   /// The value of a number where the open extents are these.

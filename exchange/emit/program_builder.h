@@ -1,5 +1,5 @@
 #pragma once
-/// Puts together programs of any format, and writes traced graphs as such programs.
+/// The interface by which exporters write programs of any format, and the walk that writes a traced graph through it.
 #include <functional>
 #include <memory>
 #include <span>
@@ -55,10 +55,10 @@ Lowering<Builder> find_lowering(std::span<const NamedLowering<Builder>> all, con
   return at == all.end() ? nullptr : at->lower;
 }
 
-/// What sets a format apart for all that is written by the same rules.
+/// The facts about a format that shared code needs.
 struct Format {
   std::string_view who;                     ///< the function that exports, which errors begin with
-  std::string_view dialect;                 ///< what stands before the name of an instruction in errors
+  std::string_view dialect;                 ///< the prefix of an instruction's name in errors
   std::span<const ExportRefusal> refusals;  ///< of operations that it cannot express
 };
 
@@ -77,9 +77,9 @@ class ProgramBuilder {
   virtual ~ProgramBuilder() = default;
 
   virtual const Format& format() const = 0;
-  /// Whether an operation is written at all.
+  /// Tells whether the format can express an operation.
   virtual bool writes(const Primitive& op) const = 0;
-  /// Without any results it cannot be written so.
+  /// Writes an application and gives its results; none where it cannot be expressed with these types or constants.
   virtual Values write(const Application& a) = 0;
   /// A constant of the traced program. It belongs to the first that reads it, if that is known, so that an error can
   /// name that.
@@ -88,7 +88,7 @@ class ProgramBuilder {
   virtual Value constant(const Tensor& tensor) = 0;
   /// One value in every element.
   virtual Value filled(Scalar value, const Spec& spec) = 0;
-  /// A constant that may stand beside x in elementwise operations.
+  /// A constant that elementwise operations take together with x.
   virtual Value like(Scalar value, const Value& x) = 0;
   /// 0, 1, ... along the only axis: i64 [count].
   virtual Value counted(std::int64_t count) = 0;
@@ -131,10 +131,10 @@ class ProgramBuilder {
   /// The float in which numbers are computed from extents that a constant of that dtype is.
   virtual Dtype real_of_extents(Dtype dtype) const = 0;
 
-  /// To what belongs what is written from now on.
+  /// The origin of the instructions that are written from now on.
   const Origin& origin() const { return origin_; }
   void set_origin(const Origin& origin) { origin_ = origin; }
-  /// What f writes belongs to a node, within what this belongs to.
+  /// Calls f; what it writes gets the origin of a node within the present one.
   template <class F>
   void inside(const Graph::Node& n, const F& f) {
     const Origin outer = origin_;
@@ -154,7 +154,7 @@ class ProgramBuilder {
   }
   /// An instruction as it is.
   void append(Instruction instruction) { block_->instructions.push_back(std::move(instruction)); }
-  /// What is written goes to a block, which ends with what `write` gives.
+  /// Calls `write`, whose instructions and results become those of a block.
   virtual void within(Block& block, const std::function<Values()>& write);
 
   /// What was written.
@@ -174,7 +174,7 @@ class ProgramBuilder {
   Block* block_ = &main_;
 };
 
-/// How operations are written that formats lack or name otherwise, by what every format has.
+/// Lowerings, in what every format has, of operations that formats lack or name differently.
 std::span<const NamedLowering<ProgramBuilder>> common_lowerings();
 
 /// Writes the part of a graph that its outputs and writes depend on. `given` are the values of inputs, variables read
@@ -187,7 +187,8 @@ Values lower_graph(ProgramBuilder& b, const Graph& graph, Values given, const st
 Values lower_traced(ProgramBuilder& b, const std::function<Tensors(const Tensors&)>& f, const Values& in,
                     const std::vector<bool>& read = {});
 
-/// The same of an operation's composition for formats like these, or of that of its record; none where it has neither.
+/// Writes an operation as its composition (`find_composition`) or as the reference of its record; gives no results
+/// where it has neither.
 Values lower_composition(ProgramBuilder& b, const Application& a);
 bool has_composition(const Primitive& op);
 

@@ -4,7 +4,7 @@
 
 namespace ferrite::exchange::detail {
 
-/// Lets extents know what the extents of all values are, before programs are merged.
+/// Shows the extents of all values to `extents`, which has to see them before programs are merged.
 void learn_extents(Extents& extents, const std::vector<ExportProgram>& programs);
 
 /// The same instruction of all programs that are compared.

@@ -1,5 +1,5 @@
 #pragma once
-/// What no format so far expresses, so that each gives its reason once.
+/// Operations that none of the formats expresses; each format adds its reason.
 #include <initializer_list>
 #include <span>
 #include <string_view>

@@ -32,12 +32,12 @@ constexpr std::int64_t kMostBytes = (std::int64_t{1} << 31) - 1;
 bool is_initializer(const Instruction& i) { return i.op == kInitializer; }
 bool is_node(const Instruction& i) { return i.op != "Constant" && !is_initializer(i); }
 
-/// An Identity at the end of a block: of a result that none of its nodes gives, or that is one already.
+/// An Identity at the end of a block, for a result that none of its nodes gives or that is a result already.
 struct Copy {
   std::string node, from, to;
 };
 
-/// What everything is called.
+/// The names of all values and nodes.
 class Names {
  public:
   explicit Names(const ExportProgram& p) : values_(static_cast<std::size_t>(p.values)) {
@@ -125,7 +125,7 @@ void write_tensor(pbf_writer w, const std::string& name, const Tensor& tensor) {
   });
 }
 
-/// `owner`: the name of what a tensor among them is.
+/// `owner` names a tensor among the values.
 void write_value(pbf_writer& w, const Attribute& a, const std::string& owner) {
   const auto type = [&](AttributeType t) { w.add_enum(attribute_field::type, static_cast<std::int32_t>(t)); };
   const auto integers = [&](const auto& list) {
