@@ -5,7 +5,7 @@
 
 #include "ferrite/compile/fuse/fusion.h"
 #include "ferrite/compile/graph/rewrite.h"
-#include "ferrite/tensor/kernel/product.h"
+#include "ferrite/tensor/accumulate.h"
 #include "ferrite/tensor/strided.h"
 
 namespace ferrite::detail {

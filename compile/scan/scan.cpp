@@ -10,7 +10,6 @@
 #include "ferrite/compile/scan/detail/operation.h"
 #include "ferrite/tensor/log.h"
 #include "ferrite/tensor/ops.h"
-#include "ferrite/tensor/padding.h"
 
 namespace ferrite {
 namespace {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "ferrite/tensor/kernel/matrix.h"
+#include "ferrite/tensor/kernel/gemm.h"
 #include "ferrite/tensor/kernel/packet.h"
 
 namespace ferrite::detail::FERRITE_LEVEL {

@@ -2,7 +2,7 @@
 /// What the library's own operations have beside tensor/define.h: functors for packets, and the lists of their
 /// families.
 #include "ferrite/tensor/define.h"
-#include "ferrite/tensor/kernel/families.h"
+#include "ferrite/tensor/kernel/functors.h"
 #include "ferrite/tensor/kernel/tables.h"
 
 namespace ferrite::detail {
@@ -35,7 +35,7 @@ constexpr FunctorPlace functor_place() {
   return found;
 }
 
-// What sources of levels define (tensor/kernel/block.h).
+// What sources of levels define (tensor/kernel/pointwise_kernel.cpp).
 #define FERRITE_DECLARE_BLOCKS(level)              \
   namespace level {                                \
   template <std::size_t family, std::size_t place> \

@@ -1,7 +1,25 @@
-/// The list of all operations, composed of the lists at the ends of the families' files.
+/// The list of all operations, composed of the lists in the families' files.
 #include "ferrite/tensor/ops/define.h"
 
 namespace ferrite {
+namespace detail {
+
+Family catalogue_family() {
+  static const std::vector<const Primitive*> all =
+      joined({trigonometry_family(), rounding_family(), special_family(), mixing_family(), bits_family(),
+              activation_family(), activation_gradient_family()});
+  return all;
+}
+
+Family composite_catalogue_family() {
+  static const std::vector<const Primitive*> all =
+      joined({composite_activation_family(), norm_family(), count_family(), diagonal_family(), arrangement_family(),
+              einsum_family(), vector_product_family(), composite_rounding_family(), composite_special_family(),
+              composite_mixing_family()});
+  return all;
+}
+
+}  // namespace detail
 
 std::span<const Primitive* const> primitives() {
   static const std::vector<const Primitive*> all =

@@ -6,7 +6,7 @@
 
 #include "ferrite/compile/scan/detail/scan_parts.h"
 #include "ferrite/tensor/kernel/gemm.h"
-#include "ferrite/tensor/kernel/room.h"
+#include "ferrite/tensor/kernel/scratch.h"
 #include "ferrite/tensor/profiled.h"
 
 namespace ferrite::detail {

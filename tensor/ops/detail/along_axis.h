@@ -1,5 +1,5 @@
 #pragma once
-/// A dense tensor seen along one of its axes: what functions along an axis share.
+/// What functions along axes share: a dense tensor seen along one of them, and shapes without those that are reduced.
 #include <algorithm>
 
 #include "ferrite/tensor/shape.h"
@@ -29,6 +29,25 @@ void in_shares(std::int64_t n, std::int64_t cost, F&& f) {
     return;
   }
   parallel_for((n + share - 1) / share, [&](std::int64_t k) { f(k * share, std::min(share, n - k * share)); });
+}
+
+inline bool is_reduced(const Shape& axes, int axis) {
+  for (const std::int64_t a : axes)
+    if (a == axis) return true;
+  return false;
+}
+
+/// A shape without the reduced axes, or with extents of 1 in their places.
+inline Shape reduced_shape(const Shape& s, const Shape& axes, bool keepdim) {
+  Shape out;
+  for (int i = 0; i < s.rank(); ++i) {
+    if (!is_reduced(axes, i)) {
+      out.push_back(s[i]);
+    } else if (keepdim) {
+      out.push_back(1);
+    }
+  }
+  return out;
 }
 
 }  // namespace ferrite::detail
