@@ -1,14 +1,208 @@
-/// The walk that puts every operation of a graph into a group or lets it run alone.
+/// The walk that puts every operation of a graph into a group or lets it run alone, what comes before it, and what
+/// follows.
 #include "ferrite/compile/fuse/fusion.h"
 
 #include <algorithm>
 
-#include "ferrite/compile/fuse/detail/fused_schedule.h"
-#include "ferrite/compile/fuse/detail/placement.h"
+#include "ferrite/compile/fuse/detail/groups.h"
+#include "ferrite/compile/fuse/products.h"
 #include "ferrite/compile/graph/rewrite.h"
+#include "ferrite/tensor/operations.h"
 
 namespace ferrite::detail {
 namespace {
+
+/// Everything in its place.
+struct Partition {
+  Groups groups;
+  std::vector<std::size_t> alone;  ///< nodes that run so, backwards
+};
+
+/// By group.
+using Outputs = std::vector<std::vector<GroupOutput>>;
+
+struct Schedule {
+  std::vector<Task> tasks;
+  std::vector<std::string> refusals;  ///< what was not fused, and why
+};
+
+}  // namespace
+
+// ---- before: results with a buffer of their own, copies right behind what they copy -----------------------
+
+void materialize_ends(Graph& g) {
+  const GraphView view(g);
+  std::vector<ValueId> copy(g.values.size(), kNoValue);
+  const auto ensure = [&](ValueId& v) {
+    const Graph::Node* const n = view.node_of(v);
+    if (n && !n->op->view && n->op != ops::pad) return;
+    const Scope scope = n ? n->scope : Scope();
+    if (copy[v] == kNoValue) copy[v] = g.add_node(*ops::contiguous, {}, {v}, Spec(g.values[v]), scope);
+    v = copy[v];
+  };
+  for (ValueId& v : g.outputs) ensure(v);
+  for (Graph::VariableValue& w : g.writes) ensure(w.value);
+}
+
+void move_copies_up(Graph& g) {
+  std::vector<std::size_t> behind(g.values.size());  // by value: after how many nodes that stay it is there
+  std::vector<std::size_t> place(g.nodes.size()), order(g.nodes.size());
+  std::size_t stay = 0;
+  for (std::size_t i = 0; i < g.nodes.size(); ++i) {
+    const Graph::Node& n = g.nodes[i];
+    const bool moves = n.op == ops::contiguous || n.op == ops::concat || n.op == ops::stack;
+    std::size_t at = moves ? 0 : ++stay;
+    if (moves)
+      for (const ValueId v : n.in) at = std::max(at, behind[v]);
+    for (const ValueId v : n.out) behind[v] = at;
+    place[i] = 2 * at + (moves ? 1 : 0);
+    order[i] = i;
+  }
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return place[i]; });
+  std::vector<Graph::Node> nodes;
+  nodes.reserve(order.size());
+  for (const std::size_t i : order) nodes.push_back(std::move(g.nodes[i]));
+  g.nodes = std::move(nodes);
+}
+
+// ---- what groups write to memory, parts of concatenations where they belong -------------------------------
+
+namespace {
+
+class PartsInPlace {
+ public:
+  explicit PartsInPlace(const Groups& groups) : groups_(groups), maker_(groups.view().graph().values.size(), kNoNode) {
+    for (std::size_t at = 0; at < groups.size(); ++at) {
+      outputs_.push_back(groups[at].outputs);
+      for (const GroupOutput& o : groups[at].outputs)
+        if (!o.window) maker_[o.value] = at;
+    }
+  }
+
+  Outputs run(bool fuse) {
+    if (!fuse) return std::move(outputs_);
+    for (std::size_t at = 0; at < outputs_.size(); ++at)
+      std::erase_if(outputs_[at], [&](const GroupOutput& o) { return o.window && moved(o, expression(at, o)); });
+    return std::move(outputs_);
+  }
+
+ private:
+  const Expression& expression(std::size_t at, const GroupOutput& o) const {
+    return groups_[at].expressions[static_cast<std::size_t>(o.expression)];
+  }
+
+  /// Whether the group that computes what `copy` copies writes it in its place from now on.
+  bool moved(const GroupOutput& output, const Expression& copy) {
+    if (copy.node || copy.operands.size() != 1) return false;
+    const GroupOperand& part = copy.operands[0];
+    const ValueId v = part.value;
+    if (part.expression >= 0 || !part.fills.empty() || maker_[v] == kNoNode || groups_.is_stored(v)) return false;
+    // Only as it stands: the window's axes are those of the value.
+    if (!(part.map == copy.map) || !(part.map.shape == copy.map.shape)) return false;
+    for (const Groups::Use& u : groups_.uses(v))
+      if (const GroupOperand& o = groups_.operand(u); o.expression < 0 && &o != &part) return false;
+    for (GroupOutput& made : outputs_[maker_[v]]) {
+      if (made.value != v || made.window) continue;
+      const Expression& e = expression(maker_[v], made);
+      if (e.of_rows || e.reduces) return false;
+      made = {made.expression, output.value, true, output.layout};
+      return true;
+    }
+    return false;
+  }
+
+  const Groups& groups_;
+  std::vector<std::size_t> maker_;  ///< by value: the group that computes it
+  Outputs outputs_;
+};
+
+/// The outputs of groups. With `fuse` a part of a concatenation that an earlier group computes for nothing else is
+/// written into the whole by that group: no copy.
+Outputs outputs_in_place(const Groups& groups, bool fuse) { return PartsInPlace(groups).run(fuse); }
+
+// ---- products that run with the group that reads them -----------------------------------------------------
+
+/// Whether a group reads a matrix so that points of its domain, in order, meet the rows in order: then rows of the
+/// matrix may be computed just before they are read.
+bool runs_along_rows(const IndexMap& map, const Shape& extents) {
+  const int last = map.shape.rank() - 1;
+  std::int64_t rows = 1;
+  Shape steps = Shape::filled(last, 1);  // rows that one step along an axis passes
+  for (int a = last - 1; a >= 0; --a) {
+    if (map.offset[a] != 0) return false;
+    steps[a] = rows;
+    rows *= map.shape[a];
+  }
+  int k = 0;
+  for (; k < extents.rank() && rows > 1; ++k) {
+    if (extents[k] == 1) continue;
+    if (rows % extents[k] != 0 || map.axis[k] < 0 || map.axis[k] == last) return false;
+    rows /= extents[k];
+    if (map.coefficient[k] * steps[static_cast<int>(map.axis[k])] != rows) return false;
+  }
+  for (; k < extents.rank(); ++k)
+    if (extents[k] > 1 && map.axis[k] >= 0 && map.axis[k] != last) return false;
+  return rows == 1;
+}
+
+bool reads_along_rows(const Groups& groups, ValueId v, std::size_t at) {
+  const std::vector<Groups::Use>& uses = groups.uses(v);
+  return std::all_of(uses.begin(), uses.end(), [&](const Groups::Use& u) {
+    return runs_along_rows(groups.operand(u).map, groups[at].domain.extents());
+  });
+}
+
+/// The group that alone reads a value from memory; kNoNode where there is none.
+std::size_t only_reader(const Groups& groups, ValueId v) {
+  const std::vector<Groups::Use>& uses = groups.uses(v);
+  if (groups.is_stored(v) || uses.empty()) return kNoNode;
+  const bool one =
+      std::all_of(uses.begin(), uses.end(), [&](const Groups::Use& u) { return u.group == uses[0].group; });
+  return one ? uses[0].group : kNoNode;
+}
+
+/// Whether a product may wait until a later task at no cost: its operands live that long in any case, or nothing else
+/// runs between.
+bool delays_nothing(const Groups& groups, const std::vector<Task>& tasks, std::size_t from, std::size_t to) {
+  const std::vector<Graph::Node>& nodes = groups.view().graph().nodes;
+  const Graph::Node& n = nodes[tasks[from].position];
+  const bool given = std::all_of(
+      n.in.begin(), n.in.end(), [&](ValueId v) { return groups.view().producer(groups.windows()[v].base) == kNoNode; });
+  if (given) return true;
+  for (std::size_t t = from + 1; t < to; ++t)
+    if (tasks[t].group >= 0 || !is_product(*nodes[tasks[t].position].op)) return false;
+  return true;
+}
+
+/// The same with every product that one group alone reads, row after row, in that group's task.
+Schedule with_products(const Groups& groups, Schedule schedule) {
+  std::vector<Task>& tasks = schedule.tasks;
+  std::vector<std::size_t> task_of(groups.size(), kNoNode);
+  for (std::size_t t = 0; t < tasks.size(); ++t)
+    if (tasks[t].group >= 0) task_of[static_cast<std::size_t>(tasks[t].group)] = t;
+  std::vector<char> attached(tasks.size());
+  for (std::size_t t = tasks.size(); t-- > 0;) {
+    const Graph::Node& n = groups.view().graph().nodes[tasks[t].position];
+    if (tasks[t].group >= 0 || n.op != ops::matmul) continue;
+    const ValueId v = n.out[0];
+    const std::size_t group = only_reader(groups, v);
+    if (group == kNoNode || task_of[group] == kNoNode) continue;
+    const bool along_rows = reads_along_rows(groups, v, group);
+    if (!along_rows || !delays_nothing(groups, tasks, t, task_of[group])) {
+      schedule.refusals.push_back(refusal(groups.view(), v,
+                                          along_rows ? "its operands would live until the kernel that reads it"
+                                                     : "the kernel that reads it does not run along its rows"));
+      continue;
+    }
+    tasks[task_of[group]].products.push_back(tasks[t].position);
+    attached[t] = true;
+  }
+  std::size_t t = 0;
+  std::erase_if(tasks, [&](const Task&) { return attached[t++] != 0; });
+  return schedule;
+}
+
+// ---- the walk ---------------------------------------------------------------------------------------------
 
 /// Whether axes are those from `first` on.
 bool are_from(const Shape& axes, int first) {

@@ -15,10 +15,10 @@
 #include "ferrite/tensor/ops/detail/composing.h"
 
 namespace ferrite {
+namespace detail {
 
 // ---- the composition that defines it ----------------------------------------------------------------------
 
-namespace detail {
 namespace {
 
 constexpr double kHidden = -std::numeric_limits<double>::infinity();
