@@ -521,7 +521,7 @@ Kernel::Slots assign_scratch(Kernel::Slots slots, const Kernel::Memory& memory, 
 
 // ---- the program as written -------------------------------------------------------------------------------
 
-constexpr std::int64_t kFewElements = 32;  ///< up to here, beginning a chain costs more than it saves
+constexpr std::int64_t kFewForChains = 32;  ///< up to here, beginning a chain costs more than it saves
 
 RepeatedLine repeated_line(const Scalar& s, Dtype dtype) {
   RepeatedLine line;
@@ -746,7 +746,7 @@ class Writing {
 
 Kernel build_kernel(const Graph& g, const Group& group, std::span<const Window> windows) {
   WrittenKernel written = Writing(g, group, windows).run();
-  if (written.axes.extents.numel() > kFewElements)
+  if (written.axes.extents.numel() > kFewForChains)
     written.program = with_chains(std::move(written.program), written.slots);
   MergedAxes merged = merge_axes(std::move(written.axes), std::move(written.memory));
   Kernel k;

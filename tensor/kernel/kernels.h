@@ -6,9 +6,9 @@
 #include <cstdint>
 
 #include "ferrite/tensor/block.h"
-#include "ferrite/tensor/detail/philox.h"
 #include "ferrite/tensor/kernel/gemm.h"
 #include "ferrite/tensor/kernel/levels.h"
+#include "ferrite/tensor/kernel/philox.h"
 
 namespace ferrite::detail {
 
@@ -28,7 +28,7 @@ struct UniformNumbers {
 
 /// What a level has of it (level.h).
 struct DrawKernels {
-  /// As `words_of` gives them one by one (tensor/detail/normal.h).
+  /// As `words_of` gives them one by one (tensor/ops/detail/draws.h).
   void (*words)(const DrawFrom& from, Drawn& to);
   /// The first n elements.
   void (*uniform_f32)(const Drawn& drawn, const UniformNumbers<float>& u, float* to, std::int64_t n);

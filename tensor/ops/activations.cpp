@@ -6,7 +6,6 @@
 
 #include "ferrite/tensor/ops/define.h"
 #include "ferrite/tensor/ops/detail/activation_gradients.h"
-#include "ferrite/tensor/ops/detail/composing.h"
 
 namespace ferrite {
 

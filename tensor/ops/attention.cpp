@@ -12,7 +12,6 @@
 #include "ferrite/tensor/ops/define.h"
 #include "ferrite/tensor/ops/detail/along_axis.h"
 #include "ferrite/tensor/ops/detail/attention_parts.h"
-#include "ferrite/tensor/ops/detail/composing.h"
 
 namespace ferrite {
 namespace detail {

@@ -3,7 +3,7 @@
 
 #include "ferrite/tensor/ops/define.h"
 #include "ferrite/tensor/ops/detail/convolution.h"
-#include "ferrite/tensor/ops/detail/space_options.h"
+#include "ferrite/tensor/ops/detail/windows.h"
 
 namespace ferrite {
 

@@ -9,7 +9,6 @@
 #include "ferrite/tensor/ops/define.h"
 #include "ferrite/tensor/ops/detail/along_axis.h"
 #include "ferrite/tensor/ops/detail/index.h"
-#include "ferrite/tensor/ops/detail/recurrence.h"
 
 namespace ferrite {
 namespace detail {
@@ -63,17 +62,6 @@ void run_integers(const Tensor& x, Tensor& out, const RunningAttrs& attrs, F&& f
   });
 }
 
-template <class T>
-const CumulativeKernels<T>& kernels_of() {
-  return cumulative_in_use.of<T>();
-}
-
-/// Calls f with a number of the float type.
-template <class F>
-void visit_float(Dtype t, F&& f) {
-  t == Dtype::f32 ? f(float{}) : f(double{});
-}
-
 RunningAttrs running(int axis, bool reverse = false) { return {axis, reverse}; }
 
 struct Cumsum {
@@ -90,9 +78,10 @@ struct Cumsum {
     visit_float(x->dtype(), [&](auto zero) {
       using T = decltype(zero);
       T* y = Writer::data<T>(out[0]);
-      each_share_of_lines(
-          AlongAxis(x->shape(), attrs.axis), attrs.reverse,
-          [&](std::int64_t at, const CumulativeLines& l) { kernels_of<T>().sum(x->data<T>() + at, y + at, l); });
+      each_share_of_lines(AlongAxis(x->shape(), attrs.axis), attrs.reverse,
+                          [&](std::int64_t at, const CumulativeLines& l) {
+                            cumulative_in_use.of<T>().sum(x->data<T>() + at, y + at, l);
+                          });
     });
   }
   static Tensors vjp(const Vjp& v, const Attributes& attrs) { return {cumsum(v.grad(), attrs.axis, !attrs.reverse)}; }
@@ -120,7 +109,7 @@ struct LinearRecurrence {
       T* y = Writer::data<T>(out[0]);
       each_share_of_lines(AlongAxis(a->shape(), attrs.axis), attrs.reverse,
                           [&](std::int64_t at, const CumulativeLines& l) {
-                            kernels_of<T>().recurrence(a->data<T>() + at, b->data<T>() + at, y + at, l);
+                            cumulative_in_use.of<T>().recurrence(a->data<T>() + at, b->data<T>() + at, y + at, l);
                           });
     });
   }
@@ -148,9 +137,10 @@ struct Cumprod {
     visit_float(x->dtype(), [&](auto zero) {
       using T = decltype(zero);
       T* y = Writer::data<T>(out[0]);
-      each_share_of_lines(
-          AlongAxis(x->shape(), attrs.axis), attrs.reverse,
-          [&](std::int64_t at, const CumulativeLines& l) { kernels_of<T>().product(x->data<T>() + at, y + at, l); });
+      each_share_of_lines(AlongAxis(x->shape(), attrs.axis), attrs.reverse,
+                          [&](std::int64_t at, const CumulativeLines& l) {
+                            cumulative_in_use.of<T>().product(x->data<T>() + at, y + at, l);
+                          });
     });
   }
   /// x[k] stands in y[j] for j >= k: with all factors before it, y[k-1], and those behind it, the sum of

@@ -1,9 +1,13 @@
 #pragma once
-/// What the library's own operations have beside tensor/define.h: functors for packets, and the lists of their
+/// What the library's own operations have beside tensor/define.h: functors for packets, refusals, and the lists of their
 /// families.
+#include <string>
+#include <string_view>
+
 #include "ferrite/tensor/define.h"
 #include "ferrite/tensor/kernel/functors.h"
 #include "ferrite/tensor/kernel/tables.h"
+#include "ferrite/tensor/tensor.h"
 
 namespace ferrite::detail {
 
@@ -70,6 +74,26 @@ requires(functor_place<Op>().found) struct KernelsOf<Op> {
 
 /// x Phi(x), the primitive behind `gelu`.
 Tensor gelu_exact(const Tensor& x);
+
+/// Calls f with a number of the float type.
+template <class F>
+void visit_float(Dtype t, F&& f) {
+  t == Dtype::f32 ? f(float{}) : f(double{});
+}
+
+/// Throws DtypeError for what is not f32 or f64.
+inline void check_float(const Tensor& x, std::string_view where) {
+  if (!is_float(x.dtype()))
+    throw_dtype(where, "dtype " + std::string(name_of(x.dtype())) + " is not supported; cast it to a float first");
+}
+
+/// Throws TraceError for a traced tensor.
+inline void check_values_known(std::string_view where, const Tensor& x, std::string_view what_to_do) {
+  if (x.is_abstract())
+    throw TraceError(std::string(where) +
+                     ": the shape of the result depends on values that are not known while tracing: " + x.spec().str() +
+                     "; " + std::string(what_to_do));
+}
 
 /// A family of operations, collected by the registry.
 using Family = std::span<const Primitive* const>;

@@ -12,7 +12,6 @@
 #include "ferrite/tensor/kernel/gemm.h"
 #include "ferrite/tensor/kernel/tables.h"
 #include "ferrite/tensor/ops/define.h"
-#include "ferrite/tensor/ops/detail/composing.h"
 #include "ferrite/tensor/reserve.h"
 #include "ferrite/tensor/threads.h"
 

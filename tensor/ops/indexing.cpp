@@ -7,7 +7,6 @@
 #include "ferrite/tensor/cumulative.h"
 #include "ferrite/tensor/operations.h"
 #include "ferrite/tensor/ops/define.h"
-#include "ferrite/tensor/ops/detail/composing.h"
 #include "ferrite/tensor/ops/detail/index.h"
 #include "ferrite/tensor/scatter.h"
 #include "ferrite/tensor/strided.h"

@@ -8,7 +8,7 @@
 #include "ferrite/tensor/allclose.h"
 #include "ferrite/tensor/kernel/special.h"
 #include "ferrite/tensor/ops.h"
-#include "ferrite/tensor/ops/detail/composing.h"
+#include "ferrite/tensor/ops/define.h"
 #include "ferrite/tensor/recorder.h"
 
 namespace ferrite {

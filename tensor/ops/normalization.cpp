@@ -10,7 +10,6 @@
 #include "ferrite/tensor/activations.h"
 #include "ferrite/tensor/ops/define.h"
 #include "ferrite/tensor/ops/detail/at_once.h"
-#include "ferrite/tensor/ops/detail/composing.h"
 #include "ferrite/tensor/ops/detail/normalization.h"
 
 namespace ferrite {

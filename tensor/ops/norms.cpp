@@ -3,8 +3,8 @@
 
 #include <cmath>
 
+#include "ferrite/tensor/ops/define.h"
 #include "ferrite/tensor/ops/detail/at_once.h"
-#include "ferrite/tensor/ops/detail/composing.h"
 #include "ferrite/tensor/recorder.h"
 
 namespace ferrite {

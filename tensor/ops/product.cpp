@@ -10,7 +10,6 @@
 #include "ferrite/tensor/kernel/pack.h"
 #include "ferrite/tensor/operations.h"
 #include "ferrite/tensor/ops/define.h"
-#include "ferrite/tensor/ops/detail/composing.h"
 #include "ferrite/tensor/shapes.h"
 #include "ferrite/tensor/strided.h"
 #include "ferrite/tensor/threads.h"
@@ -482,7 +481,7 @@ Axes implied_result(const Equation& e, int ellipsis_axes) {
 }
 
 /// Axes by name with their extents, of all operands together.
-using Extents = std::map<Axis, std::int64_t>;
+using AxisExtents = std::map<Axis, std::int64_t>;
 
 /// The equation with "..." spread over the axes that it stands for.
 Equation resolved(std::string_view text, std::span<const Spec> operands) {
@@ -515,8 +514,8 @@ Equation resolved(std::string_view text, std::span<const Spec> operands) {
   return e;
 }
 
-Extents extents_of(const Equation& e, std::string_view text, std::span<const Spec> operands) {
-  Extents all;
+AxisExtents extents_of(const Equation& e, std::string_view text, std::span<const Spec> operands) {
+  AxisExtents all;
   for (std::size_t k = 0; k < operands.size(); ++k)
     for (std::size_t i = 0; i < e.operands[k].size(); ++i) {
       const std::int64_t n = operands[k].shape[static_cast<int>(i)];
@@ -542,7 +541,7 @@ void drop(Named& t, std::size_t i) {
 }
 
 /// Each axis once: diagonals are taken, extents of 1 that broadcast are dropped.
-Named simplified(const Tensor& x, const Axes& axes, const Extents& extents) {
+Named simplified(const Tensor& x, const Axes& axes, const AxisExtents& extents) {
   Named t{x, axes};
   for (std::size_t i = 0; i < t.axes.size();) {
     if (t.x.shape()[static_cast<int>(i)] == 1 && extents.at(t.axes[i]) != 1) {
@@ -583,14 +582,14 @@ void sum_alone(Named& t, const Axes& needed) {
   t.axes = left;
 }
 
-std::int64_t count(const Axes& axes, const Extents& extents) {
+std::int64_t count(const Axes& axes, const AxisExtents& extents) {
   std::int64_t n = 1;
   for (const Axis a : axes) n = checked_mul(n, extents.at(a), "einsum");
   return n;
 }
 
 /// The axes in this order, each group made one.
-Tensor grouped(const Named& t, std::initializer_list<const Axes*> groups, const Extents& extents) {
+Tensor grouped(const Named& t, std::initializer_list<const Axes*> groups, const AxisExtents& extents) {
   Shape order, shape;
   for (const Axes* group : groups) {
     for (const Axis a : *group) order.push_back(std::ranges::find(t.axes, a) - t.axes.begin());
@@ -600,7 +599,7 @@ Tensor grouped(const Named& t, std::initializer_list<const Axes*> groups, const 
 }
 
 /// The product of two, summed over what both have and nobody needs.
-Named product(const Named& a, const Named& b, const Axes& needed, const Extents& extents) {
+Named product(const Named& a, const Named& b, const Axes& needed, const AxisExtents& extents) {
   Axes batch, inner, rows, columns;
   for (const Axis x : a.axes) (!holds(b.axes, x) ? rows : holds(needed, x) ? batch : inner).push_back(x);
   for (const Axis x : b.axes)
@@ -642,7 +641,7 @@ struct Einsum {
   static Tensor parts(Inputs in, const Attributes& a) {
     const std::vector<Spec> specs = specs_of(in);
     const Equation e = resolved(a.equation.text(), specs);
-    const Extents extents = extents_of(e, a.equation.text(), specs);
+    const AxisExtents extents = extents_of(e, a.equation.text(), specs);
     std::vector<Named> operands;
     for (std::size_t k = 0; k < in.size(); ++k) operands.push_back(simplified(in[k], e.operands[k], extents));
     /// What the result and the operands from k on have, but for operand `but`.

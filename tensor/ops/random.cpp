@@ -5,12 +5,12 @@
 #include <cmath>
 #include <limits>
 
-#include "ferrite/tensor/detail/normal.h"
 #include "ferrite/tensor/error.h"
 #include "ferrite/tensor/generator.h"
 #include "ferrite/tensor/kernel/kernels.h"
 #include "ferrite/tensor/ops.h"
 #include "ferrite/tensor/ops/define.h"
+#include "ferrite/tensor/ops/detail/draws.h"
 #include "ferrite/tensor/threads.h"
 
 namespace ferrite {
@@ -349,10 +349,10 @@ void check_random(const Shape& shape, Dtype dtype, std::string_view where) {
 }
 
 /// What a draw takes: a key and a counter, a counter alone, or nothing.
-class Operands {
+class RandomOperands {
  public:
-  explicit Operands(const Tensor& counter) : count_(counter.defined() ? 1 : 0) { list_[0] = &counter; }
-  Operands(const Tensor& key, const Tensor& counter) : list_{&key, &counter}, count_(2) {}
+  explicit RandomOperands(const Tensor& counter) : count_(counter.defined() ? 1 : 0) { list_[0] = &counter; }
+  RandomOperands(const Tensor& key, const Tensor& counter) : list_{&key, &counter}, count_(2) {}
   operator Inputs() const { return {list_, count_}; }
 
  private:
@@ -387,26 +387,26 @@ Tensor draw_bernoulli(const Shape& shape, const RandomKey& key, double probabili
 }  // namespace
 
 Tensor uniform(const Shape& shape, const RandomKey& key, double low, double high, Dtype dtype, const Tensor& counter) {
-  return draw_uniform(shape, key, low, high, dtype, Operands(counter));
+  return draw_uniform(shape, key, low, high, dtype, RandomOperands(counter));
 }
 Tensor uniform(const Shape& shape, const Tensor& key, const Tensor& counter, double low, double high, Dtype dtype) {
-  return draw_uniform(shape, {}, low, high, dtype, Operands(key, counter));
+  return draw_uniform(shape, {}, low, high, dtype, RandomOperands(key, counter));
 }
 
 Tensor normal(const Shape& shape, const RandomKey& key, double mean, double deviation, Dtype dtype,
               const Tensor& counter) {
-  return draw_normal(shape, key, mean, deviation, dtype, Operands(counter));
+  return draw_normal(shape, key, mean, deviation, dtype, RandomOperands(counter));
 }
 Tensor normal(const Shape& shape, const Tensor& key, const Tensor& counter, double mean, double deviation,
               Dtype dtype) {
-  return draw_normal(shape, {}, mean, deviation, dtype, Operands(key, counter));
+  return draw_normal(shape, {}, mean, deviation, dtype, RandomOperands(key, counter));
 }
 
 Tensor bernoulli(const Shape& shape, const RandomKey& key, double probability, Dtype dtype, const Tensor& counter) {
-  return draw_bernoulli(shape, key, probability, dtype, Operands(counter));
+  return draw_bernoulli(shape, key, probability, dtype, RandomOperands(counter));
 }
 Tensor bernoulli(const Shape& shape, const Tensor& key, const Tensor& counter, double probability, Dtype dtype) {
-  return draw_bernoulli(shape, {}, probability, dtype, Operands(key, counter));
+  return draw_bernoulli(shape, {}, probability, dtype, RandomOperands(key, counter));
 }
 
 // ---- generators, whose draws differ in every run of a compiled function -----------------------------------

@@ -5,7 +5,6 @@
 
 #include "ferrite/tensor/extents.h"
 #include "ferrite/tensor/ops/define.h"
-#include "ferrite/tensor/ops/detail/composing.h"
 
 namespace ferrite {
 

@@ -12,7 +12,6 @@
 #include "ferrite/tensor/mel.h"
 #include "ferrite/tensor/ops.h"
 #include "ferrite/tensor/ops/define.h"
-#include "ferrite/tensor/ops/detail/composing.h"
 #include "ferrite/tensor/pointwise.h"
 
 namespace ferrite {

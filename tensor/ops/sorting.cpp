@@ -9,7 +9,6 @@
 #include "ferrite/tensor/cumulative.h"
 #include "ferrite/tensor/ops/define.h"
 #include "ferrite/tensor/ops/detail/along_axis.h"
-#include "ferrite/tensor/ops/detail/composing.h"
 #include "ferrite/tensor/ops/detail/index.h"
 #include "ferrite/tensor/ops/detail/row_sorter.h"
 #include "ferrite/tensor/pooled.h"

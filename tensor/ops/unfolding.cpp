@@ -5,8 +5,7 @@
 #include <cmath>
 
 #include "ferrite/tensor/ops/define.h"
-#include "ferrite/tensor/ops/detail/pooling_records.h"
-#include "ferrite/tensor/ops/detail/space_options.h"
+#include "ferrite/tensor/ops/detail/windows.h"
 #include "ferrite/tensor/pooling.h"
 #include "ferrite/tensor/strided.h"
 #include "ferrite/tensor/window_attributes.h"

@@ -119,9 +119,9 @@ std::vector<std::string> internals_of_others(const Source& s) {
 std::vector<std::string> long_files(const Source& s) {
   if (!s.path.ends_with(".h") && !s.path.ends_with(".cpp")) return {};
   const auto lines = std::count(s.text.begin(), s.text.end(), '\n');
-  const int most = is_kernel(s) ? 600 : 400;
-  if (lines <= most) return {};
-  return {std::to_string(lines) + " lines, at most " + std::to_string(most)};
+  constexpr int kMost = 800;
+  if (lines <= kMost) return {};
+  return {std::to_string(lines) + " lines, at most " + std::to_string(kMost)};
 }
 
 /// A class that is longer holds several concepts. Its end is the first line that closes a brace where it begins.
@@ -286,7 +286,7 @@ BOOST_AUTO_TEST_CASE(includes_follow_the_subfolders) {
   enforce(includes_against_the_subfolders, {"nn/other/x.cpp", ""});
 }
 BOOST_AUTO_TEST_CASE(internals_are_left_alone) {
-  enforce(internals_of_others, {"compile/plan/x.cpp", "#include \"ferrite/compile/fuse/run_tiles.cpp\"\n"});
+  enforce(internals_of_others, {"compile/plan/x.cpp", "#include \"ferrite/compile/fuse/detail/groups.h\"\n"});
   enforce(internals_of_others, {"nn/x.cpp", "#include \"ferrite/compile/graph/rewrite.h\"\n"});
   enforce(internals_of_others, {"nn/x.cpp", "#include \"ferrite/tensor/kernel/tile.h\"\n"});
   BOOST_TEST(internals_of_others({"nn/x_kernel.cpp", "#include \"ferrite/tensor/kernel/tile.h\"\n"}).empty());
@@ -301,7 +301,6 @@ BOOST_AUTO_TEST_CASE(one_header_reaches_all) {
                                        "compile/scan_body.h",
                                        "compile/open_scan.h",
                                        "compile/stream_program.h",
-                                       "compile/compile.h",
                                        "tensor/strided.h",
                                        "tensor/accumulate.h",
                                        "tensor/departed.h",
@@ -315,7 +314,6 @@ BOOST_AUTO_TEST_CASE(one_header_reaches_all) {
                                        "nn/recurrent/sequence_parts.h",
                                        "io/png.h",
                                        "train/png_folder.h",
-                                       "autograd/lenient_grad.h",
                                        "autograd/lenient_grad.h"};
   const auto writes_operations = [](const std::string& path) {
     return path.starts_with("tensor/define") || path == "tensor/attributes.h";
@@ -340,15 +338,14 @@ BOOST_AUTO_TEST_CASE(one_small_header_reaches_what_runs_nets) {
       BOOST_TEST(!header.starts_with(folder), header);
   }
 }
-BOOST_AUTO_TEST_CASE(files_are_short) { enforce(long_files, {"nn/x.cpp", std::string(401, '\n')}); }
+BOOST_AUTO_TEST_CASE(files_are_short) {
+  BOOST_TEST(long_files({"nn/x_kernel.cpp", std::string(800, '\n')}).empty());
+  enforce(long_files, {"nn/x.cpp", std::string(801, '\n')});
+}
 BOOST_AUTO_TEST_CASE(classes_are_short) {
   const auto of = [](std::size_t n) { return "class A {\n" + std::string(n - 2, '\n') + "};\n"; };
   BOOST_TEST(long_classes({"nn/x.cpp", of(200)}).empty());
   enforce(long_classes, {"nn/x.cpp", of(201)});
-}
-BOOST_AUTO_TEST_CASE(kernels_may_be_longer) {
-  for (const std::size_t n : {600U, 601U})
-    BOOST_TEST(long_files({"tensor/x_kernel.cpp", std::string(n, '\n')}).size() == n - 600);
 }
 BOOST_AUTO_TEST_CASE(public_headers_name_no_third_party) {
   enforce(foreign_public_headers,

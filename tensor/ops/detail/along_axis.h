@@ -1,8 +1,11 @@
 #pragma once
-/// What functions along axes share: a dense tensor seen along one of them, and shapes without those that are reduced.
+/// What functions along axes share: a dense tensor seen along one of them, shapes without those that are reduced, and
+/// what running functions and their gradients have in common.
 #include <algorithm>
 
+#include "ferrite/tensor/attrs.h"
 #include "ferrite/tensor/shape.h"
+#include "ferrite/tensor/tensor.h"
 #include "ferrite/tensor/threads.h"
 
 namespace ferrite::detail {
@@ -49,5 +52,16 @@ inline Shape reduced_shape(const Shape& s, const Shape& axes, bool keepdim) {
   }
   return out;
 }
+
+/// Of functions that run along an axis, front to back or back to front.
+struct RunningAttrs {
+  int axis = 0;
+  bool reverse = false;
+  static constexpr auto fields = attr_list(attr("axis", &RunningAttrs::axis), attr("reverse", &RunningAttrs::reverse));
+};
+
+/// Element k of the result is the one that comes n after x[k] (before it for negative n) in the order of the run, and
+/// `value` where there is none.
+Tensor neighbours(const Tensor& x, const RunningAttrs& attrs, std::int64_t n, double value);
 
 }  // namespace ferrite::detail

@@ -7,7 +7,6 @@
 #include "conformance/oracles/helpers.h"
 #include "ferrite/tensor/ops/detail/along_axis.h"
 #include "ferrite/tensor/ops/detail/index.h"
-#include "ferrite/tensor/ops/detail/recurrence.h"
 
 namespace oracles::cumulative_extrema {
 namespace {

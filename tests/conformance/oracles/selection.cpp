@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "conformance/oracles/oracle.h"
-#include "ferrite/tensor/ops/detail/composing.h"
+#include "ferrite/tensor/ops/define.h"
 
 namespace oracles::selection {
 namespace {
