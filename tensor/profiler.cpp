@@ -304,7 +304,7 @@ Running& running() {
   return *r;
 }
 /// Which of all profiles runs; 0: none.
-constinit std::atomic<std::uint64_t> number = 0;
+constinit std::atomic<std::uint64_t> run_number = 0;
 
 /// The log of this thread.
 struct OwnLog {
@@ -323,7 +323,7 @@ OwnLog& own_log() {
 ProfileLog* log_of_thread() {
   if (thread_ends) return nullptr;
   OwnLog& own = own_log();
-  const std::uint64_t now = number.load(std::memory_order_acquire);
+  const std::uint64_t now = run_number.load(std::memory_order_acquire);
   if (own.of == now) return own.log.get();
   Running& r = running();
   const std::lock_guard lock(r.mutex);
@@ -355,7 +355,7 @@ void begin_profile(const std::shared_ptr<ProfileSession>& session) {
   if (r.session)
     throw ProfileError("profile: another profile of this process runs; stop it first, it sees all threads");
   r.session = session;
-  number.store(++r.last, std::memory_order_release);
+  run_number.store(++r.last, std::memory_order_release);
   profile_runs.store(true, std::memory_order_relaxed);
 }
 
@@ -365,7 +365,7 @@ void end_profile(const std::shared_ptr<ProfileSession>& session) {
   const std::lock_guard lock(r.mutex);
   if (r.session != session) return;
   profile_runs.store(r.watchers > 0, std::memory_order_relaxed);
-  number.store(0, std::memory_order_release);
+  run_number.store(0, std::memory_order_release);
   r.session = nullptr;
   session->stop();
 }

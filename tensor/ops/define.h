@@ -1,6 +1,6 @@
 #pragma once
-/// What the library's own operations have beside tensor/define.h: functors for packets, refusals, and the lists of their
-/// families.
+/// What the library's own operations have beside tensor/define.h: functors for packets, refusals, and the lists of
+/// their families.
 #include <string>
 #include <string_view>
 
@@ -75,6 +75,9 @@ requires(functor_place<Op>().found) struct KernelsOf<Op> {
 /// x Phi(x), the primitive behind `gelu`.
 Tensor gelu_exact(const Tensor& x);
 
+/// Whether elements are not 0: bool.
+inline Tensor truth(const Tensor& x) { return x.dtype() == Dtype::boolean ? x : ne(x, 0); }
+
 /// Calls f with a number of the float type.
 template <class F>
 void visit_float(Dtype t, F&& f) {
@@ -85,6 +88,12 @@ void visit_float(Dtype t, F&& f) {
 inline void check_float(const Tensor& x, std::string_view where) {
   if (!is_float(x.dtype()))
     throw_dtype(where, "dtype " + std::string(name_of(x.dtype())) + " is not supported; cast it to a float first");
+}
+
+/// Throws ValueError for an epsilon that is negative or NaN.
+inline void check_epsilon(std::string_view where, double epsilon) {
+  if (!(epsilon >= 0))
+    throw ValueError(std::string(where) + ": epsilon must not be negative, got " + Scalar(epsilon).str());
 }
 
 /// Throws TraceError for a traced tensor.

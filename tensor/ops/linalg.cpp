@@ -453,14 +453,15 @@ struct MatrixPower {
   }
 };
 
-struct NormAttrs {
+struct MatrixNormAttrs {
   int norm = 0;
   bool keepdim = false;
-  static constexpr auto fields = attr_list(attr("norm", &NormAttrs::norm), attr("keepdim", &NormAttrs::keepdim));
+  static constexpr auto fields =
+      attr_list(attr("norm", &MatrixNormAttrs::norm), attr("keepdim", &MatrixNormAttrs::keepdim));
 };
 
 struct MatrixNorms {
-  using Attributes = NormAttrs;
+  using Attributes = MatrixNormAttrs;
   static constexpr auto name = "matrix_norm", onnx = "";
   static constexpr auto summary =
       "root of the sum of squares, or an extreme sum of |a_ij| along an axis, of the last two";

@@ -592,9 +592,6 @@ struct IsClose {
   }
 };
 
-/// Which elements are not 0, as bool.
-Tensor truth(const Tensor& x) { return x.dtype() == Dtype::boolean ? x : ne(x, 0); }
-
 struct LogicalXor {
   static constexpr auto name = "logical_xor", onnx = "Xor", summary = "exactly one of two is not 0";
 

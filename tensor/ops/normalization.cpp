@@ -411,10 +411,6 @@ void check_of_channels(std::string_view where, std::string_view what, const Tens
   if (t.dtype() != x.dtype())
     throw_dtype(where, "dtypes differ: x is " + x.spec().str() + ", the " + std::string(what) + " " + t.spec().str());
 }
-void check_epsilon(std::string_view where, double epsilon) {
-  if (!(epsilon >= 0))
-    throw ValueError(std::string(where) + ": epsilon must not be negative, got " + Scalar(epsilon).str());
-}
 void check_affine(std::string_view where, const Tensor& x, const ChannelAffine& affine) {
   if (affine.weight.defined()) check_of_channels(where, "weight", x, affine.weight);
   if (affine.bias.defined()) check_of_channels(where, "bias", x, affine.bias);

@@ -210,10 +210,6 @@ void check_power(std::string_view where, double p, const Tensor& x, const Shape&
   if (n == 0 && (p < 0 || std::isinf(p)))
     throw_shape(where, "no elements to choose from with p = " + Scalar(p).str() + ": " + x.shape().str());
 }
-void check_epsilon(std::string_view where, double epsilon) {
-  if (!(epsilon >= 0))
-    throw ValueError(std::string(where) + ": epsilon must not be negative, got " + Scalar(epsilon).str());
-}
 /// Two operands of one float dtype and their common shape.
 Shape check_pair(std::string_view where, const Tensor& a, const Tensor& b) {
   check_float(a, where);

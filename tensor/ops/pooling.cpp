@@ -26,7 +26,7 @@ namespace {
 enum class PoolKind : std::uint8_t { max, places, sum, spread };
 
 template <PoolKind kind, class T>
-void pool(const Tensor& from, Tensor& to, const PoolAxes& axes) {
+void pool_as(const Tensor& from, Tensor& to, const PoolAxes& axes) {
   const PoolKernels<T>& kernels = pool_in_use.of<T>();
   std::int64_t read = 1, written = 1, held = 1;
   for (const PoolAxis& a : axes.axis) {
@@ -61,8 +61,8 @@ template <PoolKind kind>
 void pool_planes(const Tensor& from, Tensor& to, const PoolAxes& axes) {
   if (to.numel() == 0) return;
   const RowMajor rows(from);
-  if (from.dtype() == Dtype::f32) return pool<kind, float>(*rows, to, axes);
-  pool<kind, double>(*rows, to, axes);
+  if (from.dtype() == Dtype::f32) return pool_as<kind, float>(*rows, to, axes);
+  pool_as<kind, double>(*rows, to, axes);
 }
 
 // ---- the largest element: values, places, and what is read and added at places of planes ------------------

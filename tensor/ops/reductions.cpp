@@ -322,9 +322,6 @@ Tensor argmin(const Tensor& x, std::int64_t axis, bool keepdim) {
 namespace detail {
 namespace {
 
-/// Which elements are not 0, as bool.
-Tensor truth(const Tensor& x) { return x.dtype() == Dtype::boolean ? x : ne(x, 0); }
-
 struct CountNonzero {
   using Attributes = ReductionAttrs;
   static constexpr auto name = "count_nonzero", onnx = "", summary = "how many elements along axes are not 0, i64";

@@ -312,7 +312,7 @@ std::vector<Piece> pieces_of(const Scan<T>& s, std::int64_t b) {
 
 /// Where gradients go: those of x and delta to the results, the others by row or by group of channels first.
 template <class T>
-struct Gradients {
+struct ScanGradients {
   T *dx, *ddelta;
   T *dA, *dD;  ///< [Bt, Dm, N], [Bt, Dm]
   T *dB, *dC;  ///< [groups, Bt, T, N]
@@ -320,7 +320,7 @@ struct Gradients {
 };
 
 template <class T>
-void back(const Scan<T>& s, const Tensor& dy, const Tensor& dlast, const Gradients<T>& to, std::int64_t b,
+void back(const Scan<T>& s, const Tensor& dy, const Tensor& dlast, const ScanGradients<T>& to, std::int64_t b,
           const Channels& c) {
   const SelectiveScanKernels<T>& kernels = kernels_of<T>();
   const std::vector<Piece> pieces = pieces_of(s, b);
@@ -390,13 +390,13 @@ void run_back(std::string_view where, Inputs in, std::span<Tensor> out) {
     std::fill_n(Writer::data<T>(zeros), zeros.numel(), T(0));
   }
   const Tensor& dy = zeros.defined() ? zeros : *given;
-  const Gradients<T> to{.dx = result(o.x),
-                        .ddelta = result(o.delta),
-                        .dA = dA.get(),
-                        .dD = o.D < 0 ? nullptr : dD.get(),
-                        .dB = apart ? dB.get() : result(o.B),
-                        .dC = apart ? dC.get() : result(o.C),
-                        .dstate = result(o.state)};
+  const ScanGradients<T> to{.dx = result(o.x),
+                            .ddelta = result(o.delta),
+                            .dA = dA.get(),
+                            .dD = o.D < 0 ? nullptr : dD.get(),
+                            .dB = apart ? dB.get() : result(o.B),
+                            .dC = apart ? dC.get() : result(o.C),
+                            .dstate = result(o.state)};
   each_group(s, kScanChannels, [&](std::int64_t b, const Channels& c) { back(s, dy, *dlast, to, b, c); });
   add_up(dA.get(), s.rows, s.channels * s.states, result(o.A));
   if (to.dD) add_up(dD.get(), s.rows, s.channels, result(o.D));

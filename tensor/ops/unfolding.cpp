@@ -294,9 +294,9 @@ struct PadMode {
 };
 
 /// Of `pixel_shuffle`, `pixel_unshuffle` and `channel_shuffle`.
-struct ShuffleAttrs {
+struct ShuffleFactorAttrs {
   std::int64_t factor = 1;
-  static constexpr auto fields = attr_list(attr("factor", &ShuffleAttrs::factor));
+  static constexpr auto fields = attr_list(attr("factor", &ShuffleFactorAttrs::factor));
 };
 
 /// x [..., a, b, c] as [lead, a, b, c], and a shape of x's leading axes with other last ones.
@@ -310,7 +310,7 @@ Shape like(const Shape& s, std::int64_t channels, std::int64_t height, std::int6
 }
 
 struct PixelShuffle {
-  using Attributes = ShuffleAttrs;
+  using Attributes = ShuffleFactorAttrs;
   static constexpr auto name = "pixel_shuffle", onnx = "DepthToSpace";
   static constexpr auto summary = "channels [..., C r^2, H, W] as blocks of pixels [..., C, H r, W r]";
 
@@ -325,7 +325,7 @@ struct PixelShuffle {
 };
 
 struct PixelUnshuffle {
-  using Attributes = ShuffleAttrs;
+  using Attributes = ShuffleFactorAttrs;
   static constexpr auto name = "pixel_unshuffle", onnx = "SpaceToDepth";
   static constexpr auto summary = "blocks of pixels [..., C, H r, W r] as channels [..., C r^2, H, W]";
 
@@ -340,7 +340,7 @@ struct PixelUnshuffle {
 };
 
 struct ChannelShuffle {
-  using Attributes = ShuffleAttrs;
+  using Attributes = ShuffleFactorAttrs;
   static constexpr auto name = "channel_shuffle", onnx = "";
   static constexpr auto summary = "channels of groups one after the other: g K + k becomes k groups + g";
 

@@ -150,6 +150,34 @@ std::vector<std::string> long_classes(const Source& s) {
   return faults;
 }
 
+/// A function that is longer has steps that want names. It begins with the line where its signature does and ends with
+/// the first line that closes a brace there; statements that hold others count as functions, too, and are shorter.
+std::vector<std::string> long_functions(const Source& s) {
+  if (!in_library(s)) return {};
+  constexpr int kMost = 80;
+  static const std::regex other(R"((//|#|\}|class\b|struct\b|enum\b|union\b|namespace\b|template\b[^(]*$).*)");
+  std::istringstream text(s.text);
+  std::vector<std::string> faults;
+  std::map<std::size_t, int> begun;  // by indentation: the line of the last statement that began there
+  int number = 0;
+  for (std::string line; std::getline(text, line);) {
+    ++number;
+    const std::size_t at = line.find_first_not_of(' ');
+    if (at == std::string::npos) continue;
+    const std::string code = line.substr(at);
+    if (code == "}" && begun.contains(at)) {
+      if (number - begun.at(at) >= kMost)
+        faults.push_back("a function of more than 80 lines ends at line " + std::to_string(number));
+      begun.erase(at);
+    } else if (std::regex_match(code, other)) {
+      if (code[0] != '/' && code[0] != '#') begun.erase(at);
+    } else {
+      begun[at] = number;
+    }
+  }
+  return faults;
+}
+
 std::vector<std::string> foreign_public_headers(const Source& s) {
   // The headers that join the library to another one, compiled by programs that have it.
   static const std::set<std::string> adapters = {"tensor/eigen.h", "tensor/spdlog_sink.h"};
@@ -346,6 +374,11 @@ BOOST_AUTO_TEST_CASE(classes_are_short) {
   const auto of = [](std::size_t n) { return "class A {\n" + std::string(n - 2, '\n') + "};\n"; };
   BOOST_TEST(long_classes({"nn/x.cpp", of(200)}).empty());
   enforce(long_classes, {"nn/x.cpp", of(201)});
+}
+BOOST_AUTO_TEST_CASE(functions_are_short) {
+  const auto of = [](std::size_t n) { return "int f(int a,\n      int b) {\n" + std::string(n - 3, '\n') + "}\n"; };
+  BOOST_TEST(long_functions({"nn/x.cpp", of(80)}).empty());
+  enforce(long_functions, {"nn/x.cpp", of(81)});
 }
 BOOST_AUTO_TEST_CASE(public_headers_name_no_third_party) {
   enforce(foreign_public_headers,
