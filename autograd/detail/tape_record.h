@@ -10,7 +10,7 @@
 
 #include "ferrite/autograd/tape.h"
 #include "ferrite/tensor/departed.h"
-#include "ferrite/tensor/pooled.h"
+#include "ferrite/tensor/inline_vector.h"
 
 namespace ferrite::detail {
 

@@ -6,7 +6,7 @@
 #include <map>
 #include <numeric>
 
-#include "ferrite/compile/fuse/products.h"
+#include "ferrite/compile/fuse/fusion.h"
 #include "ferrite/compile/graph/rewrite.h"
 #include "ferrite/compile/graph/view.h"
 #include "ferrite/compile/passes.h"

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "ferrite/compile/fuse/products.h"
+#include "ferrite/compile/fuse/fusion.h"
 #include "ferrite/compile/graph/rewrite.h"
 #include "ferrite/compile/plan/body.h"
 #include "ferrite/tensor/accumulate.h"

@@ -6,7 +6,6 @@
 #include "ferrite/compile/fuse/fusion.h"
 #include "ferrite/compile/graph/rewrite.h"
 #include "ferrite/compile/passes.h"
-#include "ferrite/compile/scan/detail/scan_parts.h"
 
 namespace ferrite::detail {
 

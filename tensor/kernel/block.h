@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "ferrite/tensor/kernel/functors.h"
+#include "ferrite/tensor/kernel/kernels.h"
 #include "ferrite/tensor/kernel/level.h"
 #include "ferrite/tensor/kernel/packet.h"
-#include "ferrite/tensor/kernel/parts.h"
 
 namespace ferrite::detail::FERRITE_LEVEL {
 

@@ -2,8 +2,8 @@
 #include <utility>
 
 #include "ferrite/tensor/kernel/functors.h"
+#include "ferrite/tensor/kernel/kernels.h"
 #include "ferrite/tensor/kernel/packet.h"
-#include "ferrite/tensor/kernel/parts.h"
 
 namespace ferrite::detail::FERRITE_LEVEL {
 namespace {

@@ -6,7 +6,6 @@
 #include <cstring>
 
 #include "ferrite/tensor/kernel/convolution_planes.h"
-#include "ferrite/tensor/kernel/convolution_tiles.h"
 #include "ferrite/tensor/kernel/gemm.h"
 #include "ferrite/tensor/kernel/lanes_within.h"
 #include "ferrite/tensor/kernel/packet.h"

@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include "ferrite/tensor/kernel/gemm.h"
+#include "ferrite/tensor/kernel/kernels.h"
 #include "ferrite/tensor/kernel/packet.h"
-#include "ferrite/tensor/kernel/parts.h"
 #include "ferrite/tensor/kernel/tile.h"
 #include "ferrite/tensor/kernel/transpose.h"
 

@@ -7,6 +7,7 @@
 
 #include "ferrite/tensor/block.h"
 #include "ferrite/tensor/kernel/gemm.h"
+#include "ferrite/tensor/kernel/level.h"
 #include "ferrite/tensor/kernel/levels.h"
 #include "ferrite/tensor/kernel/philox.h"
 
@@ -137,4 +138,29 @@ extern const Reduction sum_in_use, prod_in_use, max_in_use, min_in_use;
 extern const TableInUse<DrawKernels> draws_in_use;
 extern const FloatTablesInUse<ProductKernels> products_in_use;
 
+// ---- what a source of a level defines of them -------------------------------------------------------------
+
+namespace FERRITE_LEVEL {
+
+extern const Conversions conversions;
+extern const ChainKernels chain_kernels;
+extern const DrawKernels draw_kernels;
+
+// What ProductKernels names.
+template <class T>
+void product(std::int64_t M, std::int64_t N, std::int64_t K, MatrixView<T> a, MatrixView<T> b, T* c, std::int64_t ldc,
+             bool add);
+template <class T>
+void pack_gates(const T* w, std::int64_t row_step, std::int64_t K, std::int64_t gates, std::int64_t units,
+                std::int64_t gate_step, T* to);
+template <class T>
+void pack_transposed(const T* w, std::int64_t row_step, std::int64_t K, std::int64_t units, T* to,
+                     std::int64_t block_rows);
+template <class T>
+void packed_product(const GateMatrix<T>& w, std::int64_t rows, const T* a, std::int64_t a_row, const T* bias, T* c);
+template <class T>
+void next_sums(const GateMatrix<T>& w, std::int64_t taps, const T* x, const T* sums, T* next, const T* bias, bool relu,
+               T* y);
+
+}  // namespace FERRITE_LEVEL
 }  // namespace ferrite::detail

@@ -228,15 +228,6 @@ Tensor choose(const Tensor& x, const DrawKey& key, const A& attrs) {
 
 }  // namespace
 
-Family choice_family() {
-  static constexpr const Primitive* list[] = {&structured<Multinomial>, &structured<FilterLogits>};
-  return list;
-}
-Family composite_choice_family() {
-  static constexpr const Primitive* list[] = {&composite<Categorical>, &composite<SampleLogits>};
-  return list;
-}
-
 }  // namespace detail
 
 Tensor multinomial(const Tensor& weights, std::int64_t n, const DrawKey& key, bool replacement) {
@@ -319,15 +310,6 @@ struct Shuffle {
 
 }  // namespace
 
-Family permutation_family() {
-  static constexpr const Primitive* list[] = {&structured<Permutation>};
-  return list;
-}
-Family composite_permutation_family() {
-  static constexpr const Primitive* list[] = {&composite<Shuffle>};
-  return list;
-}
-
 }  // namespace detail
 
 Tensor permutation(std::int64_t n, const DrawKey& key) {
@@ -346,4 +328,20 @@ Tensor shuffle(const Tensor& x, const DrawKey& key, std::int64_t axis) {
 
 Tensor shuffle(const Tensor& x, const RandomKey& key, std::int64_t axis) { return shuffle(x, DrawKey(key), axis); }
 
+// ---- the lists of what is here ----------------------------------------------------------------------------
+
+namespace detail {
+
+Family choice_family() {
+  static constexpr const Primitive* list[] = {&structured<Multinomial>, &structured<FilterLogits>,
+                                              &structured<Permutation>};
+  return list;
+}
+
+Family composite_choice_family() {
+  static constexpr const Primitive* list[] = {&composite<Categorical>, &composite<SampleLogits>, &composite<Shuffle>};
+  return list;
+}
+
+}  // namespace detail
 }  // namespace ferrite

@@ -162,11 +162,6 @@ Tensor neighbours(const Tensor& x, const RunningAttrs& attrs, std::int64_t n, do
   return pad(x, before, after, value);
 }
 
-Family cumulative_family() {
-  static constexpr const Primitive* list[] = {&structured<Cumsum>, &structured<Cumprod>, &structured<LinearRecurrence>};
-  return list;
-}
-
 }  // namespace detail
 
 Tensor cumsum(const Tensor& x, std::int64_t axis, bool reverse) {
@@ -282,11 +277,6 @@ ValuesAndIndices extremum(const Tensor& x, std::int64_t axis) {
 
 }  // namespace
 
-Family cumulative_extrema_family() {
-  static constexpr const Primitive* list[] = {&structured<Cummax>, &structured<Cummin>, &structured<LogCumSumExp>};
-  return list;
-}
-
 }  // namespace detail
 
 ValuesAndIndices cummax(const Tensor& x, std::int64_t axis) { return detail::extremum<detail::Cummax>(x, axis); }
@@ -376,11 +366,6 @@ Tensor integral(const Tensor& y, const Tensor* x, double dx, std::int64_t axis) 
 
 }  // namespace
 
-Family composite_samples_family() {
-  static constexpr const Primitive* list[] = {&composite<Diff>, &composite<Trapezoid>, &composite<CumulativeTrapezoid>};
-  return list;
-}
-
 }  // namespace detail
 
 Tensor diff(const Tensor& x, const DiffOptions& options) {
@@ -407,4 +392,20 @@ Tensor cumulative_trapezoid(const Tensor& y, const Tensor& x, std::int64_t axis)
   return detail::integral<detail::CumulativeTrapezoid>(y, &x, 1, axis);
 }
 
+// ---- the lists of what is here ----------------------------------------------------------------------------
+
+namespace detail {
+
+Family cumulative_family() {
+  static constexpr const Primitive* list[] = {&structured<Cumsum>, &structured<Cumprod>, &structured<LinearRecurrence>,
+                                              &structured<Cummax>, &structured<Cummin>,  &structured<LogCumSumExp>};
+  return list;
+}
+
+Family composite_samples_family() {
+  static constexpr const Primitive* list[] = {&composite<Diff>, &composite<Trapezoid>, &composite<CumulativeTrapezoid>};
+  return list;
+}
+
+}  // namespace detail
 }  // namespace ferrite

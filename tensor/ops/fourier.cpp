@@ -425,15 +425,6 @@ struct Ifft {
 
 }  // namespace
 
-Family fourier_family() {
-  static constexpr const Primitive* list[] = {&structured<Rfft>, &structured<Irfft>, &structured<Fft>};
-  return list;
-}
-Family composite_fourier_family() {
-  static constexpr const Primitive* list[] = {&composite<Ifft>};
-  return list;
-}
-
 }  // namespace detail
 
 Tensor rfft(const Tensor& x, const FftOptions& options) {
@@ -507,11 +498,6 @@ Tensor frequencies(std::string_view where, std::int64_t n, double spacing, Dtype
 
 }  // namespace
 
-Family composite_frequency_family() {
-  static constexpr const Primitive* list[] = {&composite<HalfRotation<true>>, &composite<HalfRotation<false>>};
-  return list;
-}
-
 }  // namespace detail
 
 Tensor fftfreq(std::int64_t n, double spacing, Dtype dtype) {
@@ -528,4 +514,20 @@ Tensor ifftshift(const Tensor& x, const Shape& axes) {
   return detail::composed<detail::HalfRotation<false>>({{&x}}, {axes_of(axes, x.rank(), "ifftshift")});
 }
 
+// ---- the lists of what is here ----------------------------------------------------------------------------
+
+namespace detail {
+
+Family composite_fourier_family() {
+  static constexpr const Primitive* list[] = {&composite<Ifft>, &composite<HalfRotation<true>>,
+                                              &composite<HalfRotation<false>>};
+  return list;
+}
+
+Family fourier_family() {
+  static constexpr const Primitive* list[] = {&structured<Rfft>, &structured<Irfft>, &structured<Fft>};
+  return list;
+}
+
+}  // namespace detail
 }  // namespace ferrite

@@ -3,9 +3,9 @@
 #include <cmath>
 #include <limits>
 
+#include "ferrite/tensor/inline_vector.h"
 #include "ferrite/tensor/kernel/tables.h"
 #include "ferrite/tensor/ops/detail/matrices.h"
-#include "ferrite/tensor/pooled.h"
 
 namespace ferrite {
 
@@ -140,11 +140,6 @@ struct Eigh {
 };
 
 }  // namespace
-
-Family factorisation_family() {
-  static constexpr const Primitive* list[] = {&structured<Cholesky>, &structured<Qr>, &structured<Eigh>};
-  return list;
-}
 
 }  // namespace detail
 
@@ -355,12 +350,6 @@ Tensor call_solve_triangular(const Tensor& A, const Tensor& B, Triangle triangle
   return call(structured<SolveTriangular>, {{&A, &B}}, TriangleAttrs{triangle.upper, triangle.unit});
 }
 
-Family linear_system_family() {
-  static constexpr const Primitive* list[] = {&structured<Solve>, &structured<SolveTriangular>, &structured<Det>,
-                                              &structured<Slogdet>};
-  return list;
-}
-
 }  // namespace detail
 
 Tensor solve(const Tensor& A, const Tensor& B) {
@@ -485,12 +474,6 @@ struct MatrixNorms {
 
 }  // namespace
 
-Family composite_linalg_family() {
-  static constexpr const Primitive* list[] = {&composite<Inverse>, &composite<Eigvalsh>, &composite<Lstsq>,
-                                              &composite<MatrixPower>, &composite<MatrixNorms>};
-  return list;
-}
-
 }  // namespace detail
 
 using detail::composed;
@@ -525,4 +508,22 @@ Tensor matrix_norm(const Tensor& A, MatrixNorm norm, bool keepdim) {
   return composed<detail::MatrixNorms>({{&A}}, {static_cast<int>(norm), keepdim});
 }
 
+// ---- the lists of what is here ----------------------------------------------------------------------------
+
+namespace detail {
+
+Family linalg_family() {
+  static constexpr const Primitive* list[] = {&structured<Solve>,   &structured<SolveTriangular>, &structured<Det>,
+                                              &structured<Slogdet>, &structured<Cholesky>,        &structured<Qr>,
+                                              &structured<Eigh>};
+  return list;
+}
+
+Family composite_linalg_family() {
+  static constexpr const Primitive* list[] = {&composite<Inverse>, &composite<Eigvalsh>, &composite<Lstsq>,
+                                              &composite<MatrixPower>, &composite<MatrixNorms>};
+  return list;
+}
+
+}  // namespace detail
 }  // namespace ferrite

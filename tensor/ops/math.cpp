@@ -123,13 +123,6 @@ struct Sinc : functors::Sinc {
 
 }  // namespace
 
-Family trigonometry_family() {
-  static constexpr const Primitive* list[] = {
-      &pointwise<Tan>,   &pointwise<Asin>,  &pointwise<Acos>,  &pointwise<Atan>,  &pointwise<Sinh>,  &pointwise<Cosh>,
-      &pointwise<Asinh>, &pointwise<Acosh>, &pointwise<Atanh>, &pointwise<Atan2>, &pointwise<Hypot>, &pointwise<Sinc>};
-  return list;
-}
-
 }  // namespace detail
 
 using namespace detail;
@@ -241,17 +234,6 @@ Tensor divided(const Operand& a, const Operand& b, Label divisor) {
 }
 
 }  // namespace
-
-Family rounding_family() {
-  static constexpr const Primitive* list[] = {&pointwise<Floor>,      &pointwise<Ceil>, &pointwise<Round>,
-                                              &pointwise<Trunc>,      &pointwise<Fmod>, &pointwise<Remainder>,
-                                              &pointwise<FloorDivide>};
-  return list;
-}
-Family composite_rounding_family() {
-  static constexpr const Primitive* list[] = {&composite<Frac>, &composite<RoundDecimals>};
-  return list;
-}
 
 }  // namespace detail
 
@@ -457,18 +439,6 @@ Tensor of_pair(const Tensor& a, const Tensor& b) {
 
 }  // namespace
 
-Family special_family() {
-  static constexpr const Primitive* list[] = {&pointwise<Lgamma>,       &pointwise<Digamma>,   &pointwise<Trigamma>,
-                                              &structured<Polygamma>,   &pointwise<Erfc>,      &pointwise<Erfinv>,
-                                              &pointwise<Log10>,        &pointwise<Logaddexp>, &pointwise<Xlogy>,
-                                              &pointwise<MultiplyNoNan>};
-  return list;
-}
-Family composite_special_family() {
-  static constexpr const Primitive* list[] = {&composite<Logaddexp2>, &composite<Logit>};
-  return list;
-}
-
 }  // namespace detail
 
 Tensor lgamma(const Tensor& x) { return pointwise_call<Lgamma>(x); }
@@ -605,17 +575,6 @@ void check_same(std::string_view where, const Tensor& a, const Tensor& b) {
 
 }  // namespace
 
-Family mixing_family() {
-  static constexpr const Primitive* list[] = {&pointwise<Copysign>};
-  return list;
-}
-Family composite_mixing_family() {
-  static constexpr const Primitive* list[] = {&composite<Lerp>,    &composite<NanToNum>,  &composite<Heaviside>,
-                                              &composite<IsNan>,   &composite<IsInf>,     &composite<IsFinite>,
-                                              &composite<IsClose>, &composite<LogicalXor>};
-  return list;
-}
-
 }  // namespace detail
 
 Tensor copysign(const Operand& a, const Operand& b) { return pointwise_call<Copysign>(a, b); }
@@ -685,4 +644,30 @@ bool allclose(const Tensor& a, const Tensor& b, const CloseOptions& options) {
   return true;
 }
 
+// ---- the lists of what is here ----------------------------------------------------------------------------
+
+namespace detail {
+
+Family math_family() {
+  static constexpr const Primitive* list[] = {
+      &pointwise<Tan>,           &pointwise<Asin>,      &pointwise<Acos>,        &pointwise<Atan>,
+      &pointwise<Sinh>,          &pointwise<Cosh>,      &pointwise<Asinh>,       &pointwise<Acosh>,
+      &pointwise<Atanh>,         &pointwise<Atan2>,     &pointwise<Hypot>,       &pointwise<Sinc>,
+      &pointwise<Floor>,         &pointwise<Ceil>,      &pointwise<Round>,       &pointwise<Trunc>,
+      &pointwise<Fmod>,          &pointwise<Remainder>, &pointwise<FloorDivide>, &pointwise<Lgamma>,
+      &pointwise<Digamma>,       &pointwise<Trigamma>,  &structured<Polygamma>,  &pointwise<Erfc>,
+      &pointwise<Erfinv>,        &pointwise<Log10>,     &pointwise<Logaddexp>,   &pointwise<Xlogy>,
+      &pointwise<MultiplyNoNan>, &pointwise<Copysign>};
+  return list;
+}
+
+Family composite_math_family() {
+  static constexpr const Primitive* list[] = {&composite<Frac>,      &composite<RoundDecimals>, &composite<Logaddexp2>,
+                                              &composite<Logit>,     &composite<Lerp>,          &composite<NanToNum>,
+                                              &composite<Heaviside>, &composite<IsNan>,         &composite<IsInf>,
+                                              &composite<IsFinite>,  &composite<IsClose>,       &composite<LogicalXor>};
+  return list;
+}
+
+}  // namespace detail
 }  // namespace ferrite

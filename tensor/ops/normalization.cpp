@@ -89,12 +89,6 @@ Tensor layer_norm_grad(const Tensor& g, const Tensor& x, int axes, double epsilo
   return composed<LayerNormGrad>({{&g, &x}}, {axes, epsilon});
 }
 
-Family row_gradient_family() {
-  static constexpr const Primitive* list[] = {&composite<SoftmaxGrad>, &composite<LogSoftmaxGrad>,
-                                              &composite<LayerNormGrad>};
-  return list;
-}
-
 // ---- functions along rows ---------------------------------------------------------------------------------
 
 namespace {
@@ -256,13 +250,6 @@ struct Affine {
 };
 
 }  // namespace
-
-Family composite_family() {
-  static constexpr const Primitive* list[] = {&composite<Mean>,      &composite<Var>,     &composite<LogSumExp>,
-                                              &composite<Softmax>,   &composite<Softmin>, &composite<LogSoftmax>,
-                                              &composite<LayerNorm>, &composite<Affine>};
-  return list;
-}
 
 }  // namespace detail
 
@@ -433,12 +420,6 @@ Tensor grouped(std::string_view where, const Tensor& x, std::int64_t groups, con
 
 }  // namespace
 
-Family composite_normalization_family() {
-  static constexpr const Primitive* list[] = {&composite<BatchNorm>, &composite<GroupNorm>, &composite<RmsNorm>,
-                                              &composite<LocalResponseNorm>};
-  return list;
-}
-
 }  // namespace detail
 
 Tensor batch_norm(const Tensor& x, const Tensor& mean, const Tensor& var, const ChannelAffine& affine, double epsilon) {
@@ -482,4 +463,24 @@ Tensor local_response_norm(const Tensor& x, std::int64_t size, const LocalRespon
   return composed<detail::LocalResponseNorm>({{&x}}, {size, o.alpha, o.beta, o.k});
 }
 
+// ---- the lists of what is here ----------------------------------------------------------------------------
+
+namespace detail {
+
+Family composite_family() {
+  static constexpr const Primitive* list[] = {
+      &composite<Mean>,           &composite<Var>,          &composite<LogSumExp>,
+      &composite<Softmax>,        &composite<Softmin>,      &composite<LogSoftmax>,
+      &composite<LayerNorm>,      &composite<Affine>,       &composite<SoftmaxGrad>,
+      &composite<LogSoftmaxGrad>, &composite<LayerNormGrad>};
+  return list;
+}
+
+Family composite_normalization_family() {
+  static constexpr const Primitive* list[] = {&composite<BatchNorm>, &composite<GroupNorm>, &composite<RmsNorm>,
+                                              &composite<LocalResponseNorm>};
+  return list;
+}
+
+}  // namespace detail
 }  // namespace ferrite

@@ -203,12 +203,6 @@ Tensor plane_scatter(const Tensor& y, const Tensor& indices, const PlaneAttrs& a
   return call(structured<PlaneScatter>, {{&y, &indices}}, attrs);
 }
 
-Family pooling_family() {
-  static constexpr const Primitive* list[] = {&structured<MaxPool>, &structured<MaxPoolIndices>,
-                                              &structured<PlaneGather>, &structured<PlaneScatter>};
-  return list;
-}
-
 // ---- sums, the adjoint, and the means and norms that are composed of them ---------------------------------
 
 namespace {
@@ -363,15 +357,6 @@ Shape pooled_shape(const Shape& x, const Shape& size) {
   Shape s{x[0], x[1]};
   for (const std::int64_t e : size) s.push_back(e);
   return s;
-}
-
-Family pooling_sum_family() {
-  static constexpr const Primitive* list[] = {&structured<PoolSum>, &structured<PoolSpread>};
-  return list;
-}
-Family composite_pooling_family() {
-  static constexpr const Primitive* list[] = {&composite<AvgPool>, &composite<LpPool>};
-  return list;
 }
 
 // ---- the public functions: options resolved, and what does not fit refused --------------------------------
@@ -589,4 +574,21 @@ MaxPooled adaptive_max_pool3d_with_indices(const Tensor& x, const Shape& size) {
   return detail::adaptive_places("adaptive_max_pool3d", 3, x, size);
 }
 
+// ---- the lists of what is here ----------------------------------------------------------------------------
+
+namespace detail {
+
+Family pooling_family() {
+  static constexpr const Primitive* list[] = {&structured<MaxPool>,     &structured<MaxPoolIndices>,
+                                              &structured<PlaneGather>, &structured<PlaneScatter>,
+                                              &structured<PoolSum>,     &structured<PoolSpread>};
+  return list;
+}
+
+Family composite_pooling_family() {
+  static constexpr const Primitive* list[] = {&composite<AvgPool>, &composite<LpPool>};
+  return list;
+}
+
+}  // namespace detail
 }  // namespace ferrite

@@ -202,11 +202,6 @@ constinit const Primitive* const matmul = &structured<MatMul>;
 
 }  // namespace ops
 
-Family product_family() {
-  static constexpr const Primitive* list[] = {&structured<MatMul>};
-  return list;
-}
-
 }  // namespace detail
 
 Tensor matmul(const Tensor& a, const Tensor& b) {
@@ -326,12 +321,6 @@ void check_ranks(std::string_view where, const Tensor& a, int rank_a, const Tens
 }
 
 }  // namespace
-
-Family vector_product_family() {
-  static constexpr const Primitive* list[] = {&composite<Outer>, &composite<Cross>, &composite<Kron>,
-                                              &composite<Tensordot>, &composite<Vander>};
-  return list;
-}
 
 }  // namespace detail
 
@@ -664,11 +653,6 @@ struct Einsum {
 
 }  // namespace
 
-Family einsum_family() {
-  static constexpr const Primitive* list[] = {&composite<Einsum>};
-  return list;
-}
-
 }  // namespace detail
 
 Tensor einsum(std::string_view equation, std::span<const Tensor> operands) {
@@ -686,4 +670,20 @@ Tensor einsum(std::string_view equation, std::initializer_list<Tensor> operands)
   return einsum(equation, std::span<const Tensor>(operands.begin(), operands.size()));
 }
 
+// ---- the lists of what is here ----------------------------------------------------------------------------
+
+namespace detail {
+
+Family composite_product_family() {
+  static constexpr const Primitive* list[] = {&composite<Einsum>, &composite<Outer>,     &composite<Cross>,
+                                              &composite<Kron>,   &composite<Tensordot>, &composite<Vander>};
+  return list;
+}
+
+Family product_family() {
+  static constexpr const Primitive* list[] = {&structured<MatMul>};
+  return list;
+}
+
+}  // namespace detail
 }  // namespace ferrite

@@ -92,11 +92,6 @@ Tensor prod_others(const Tensor& x, const Shape& axes) {
   return call(structured<ProdOthers>, {{&x}}, ProdOthersAttrs{axes});
 }
 
-Family prod_others_family() {
-  static constexpr const Primitive* list[] = {&structured<ProdOthers>};
-  return list;
-}
-
 // ---- sum, prod, amax, amin, argmax, argmin ----------------------------------------------------------------
 
 namespace {
@@ -288,12 +283,6 @@ constinit const Primitive* const amin = &structured<Amin>;
 
 }  // namespace ops
 
-Family reduction_family() {
-  static constexpr const Primitive* list[] = {&structured<Sum>,  &structured<Prod>,   &structured<Amax>,
-                                              &structured<Amin>, &structured<Argmax>, &structured<Argmin>};
-  return list;
-}
-
 }  // namespace detail
 
 Tensor sum(const Tensor& x, const Shape& axes, bool keepdim) {
@@ -380,12 +369,6 @@ auto along(const Tensor& x, const Shape& axes, bool keepdim) {
 
 }  // namespace
 
-Family count_family() {
-  static constexpr const Primitive* list[] = {&composite<CountNonzero>, &composite<Any>,     &composite<All>,
-                                              &composite<Nansum>,       &composite<Nanmean>, &composite<Aminmax>};
-  return list;
-}
-
 }  // namespace detail
 
 using namespace detail;
@@ -402,4 +385,22 @@ Tensor nanmean(const Tensor& x, const Shape& axes, bool keepdim) {
 }
 Tensors aminmax(const Tensor& x, const Shape& axes, bool keepdim) { return along<Aminmax>(x, axes, keepdim); }
 
+// ---- the lists of what is here ----------------------------------------------------------------------------
+
+namespace detail {
+
+Family reduction_family() {
+  static constexpr const Primitive* list[] = {&structured<Sum>,       &structured<Prod>,   &structured<Amax>,
+                                              &structured<Amin>,      &structured<Argmax>, &structured<Argmin>,
+                                              &structured<ProdOthers>};
+  return list;
+}
+
+Family count_family() {
+  static constexpr const Primitive* list[] = {&composite<CountNonzero>, &composite<Any>,     &composite<All>,
+                                              &composite<Nansum>,       &composite<Nanmean>, &composite<Aminmax>};
+  return list;
+}
+
+}  // namespace detail
 }  // namespace ferrite

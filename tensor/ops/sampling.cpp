@@ -176,13 +176,6 @@ void check_scale(std::string_view where, double location, double scale) {
 
 }  // namespace
 
-Family draw_family() {
-  static constexpr const Primitive* list[] = {&structured<Inverted<Exponential>>, &structured<Inverted<Laplace>>,
-                                              &structured<Inverted<Gumbel>>, &structured<Inverted<Truncated>>,
-                                              &structured<Randint>};
-  return list;
-}
-
 }  // namespace detail
 
 using detail::NumberAttrs;
@@ -414,12 +407,6 @@ Tensor draw_each(const Tensor& parameter, const DrawKey& key) {
 
 }  // namespace
 
-Family rejection_family() {
-  static constexpr const Primitive* list[] = {&structured<DrawnEach<GammaDraw>>, &structured<DrawnEach<PoissonDraw>>,
-                                              &structured<Beta>};
-  return list;
-}
-
 }  // namespace detail
 
 Tensor gamma(const Tensor& concentration, const DrawKey& key) {
@@ -438,18 +425,20 @@ Tensor gamma(const Tensor& concentration, const RandomKey& key) { return gamma(c
 Tensor beta(const Tensor& a, const Tensor& b, const RandomKey& key) { return beta(a, b, DrawKey(key)); }
 Tensor poisson(const Tensor& rate, const RandomKey& key) { return poisson(rate, DrawKey(key)); }
 
-// ---- the list of all operations of sampling ---------------------------------------------------------------
+// ---- the lists of what is here ----------------------------------------------------------------------------
 
 namespace detail {
 
-Family sampling_family() {
-  static const auto all = joined({draw_family(), rejection_family(), choice_family(), permutation_family()});
-  return all;
-}
-
-Family composite_sampling_family() {
-  static const auto all = joined({composite_choice_family(), composite_permutation_family()});
-  return all;
+Family draw_family() {
+  static constexpr const Primitive* list[] = {&structured<Inverted<Exponential>>,
+                                              &structured<Inverted<Laplace>>,
+                                              &structured<Inverted<Gumbel>>,
+                                              &structured<Inverted<Truncated>>,
+                                              &structured<Randint>,
+                                              &structured<DrawnEach<GammaDraw>>,
+                                              &structured<DrawnEach<PoissonDraw>>,
+                                              &structured<Beta>};
+  return list;
 }
 
 }  // namespace detail

@@ -172,12 +172,6 @@ Tensor scatter_extremum(const Tensor& x, int axis, const Tensor& index, const Te
   return call(structured<ScatterExtremum>, {{&x, &index, &source}}, ScatterExtremumAttrs{axis, largest});
 }
 
-Family scatter_family() {
-  static constexpr const Primitive* list[] = {&structured<Scatter>, &structured<ScatterExtremum>,
-                                              &structured<IndexAdd>};
-  return list;
-}
-
 }  // namespace detail
 
 Tensor scatter(const Tensor& x, std::int64_t axis, const Tensor& index, const Tensor& source,
@@ -324,11 +318,6 @@ Tensor scatter_prod(const Tensor& x, int axis, const Tensor& index, const Tensor
   return call(structured<ScatterProd>, {{&x, &index, &source}}, AxisAttrs{axis});
 }
 
-Family scatter_prod_family() {
-  static constexpr const Primitive* list[] = {&structured<ScatterProd>, &structured<ScatterProdOthers>};
-  return list;
-}
-
 // ---- composed of gathers and scatters ---------------------------------------------------------------------
 
 namespace {
@@ -408,12 +397,6 @@ struct IndexCopy {
 };
 
 }  // namespace
-
-Family composite_scatter_family() {
-  static constexpr const Primitive* list[] = {&composite<TakeAlongAxis>, &composite<ScatterReduce>,
-                                              &composite<IndexCopy>};
-  return list;
-}
 
 Tensor source_for(std::string_view where, const Tensor& source, const Tensor& index) {
   bool covers = source.rank() == index.rank();
@@ -531,11 +514,6 @@ void check_places(std::string_view where, const Tensor& x, int first, std::span<
 
 }  // namespace
 
-Family composite_places_family() {
-  static constexpr const Primitive* list[] = {&composite<IndexPut>};
-  return list;
-}
-
 }  // namespace detail
 
 Tensor index_put(const Tensor& x, std::span<const Tensor> indices, const Tensor& values, bool accumulate) {
@@ -566,4 +544,21 @@ Tensor index_at(const Tensor& x, std::initializer_list<Tensor> indices, std::int
   return index_at(x, std::span<const Tensor>(indices.begin(), indices.size()), axis);
 }
 
+// ---- the lists of what is here ----------------------------------------------------------------------------
+
+namespace detail {
+
+Family scatter_family() {
+  static constexpr const Primitive* list[] = {&structured<Scatter>, &structured<ScatterExtremum>, &structured<IndexAdd>,
+                                              &structured<ScatterProd>, &structured<ScatterProdOthers>};
+  return list;
+}
+
+Family composite_scatter_family() {
+  static constexpr const Primitive* list[] = {&composite<TakeAlongAxis>, &composite<ScatterReduce>,
+                                              &composite<IndexCopy>, &composite<IndexPut>};
+  return list;
+}
+
+}  // namespace detail
 }  // namespace ferrite

@@ -134,13 +134,6 @@ struct SumTo {
 
 }  // namespace
 
-Family composite_shape_family() {
-  static constexpr const Primitive* list[] = {&composite<Transpose>, &composite<Squeeze>, &composite<Unsqueeze>,
-                                              &composite<Flatten>,   &composite<Flip>,    &composite<Chunk>,
-                                              &composite<SumTo>};
-  return list;
-}
-
 }  // namespace detail
 
 using detail::composed;
@@ -427,13 +420,6 @@ struct Movedim {
 
 }  // namespace
 
-Family arrangement_family() {
-  static constexpr const Primitive* list[] = {&composite<Roll>,     &composite<Rot90>,
-                                              &composite<Tile>,     &composite<RepeatInterleave>,
-                                              &composite<Meshgrid>, &composite<Movedim>};
-  return list;
-}
-
 }  // namespace detail
 
 Tensor roll(const Tensor& x, const Shape& shifts, const Shape& axes) {
@@ -637,12 +623,6 @@ std::int64_t bounded_offset(std::int64_t offset) {
 
 }  // namespace
 
-Family diagonal_family() {
-  static constexpr const Primitive* list[] = {&composite<Tril>, &composite<Triu>, &composite<Diagonal>,
-                                              &composite<DiagEmbed>, &composite<Trace>};
-  return list;
-}
-
 }  // namespace detail
 
 Tensor tril(const Tensor& x, std::int64_t offset) {
@@ -680,4 +660,24 @@ Tensor trace(const Tensor& x) {
   return composed<Trace>({{&x}});
 }
 
+// ---- the lists of what is here ----------------------------------------------------------------------------
+
+namespace detail {
+
+Family arrangement_family() {
+  static constexpr const Primitive* list[] = {&composite<Tril>,      &composite<Triu>,   &composite<Diagonal>,
+                                              &composite<DiagEmbed>, &composite<Trace>,  &composite<Roll>,
+                                              &composite<Rot90>,     &composite<Tile>,   &composite<RepeatInterleave>,
+                                              &composite<Meshgrid>,  &composite<Movedim>};
+  return list;
+}
+
+Family composite_shape_family() {
+  static constexpr const Primitive* list[] = {&composite<Transpose>, &composite<Squeeze>, &composite<Unsqueeze>,
+                                              &composite<Flatten>,   &composite<Flip>,    &composite<Chunk>,
+                                              &composite<SumTo>};
+  return list;
+}
+
+}  // namespace detail
 }  // namespace ferrite

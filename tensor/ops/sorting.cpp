@@ -7,11 +7,11 @@
 #include <numeric>
 
 #include "ferrite/tensor/cumulative.h"
+#include "ferrite/tensor/inline_vector.h"
 #include "ferrite/tensor/ops/define.h"
 #include "ferrite/tensor/ops/detail/along_axis.h"
 #include "ferrite/tensor/ops/detail/index.h"
 #include "ferrite/tensor/ops/detail/row_sorter.h"
-#include "ferrite/tensor/pooled.h"
 #include "ferrite/tensor/scatter.h"
 
 namespace ferrite {
@@ -187,11 +187,6 @@ Tensor rank_index(const Tensor& x, int axis, std::int64_t k) {
   return call(structured<RankIndex>, {{&x}}, RankIndexAttrs{axis, k});
 }
 
-Family sorting_family() {
-  static constexpr const Primitive* list[] = {&structured<Sort>, &structured<Topk>, &structured<RankIndex>};
-  return list;
-}
-
 }  // namespace detail
 
 ValuesAndIndices sort(const Tensor& x, std::int64_t axis, bool descending) {
@@ -271,11 +266,6 @@ struct SearchSorted {
 };
 
 }  // namespace
-
-Family searching_family() {
-  static constexpr const Primitive* list[] = {&structured<SearchSorted>};
-  return list;
-}
 
 }  // namespace detail
 
@@ -406,11 +396,6 @@ void check_not_empty(std::string_view where, const Tensor& x, int axis) {
 
 }  // namespace
 
-Family composite_order_family() {
-  static constexpr const Primitive* list[] = {&composite<KthValue>, &composite<Median>, &composite<Quantile>};
-  return list;
-}
-
 }  // namespace detail
 
 using detail::composed;
@@ -534,11 +519,6 @@ Tensor begins_of(const Tensor& row) {
 
 }  // namespace
 
-Family composite_counts_family() {
-  static constexpr const Primitive* list[] = {&composite<Histc>, &composite<Bincount>};
-  return list;
-}
-
 }  // namespace detail
 
 Tensor histc(const Tensor& x, std::int64_t bins, double low, double high) {
@@ -581,4 +561,21 @@ Unique unique(const Tensor& x) {
   return u;
 }
 
+// ---- the lists of what is here ----------------------------------------------------------------------------
+
+namespace detail {
+
+Family sorting_family() {
+  static constexpr const Primitive* list[] = {&structured<Sort>, &structured<Topk>, &structured<RankIndex>,
+                                              &structured<SearchSorted>};
+  return list;
+}
+
+Family composite_order_family() {
+  static constexpr const Primitive* list[] = {&composite<KthValue>, &composite<Median>, &composite<Quantile>,
+                                              &composite<Histc>, &composite<Bincount>};
+  return list;
+}
+
+}  // namespace detail
 }  // namespace ferrite

@@ -221,12 +221,6 @@ UnfoldAttrs unfolding(std::string_view where, const Shape& space, const Shape& k
 
 }  // namespace
 
-Family unfolding_family() {
-  static constexpr const Primitive* list[] = {&structured<UnfoldWindows>, &structured<FoldWindows>,
-                                              &structured<UnfoldAxis>};
-  return list;
-}
-
 }  // namespace detail
 
 Tensor unfold(const Tensor& x, std::int64_t axis, std::int64_t size, std::int64_t step) {
@@ -356,12 +350,6 @@ void check_planes(std::string_view where, const Tensor& x) {
 }
 
 }  // namespace
-
-Family composite_window_family() {
-  static constexpr const Primitive* list[] = {&composite<PadMode>, &composite<PixelShuffle>, &composite<PixelUnshuffle>,
-                                              &composite<ChannelShuffle>};
-  return list;
-}
 
 }  // namespace detail
 
@@ -618,11 +606,6 @@ ResampleTaps resample_taps(const ResampleAttrs& a, std::int64_t place) {
   return t;
 }
 
-Family resampling_family() {
-  static constexpr const Primitive* list[] = {&structured<Resample>, &structured<ResampleGradient>};
-  return list;
-}
-
 }  // namespace detail
 
 Tensor interpolate(const Tensor& x, const InterpolateOptions& o) {
@@ -654,4 +637,22 @@ Tensor interpolate(const Tensor& x, const InterpolateOptions& o) {
   return y;
 }
 
+// ---- the lists of what is here ----------------------------------------------------------------------------
+
+namespace detail {
+
+Family unfolding_family() {
+  static constexpr const Primitive* list[] = {&structured<UnfoldWindows>, &structured<FoldWindows>,
+                                              &structured<UnfoldAxis>, &structured<Resample>,
+                                              &structured<ResampleGradient>};
+  return list;
+}
+
+Family composite_window_family() {
+  static constexpr const Primitive* list[] = {&composite<PadMode>, &composite<PixelShuffle>, &composite<PixelUnshuffle>,
+                                              &composite<ChannelShuffle>};
+  return list;
+}
+
+}  // namespace detail
 }  // namespace ferrite

@@ -163,12 +163,6 @@ constinit const Primitive* const detach = &structured<Detach>;
 
 }  // namespace ops
 
-Family view_family() {
-  static constexpr const Primitive* list[] = {&structured<Reshape>, &structured<Contiguous>, &structured<Permute>,
-                                              &structured<Expand>, &structured<Detach>};
-  return list;
-}
-
 }  // namespace detail
 
 Tensor reshape(const Tensor& x, const Shape& shape) {
@@ -425,12 +419,6 @@ constinit const Primitive* const slice = &structured<Slice>;
 
 }  // namespace ops
 
-Family window_family() {
-  static constexpr const Primitive* list[] = {&structured<Slice>, &structured<Select>, &structured<Unbind>,
-                                              &structured<Split>};
-  return list;
-}
-
 }  // namespace detail
 
 Tensor slice(const Tensor& x, std::int64_t axis, std::int64_t begin, std::int64_t end, std::int64_t step) {
@@ -484,4 +472,16 @@ Tensors split(const Tensor& x, std::span<const std::int64_t> sizes, std::int64_t
   return out;
 }
 
+// ---- the lists of what is here ----------------------------------------------------------------------------
+
+namespace detail {
+
+Family view_family() {
+  static constexpr const Primitive* list[] = {&structured<Reshape>, &structured<Contiguous>, &structured<Permute>,
+                                              &structured<Expand>,  &structured<Detach>,     &structured<Slice>,
+                                              &structured<Select>,  &structured<Unbind>,     &structured<Split>};
+  return list;
+}
+
+}  // namespace detail
 }  // namespace ferrite

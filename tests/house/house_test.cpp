@@ -332,7 +332,6 @@ BOOST_AUTO_TEST_CASE(one_header_reaches_all) {
                                        "tensor/strided.h",
                                        "tensor/accumulate.h",
                                        "tensor/departed.h",
-                                       "tensor/pooled.h",
                                        "tensor/reserve.h",
                                        "tensor/storage_limit.h",
                                        "tensor/pointwise.h",

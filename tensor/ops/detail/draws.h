@@ -99,12 +99,4 @@ void fill_drawn(Tensor& out, const RandomKey& key, F&& f) {
   });
 }
 
-// What sampling_family() is made of.
-Family draw_family();
-Family rejection_family();
-Family choice_family();
-Family permutation_family();
-Family composite_choice_family();
-Family composite_permutation_family();
-
 }  // namespace ferrite::detail

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <span>
 
+#include "ferrite/tensor/inline_vector.h"
 #include "ferrite/tensor/ops/define.h"
 #include "ferrite/tensor/ops/detail/along_axis.h"
-#include "ferrite/tensor/pooled.h"
 #include "ferrite/tensor/strided.h"
 #include "ferrite/tensor/tensor.h"
 

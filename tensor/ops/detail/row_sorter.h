@@ -6,8 +6,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "ferrite/tensor/inline_vector.h"
 #include "ferrite/tensor/kernel/ranks.h"
-#include "ferrite/tensor/pooled.h"
 #include "ferrite/tensor/tensor.h"
 
 namespace ferrite::detail {
