@@ -1,6 +1,6 @@
 #pragma once
-/// A vector that holds its first elements in place, and further ones in pooled memory; an allocator for other containers
-/// that takes memory from the pool of tensors.
+/// A vector that holds its first elements in place, and further ones in pooled memory; an allocator for other
+/// containers that takes memory from the pool of tensors.
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
