@@ -28,14 +28,7 @@ void each_share_of_lines(const AlongAxis& a, bool reverse, F&& f) {
   }
 }
 
-}  // namespace
-
-}  // namespace detail
-
 // ---- sums, products and the linear recurrence, which the gradients of all are made of ---------------------
-
-namespace detail {
-namespace {
 
 Specs infer_running(std::string_view name, Inputs in, const RunningAttrs& attrs) {
   check_axis(name, attrs.axis, in[0].rank());

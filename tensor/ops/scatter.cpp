@@ -34,14 +34,7 @@ void scatter_by(std::string_view where, Inputs in, Tensor& out, const IndexAttrs
   each_indexed(in[1].shape(), out.strides(), attrs.axis, at.data(), [&](std::int64_t i) { join(to[i], *from++); });
 }
 
-}  // namespace
-
-}  // namespace detail
-
 // ---- replacing and comparing; slices added ----------------------------------------------------------------
-
-namespace detail {
-namespace {
 
 struct Scatter {
   using Attributes = IndexAttrs;

@@ -136,7 +136,7 @@ struct SumTo {
 
 }  // namespace detail
 
-using detail::composed;
+using namespace detail;
 
 Tensor transpose(const Tensor& x, std::int64_t a, std::int64_t b) {
   const int i = axis_of(a, x.rank(), "transpose");
@@ -181,8 +181,6 @@ Tensor sum_to(const Tensor& x, const Shape& shape) {
 }
 
 // ---- thin functions of axes: masks, common shapes, least ranks, stacking ----------------------------------
-
-using namespace detail;
 
 Tensor masked_fill(const Tensor& x, const Tensor& mask, const Operand& value) {
   if (mask.dtype() != Dtype::boolean) throw_dtype("masked_fill", "the mask must be bool, got " + mask.spec().str());
