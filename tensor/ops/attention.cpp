@@ -70,7 +70,7 @@ Tensor composed_weights(const Tensor& q, const Tensor& k, const Tensor& mask, co
   return weights_of_scores(product_by_head(q * a.scale, transpose(k), a.grouped), mask, a, false);
 }
 
-Tensor zeros_for_infinite(const Tensor& x) { return where(isfinite(x), x, 0.0); }
+Tensor finite_part(const Tensor& x) { return where(isfinite(x), x, 0.0); }
 
 Tensor weights_of_hidden(const Tensor& q, const Tensor& k, const Tensor& mask, const AttentionAttrs& a,
                          const Tensor& counts) {
