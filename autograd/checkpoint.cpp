@@ -4,9 +4,7 @@
 #include <algorithm>
 #include <list>
 
-#include "ferrite/autograd/custom_gradient.h"
 #include "ferrite/autograd/detail/gradient_rule.h"
-#include "ferrite/autograd/detail/reads.h"
 #include "ferrite/autograd/lenient_grad.h"
 
 namespace ferrite {

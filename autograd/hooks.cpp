@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "ferrite/autograd/detail/gradient_rule.h"
-#include "ferrite/autograd/detail/parameter_hooks.h"
 #include "ferrite/tensor/recorder.h"
 
 namespace ferrite {

@@ -2,6 +2,7 @@
 /// Functions that see gradients on their way and may replace them.
 #include <functional>
 #include <memory>
+#include <span>
 
 #include "ferrite/tensor/variable.h"
 
@@ -42,4 +43,11 @@ class [[nodiscard]] GradientHook {
   const void* entry_;
 };
 
+namespace detail {
+
+/// Runs the hooks of the parameters on their gradients, in the order in which they were set; undefined ones are passed
+/// by. One load where no hook is set.
+void run_parameter_hooks(std::span<const Parameter> parameters, Tensors& gradients);
+
+}  // namespace detail
 }  // namespace ferrite

@@ -1,16 +1,372 @@
-/// The public face of a tape, and `grad(f)`: everything is done by its record.
+/// Tapes: recording of applications, the backward walk that computes gradients, tangents carried forward, and
+/// `grad(f)`.
 #include "ferrite/autograd/tape.h"
 
 #include <algorithm>
+#include <atomic>
+#include <bit>
+#include <new>
 
-#include "ferrite/autograd/detail/parameter_hooks.h"
 #include "ferrite/autograd/detail/tape_record.h"
+#include "ferrite/autograd/hooks.h"
 #include "ferrite/autograd/lenient_grad.h"
 #include "ferrite/tensor/accumulate.h"
 #include "ferrite/tensor/anomaly.h"
 
 namespace ferrite {
+
+// ---- the chunks of memory that tapes are recorded in, reused by each thread -------------------------------
+
 namespace detail {
+namespace {
+
+constexpr std::size_t kChunk = 1 << 16;
+constexpr std::size_t kMostSpare = 256;
+
+/// Outlives `spare`: tapes that wait for the end of their thread may be ended after it.
+thread_local constinit bool spare_ended = false;
+
+struct Spare {
+  std::vector<std::byte*> chunks;
+  ~Spare() {
+    for (std::byte* c : chunks) ::operator delete(c);
+    spare_ended = true;
+  }
+};
+thread_local Spare spare;
+
+}  // namespace
+
+void* Arena::refill(std::size_t bytes) {
+  if (bytes > kChunk / 4) {
+    large_.push_back(static_cast<std::byte*>(::operator new(bytes)));
+    return large_.back();
+  }
+  if (spare_ended || spare.chunks.empty()) {
+    chunks_.push_back(static_cast<std::byte*>(::operator new(kChunk)));
+  } else {
+    chunks_.push_back(spare.chunks.back());
+    spare.chunks.pop_back();
+  }
+  at_ = chunks_.back() + bytes;
+  left_ = kChunk - bytes;
+  return chunks_.back();
+}
+
+Arena::~Arena() {
+  for (std::byte* p : large_) ::operator delete(p);
+  for (std::byte* c : chunks_) {
+    if (!spare_ended && spare.chunks.size() < kMostSpare) {
+      spare.chunks.push_back(c);
+    } else {
+      ::operator delete(c);
+    }
+  }
+}
+
+// ---- recording, and the backward walk ---------------------------------------------------------------------
+
+namespace {
+
+std::uint64_t next_tape_id() {
+  static std::atomic<std::uint64_t> next{1};
+  return next.fetch_add(1, std::memory_order_relaxed);
+}
+
+constexpr std::size_t kFewLeaves = 16;
+
+bool reads_value(std::uint8_t mask, std::size_t i) { return i >= 8 ? mask == 0xff : (mask >> i & 1) != 0; }
+
+}  // namespace
+
+const Attrs Entry::none_ = Attrs();
+
+// ---- leaves --------------------------------------------------------------------------------------------
+
+std::size_t Leaves::place(const void* variable) const {
+  const std::size_t mask = table_.size() - 1;
+  std::size_t at = (std::bit_cast<std::size_t>(variable) >> 4) * 0x9E3779B97F4A7C15U >> 20 & mask;
+  while (table_[at] != 0 && list_[table_[at] - 1].variable != variable) at = (at + 1) & mask;
+  return at;
+}
+
+Leaves::Leaf* Leaves::find(const void* variable) {
+  if (!table_.empty()) {
+    const std::uint32_t i = table_[place(variable)];
+    return i ? &list_[i - 1] : nullptr;
+  }
+  for (Leaf& leaf : list_)
+    if (leaf.variable == variable) return &leaf;
+  return nullptr;
+}
+
+void Leaves::add(Leaf leaf) {
+  list_.push_back(std::move(leaf));
+  if (list_.size() <= kFewLeaves) return;
+  if (2 * list_.size() > table_.size()) return rebuild();
+  table_[place(list_.back().variable)] = static_cast<std::uint32_t>(list_.size());
+}
+
+void Leaves::rebuild() {
+  table_.assign(std::bit_ceil(4 * list_.size()), 0);
+  for (std::size_t i = 0; i < list_.size(); ++i) table_[place(list_[i].variable)] = static_cast<std::uint32_t>(i + 1);
+}
+
+// ---- recording -----------------------------------------------------------------------------------------
+
+TapeRecord::TapeRecord() : id_(next_tape_id()) {}
+
+/// Entries are ended one after another, last first: a long chain of results never recurses.
+TapeRecord::~TapeRecord() {
+  for (Entry* e = last_; e; e = e->before) {
+    std::destroy(e->in.begin(), e->in.end());
+    std::destroy(e->out.begin(), e->out.end());
+    if (e->attrs) std::destroy_at(e->attrs);
+  }
+}
+
+void TapeRecord::start() {
+  thread_ = std::this_thread::get_id();
+  departed_ = departed();
+  recording_.emplace(*this);
+}
+
+void TapeRecord::stop() {
+  stopped_.store(true, std::memory_order_relaxed);
+  if (on_its_thread()) recording_.reset();
+}
+
+void TapeRecord::leave(std::shared_ptr<TapeRecord> record) {
+  const std::shared_ptr<Departed> where = record->departed_;
+  where->leave(std::move(record));
+}
+
+Entry* TapeRecord::new_entry() {
+  Entry* e = arena_.make<Entry>(1).data();
+  e->before = last_;
+  last_ = e;
+  ++size_;
+  return e;
+}
+
+const Spec* TapeRecord::keep_spec(const Spec& spec) {
+  for (const Spec* s : recent_)
+    if (s && *s == spec) return s;
+  Spec* kept = arena_.make<Spec>(1).data();
+  *kept = spec;
+  recent_[recent_at_++ % 4] = kept;
+  return kept;
+}
+
+std::span<const Spec*> TapeRecord::keep_specs(std::size_t n, auto spec_at) {
+  const std::span<const Spec*> kept = arena_.make<const Spec*>(n);
+  for (std::size_t i = 0; i < n; ++i) kept[i] = keep_spec(spec_at(i));
+  return kept;
+}
+
+std::uint32_t TapeRecord::new_slots(std::size_t n) {
+  if (n > 0xffffffffU - next_slot_) throw TapeError("tape: more than 2^32 values were recorded");
+  const std::uint32_t first = next_slot_;
+  next_slot_ += static_cast<std::uint32_t>(n);
+  return first;
+}
+
+void TapeRecord::record(const Primitive& op, const Attrs& attrs, Inputs in, std::span<Tensor> out) {
+  if (stopped()) return;
+  bool depends = false;
+  for (const Tensor& x : in) depends |= slot_of(x) != 0;
+  if (!depends || (!op.differentiable() && !op.second_order_by_reference)) return;
+
+  Entry* e = new_entry();
+  e->op = &op;
+  e->scope = frame().scope;
+  if (!attrs.empty() || attrs.body) e->attrs = ::new (arena_.take(sizeof(Attrs))) Attrs(attrs);
+  e->in_slots = arena_.make<std::uint32_t>(in.size());
+  for (std::size_t i = 0; i < in.size(); ++i) e->in_slots[i] = slot_of(in[i]);
+  e->in_specs = keep_specs(in.size(), [&](std::size_t i) { return in[i].spec(); });
+  e->out_specs = keep_specs(out.size(), [&](std::size_t i) { return out[i].spec(); });
+  if (op.reads.in) {
+    e->in = arena_.make<Tensor>(in.size());
+    for (std::size_t i = 0; i < in.size(); ++i)
+      if (reads_value(op.reads.in, i)) e->in[i] = in[i];
+  }
+  e->first_out = new_slots(out.size());
+  for (std::size_t i = 0; i < out.size(); ++i) out[i].mark(id_, e->first_out + static_cast<std::uint32_t>(i));
+  if (op.reads.out) {
+    e->out = arena_.make<Tensor>(out.size());
+    for (std::size_t i = 0; i < out.size(); ++i)
+      if (reads_value(op.reads.out, i)) e->out[i] = out[i];
+  }
+}
+
+void TapeRecord::read(const Variable& variable, Tensor& value) {
+  if (stopped() || variable.kind() != VariableKind::parameter || !has_gradient(value.dtype())) return;
+  if (const Leaves::Leaf* leaf = leaves_.find(variable.identity())) {
+    if (!leaf->value.is(value))
+      throw TapeError("tape: parameter '" + variable.name() +
+                      "' was assigned after this tape read it; take the last gradient without retain or create_graph, "
+                      "which ends the tape, or read it with peek() or in a NewFrame");
+    value.mark(id_, leaf->slot);
+    return;
+  }
+  const std::uint32_t slot = new_slots(1);
+  leaves_.add({variable.identity(), slot, Seen(value)});
+  value.mark(id_, slot);
+}
+
+std::uint32_t TapeRecord::slot_of(const Variable& variable) {
+  const Leaves::Leaf* leaf = leaves_.find(variable.identity());
+  return leaf ? leaf->slot : 0;
+}
+
+Tensor TapeRecord::watch(const Tensor& x) {
+  if (stopped())
+    throw TapeError("watch: this tape ended with its gradient; make a new one, or pass retain to that gradient");
+  if (!has_gradient(x.dtype())) throw DtypeError("watch: only floats have gradients, got " + x.spec().str());
+  // What stands on a tape outside a traced program enters it by an operation: marked as this tape's, it would be a
+  // constant there.
+  if (frame().tracing && x.tape_id() != 0 && slot_of(x) == 0) {
+    Shape order;
+    for (int k = 0; k < x.rank(); ++k) order.push_back(k);
+    return watch(permute(x, order).unmarked());
+  }
+  const std::uint32_t from = slot_of(x);
+  Tensor variable = x.unmarked();
+  const std::uint32_t slot = new_slots(1);
+  variable.mark(id_, slot);
+  if (!from) return variable;
+  // A variable inside a variable: its own slot, so that an inner gradient sees only what depends on it here.
+  Entry* e = new_entry();
+  e->scope = frame().scope;
+  e->in_slots = arena_.make<std::uint32_t>(1);
+  e->in_slots[0] = from;
+  e->in_specs = keep_specs(1, [&](std::size_t) { return x.spec(); });
+  e->out_specs = e->in_specs;
+  e->first_out = slot;
+  return variable;
+}
+
+// ---- tangents carried forward over what a tape recorded ---------------------------------------------------
+
+namespace {
+
+Tensor added(const Tensor& total, const Tensor& more) {
+  if (!total.defined()) return more;
+  return more.defined() ? total + more : total;
+}
+
+/// Of an operation on elements: its Jacobian is diagonal, so that the product with a vector is that with a covector.
+Tensors along_elements(const Primitive& op, const Jvp& j) {
+  Tensor total;
+  for (std::size_t i = 0; i < j.inputs(); ++i) {
+    if (!j.tangent(i).defined()) continue;
+    const Tensor along = expand(j.tangent(i), j.out_spec().shape);
+    total = added(total, op.vjp(Vjp(j, {&along, 1}, std::uint64_t{1} << i))[i]);
+  }
+  return {total};
+}
+
+/// Of an operation that is linear in its floats together: itself, applied to the tangents.
+Tensors of_tangents(const Primitive& op, const Jvp& j) {
+  Tensors in;
+  for (std::size_t i = 0; i < j.inputs(); ++i)
+    in.push_back(has_gradient(j.in_spec(i).dtype) ? j.tangent_or_zeros(i) : j.in(i));
+  return op.apply(OperandList(in), j.attrs);
+}
+
+/// Of an operation that is linear in each of its operands: the sum over them, one replaced by its tangent each time.
+Tensors of_each_tangent(const Primitive& op, const Jvp& j) {
+  Tensors total(j.outputs());
+  for (std::size_t i = 0; i < j.inputs(); ++i) {
+    if (!j.tangent(i).defined()) continue;
+    Tensors in;
+    for (std::size_t k = 0; k < j.inputs(); ++k) in.push_back(k == i ? j.tangent(k) : j.in(k));
+    const Tensors part = op.apply(OperandList(in), j.attrs);
+    for (std::size_t k = 0; k < total.size(); ++k) total[k] = added(total[k], part[k]);
+  }
+  return total;
+}
+
+/// Of any operation with a gradient: u -> J'u is linear, and the gradient of <J'u, t> by u is J t.
+Tensors by_transposing(const Primitive& op, const Jvp& j) {
+  Tape tape;
+  Tensors cotangents, variables;
+  std::uint64_t wanted = 0;
+  for (std::size_t i = 0; i < j.inputs(); ++i)
+    if (j.tangent(i).defined() && i < 64) wanted |= std::uint64_t{1} << i;
+  InlineVector<std::size_t, 8> floats;
+  for (std::size_t k = 0; k < j.outputs(); ++k) {
+    cotangents.emplace_back();
+    if (!has_gradient(j.out_spec(k).dtype)) continue;
+    floats.push_back(k);
+    cotangents[k] = tape.watch(zeros(j.out_spec(k).shape, gradient_dtype(j.out_spec(k).dtype)));
+    variables.push_back(cotangents[k]);
+  }
+  const Tensors gradients = gradient_of(op, Vjp(j, {cotangents.data(), cotangents.size()}, wanted));
+  InlineVector<GradOf, 8> of;
+  for (std::size_t i = 0; i < j.inputs(); ++i)
+    if (j.tangent(i).defined() && gradients[i].defined())
+      of.push_back({sum_to(gradients[i], j.in_spec(i).shape), j.tangent(i)});
+  Tensors total(j.outputs());
+  if (of.empty()) return total;
+  const Tensors found = lenient_grad(tape, {of.data(), of.size()}, {variables.data(), variables.size()});
+  for (std::size_t n = 0; n < floats.size(); ++n) total[floats[n]] = found[n];
+  return total;
+}
+
+Tensors tangents_of(const Entry& e, std::span<const Tensor> tangents) {
+  const Primitive& op = *e.op;
+  const Jvp j(e.applied(), tangents);
+  const GradientOf context(op, e.in_specs);
+  if (op.jvp) return op.jvp(j);
+  if (op.linearity == Linearity::together) return of_tangents(op, j);
+  if (op.linearity == Linearity::in_each) return of_each_tangent(op, j);
+  if (op.is_pointwise() && op.vjp) return along_elements(op, j);
+  return by_transposing(op, j);
+}
+
+}  // namespace
+
+Tensors TapeRecord::push(std::span<const Tensor> of, std::span<const std::uint32_t> slots,
+                         std::span<const Tensor> tangents) {
+  PooledVector<Tensor> at(next_slot_);
+  PooledVector<char> needed(next_slot_);
+  std::uint32_t oldest = next_slot_;
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    at[slots[i]] = tangents[i];
+    oldest = std::min(oldest, slots[i]);
+  }
+  for (const Tensor& y : of) needed[slot_of(y)] = 1;
+  // Entries are linked from the last one on: those that the results need, in that order.
+  PooledVector<const Entry*> path;
+  for (const Entry* e = last_; e && e->first_out > oldest; e = e->before) {
+    bool some = false;
+    for (std::size_t k = 0; k < e->out_specs.size(); ++k) some |= needed[e->first_out + k] != 0;
+    if (!some) continue;
+    if (e->freed) throw TapeError("jvp: the entries of this tape were freed by an earlier call");
+    for (const std::uint32_t s : e->in_slots) needed[s] = 1;
+    path.push_back(e);
+  }
+  Scoped scope(frame().scope);
+  for (std::size_t i = path.size(); i-- > 0;) {
+    const Entry& e = *path[i];
+    Tensors in;
+    bool some = false;
+    for (const std::uint32_t s : e.in_slots) {
+      in.push_back(s ? at[s] : Tensor());
+      some |= in.back().defined();
+    }
+    if (!some) continue;
+    scope.enter(e.scope);
+    Tensors out = e.op ? tangents_of(e, {in.data(), in.size()}) : in;
+    for (std::size_t k = 0; k < out.size(); ++k) at[e.first_out + k] = std::move(out[k]);
+  }
+  Tensors found;
+  for (const Tensor& y : of) found.push_back(slot_of(y) ? at[slot_of(y)] : Tensor());
+  return found;
+}
+
+// ---- the public face: everything is done by the record ----------------------------------------------------
 
 Tensors gradient_of_reference(const Primitive& op, const Vjp& v) {
   Tape tape;
@@ -163,6 +519,7 @@ Tensor cotangent_of(const GradOf& g) {
 }
 
 }  // namespace
+
 }  // namespace detail
 
 Tape::Tape() : nested_(false) {

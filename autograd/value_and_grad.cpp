@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "ferrite/autograd/detail/parameter_hooks.h"
+#include "ferrite/autograd/hooks.h"
 #include "ferrite/autograd/lenient_grad.h"
 
 namespace ferrite {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "ferrite/tensor/ops.h"
-#include "ferrite/tensor/ops/detail/convolution_records.h"
+#include "ferrite/tensor/ops/detail/convolution.h"
 #include "machine.h"
 #include "timing.h"
 

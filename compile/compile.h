@@ -12,7 +12,6 @@
 #include "ferrite/tensor/error.h"
 
 namespace ferrite {
-
 namespace detail {
 
 /// The plans of one compiled function. Copies share them. No lock is held while the function runs or a log is written:
@@ -221,4 +220,14 @@ Compiled<std::decay_t<F>> compile(F&& f, const PlanOptions& options = {}) {
   return {std::forward<F>(f), options};
 }
 
+namespace detail {
+
+/// No plan of a compiled function fits a call as things stand: none was made for such arguments and switches, or it was
+/// dropped. A call would make one, of the function as it is now.
+class NoPlanError final : public Error {
+ public:
+  using Error::Error;
+};
+
+}  // namespace detail
 }  // namespace ferrite

@@ -36,7 +36,7 @@ void sink_gathers(Graph& g);
 /// scans of which one gives all that the other does and more, one is left.
 void simplify_scans(Graph& g);
 
-/// Drops `detach`, and gradients that a program wrote by hand (autograd/custom_gradient.h): for a program that is run,
+/// Drops `detach`, and gradients that a program wrote by hand (autograd/lenient_grad.h): for a program that is run,
 /// and not differentiated any more.
 void drop_detach(Graph& g);
 /// Drops `recompute`: for a program whose gradient stores what it reads.

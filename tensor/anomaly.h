@@ -76,7 +76,7 @@ class GradientOf {
 };
 
 /// Somebody but a profile begins (1) or ends (-1) to watch operations: `profiling()` says so. Of
-/// tensor/profile_log.cpp.
+/// tensor/profiler.cpp.
 void count_watchers(int change);
 
 }  // namespace detail

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "ferrite/tensor/error.h"
+#include "ferrite/tensor/scope.h"
 
 namespace ferrite {
 
@@ -173,6 +174,12 @@ void Attrs::check_begins_with(const AttrFields& wanted, std::string_view where) 
   if (unset || (own.size() >= wanted.size() && std::ranges::equal(own.first(wanted.size()), wanted))) return;
   throw Error(std::string(where) + ": attributes of another operation: wants " + names_of(wanted) + ", got " +
               names_of(own));
+}
+
+Scope Scope::of(std::string_view path) {
+  Scope s;
+  if (!path.empty()) s.path_ = Label::of(path).text().data();  // labels are stored with a zero at their end
+  return s;
 }
 
 }  // namespace ferrite

@@ -4,7 +4,6 @@
 /// same name. Results have x's shape unless said otherwise. An axis may be negative; ShapeError for one that x does not
 /// have (a tensor of rank 0 has none).
 #include "ferrite/tensor/ops.h"
-#include "ferrite/tensor/values_and_indices.h"
 
 namespace ferrite {
 

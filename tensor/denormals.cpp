@@ -1,8 +1,6 @@
 /// Sets the processor's mode for denormal numbers on a thread and its helpers.
 #include "ferrite/tensor/denormals.h"
 
-#include "ferrite/tensor/detail/float_mode.h"
-
 #if defined(__SSE2__)
 #include <xmmintrin.h>
 #endif

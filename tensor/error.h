@@ -65,6 +65,25 @@ class IoError : public Error {
   using Error::Error;
 };
 
+/// A tensor, or what an operation works with, is larger than the memory that the system gives. Nothing has changed.
+///
+///     tensor: no memory for f32[1000000, 1000000]: 4000000000000 bytes; make it smaller, or split the batch
+class MemoryError : public Error {
+ public:
+  using Error::Error;
+};
+
+/// An element that `checked` found outside its range.
+class RangeError : public ValueError {
+ public:
+  /// `who`: as `checked` was told; it lives as long as the process.
+  RangeError(const std::string& message, std::string_view who) : ValueError(message), who_(who) {}
+  std::string_view who() const noexcept { return who_; }
+
+ private:
+  std::string_view who_;
+};
+
 namespace detail {
 
 /// Throws ValueError "<what> must be finite and must not be negative, got <the values>" unless all are so.

@@ -1,12 +1,15 @@
 #pragma once
-/// A vector that holds its first elements in place, and further ones in pooled memory.
+/// A vector that holds its first elements in place, and further ones in pooled memory; an allocator for other
+/// containers that takes memory from the pool of tensors.
 #include <cstddef>
+#include <cstdint>
 #include <initializer_list>
 #include <memory>
 #include <new>
 #include <span>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "ferrite/tensor/language.h"
 
@@ -136,4 +139,27 @@ class InlineVector {
   alignas(T) std::byte bytes_[N * sizeof(T)];
 };
 
+namespace detail {
+
+/// Memory for containers from the pool of tensors, so that work done again and again asks the system for nothing.
+template <class T>
+struct PooledAllocator {
+  using value_type = T;
+  static_assert(alignof(T) <= 64);
+
+  PooledAllocator() = default;
+  template <class U>
+  PooledAllocator(const PooledAllocator<U>&) {}
+  T* allocate(std::size_t n) {
+    if (n > SIZE_MAX / 2 / sizeof(T)) throw_bad_alloc();
+    return static_cast<T*>(take_pooled(n * sizeof(T)));
+  }
+  void deallocate(T* p, std::size_t) noexcept { give_pooled(p); }
+  bool operator==(const PooledAllocator&) const = default;
+};
+
+template <class T>
+using PooledVector = std::vector<T, PooledAllocator<T>>;
+
+}  // namespace detail
 }  // namespace ferrite

@@ -1,10 +1,13 @@
 #pragma once
 /// The operations that the library itself knows, by identity: what rewrites, fuses, steps and differentiates programs
 /// asks for these. Any other operation is known by its record alone.
+#include <string_view>
+
 #include "ferrite/tensor/attributes.h"
 #include "ferrite/tensor/primitive.h"
 
-namespace ferrite::detail::ops {
+namespace ferrite::detail {
+namespace ops {
 
 // tensor/ops/arithmetic.cpp
 extern const Primitive* const add;
@@ -22,8 +25,6 @@ extern const Primitive* const contiguous;
 extern const Primitive* const permute;
 extern const Primitive* const expand;
 extern const Primitive* const detach;
-
-// tensor/ops/windows.cpp
 extern const Primitive* const slice;
 
 // tensor/ops/assembly.cpp
@@ -50,4 +51,10 @@ extern const Primitive* const amin;
 // tensor/ops/indexing.cpp
 extern const Primitive* const gather;
 
-}  // namespace ferrite::detail::ops
+}  // namespace ops
+
+/// The arithmetic operation, function or activation of this name, or null. `find_primitive` knows all operations, and a
+/// program that calls it holds them all.
+const Primitive* elementwise_operation(std::string_view name);
+
+}  // namespace ferrite::detail

@@ -17,6 +17,14 @@
 
 namespace ferrite {
 
+/// Chosen elements and their positions (i64, of the same shape) along the axis of the choice.
+///
+///     const auto [values, indices] = sort(x);
+struct ValuesAndIndices {
+  Tensor values;
+  Tensor indices;
+};
+
 /// "to the end" in `slice`.
 inline constexpr std::int64_t kEnd = std::numeric_limits<std::int64_t>::max();
 
@@ -247,4 +255,11 @@ inline Tensor operator<=(const Operand& a, const Operand& b) { return le(a, b); 
 inline Tensor operator>(const Operand& a, const Operand& b) { return gt(a, b); }
 inline Tensor operator>=(const Operand& a, const Operand& b) { return ge(a, b); }
 
+namespace detail {
+
+/// `without_padding` (tensor/ops.h) of lengths i64 [B] that are known to lie in 0..T: others give numbers without a
+/// meaning. Undefined lengths give x itself.
+Tensor padding_replaced(const Tensor& x, const Tensor& lengths, bool batch_first = false);
+
+}  // namespace detail
 }  // namespace ferrite

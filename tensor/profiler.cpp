@@ -1,14 +1,386 @@
-/// What a profile gives: rows, a table, a trace.
+/// A profile: events as they begin and end, the log of each thread, and what is made of them: rows, a table, a trace.
 #include "ferrite/tensor/profiler.h"
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <bit>
 #include <charconv>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <mutex>
 #include <ostream>
+#include <span>
+#include <thread>
+#include <vector>
 
-#include "ferrite/tensor/detail/profile_log.h"
+#include "ferrite/tensor/anomaly.h"
+#include "ferrite/tensor/attrs.h"
+#include "ferrite/tensor/profiled.h"
 
 namespace ferrite {
+
+// ---- what a profile writes down: a log for each thread ----------------------------------------------------
+
+namespace detail {
+
+/// Nanoseconds of the monotonic clock.
+inline std::int64_t profile_clock() {
+  using std::chrono::nanoseconds;
+  return std::chrono::duration_cast<nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+/// Calls of one kernel in one layer on one thread.
+struct ProfileCalls {
+  Label kernel;
+  Scope layer;
+  std::uint32_t name = 0;  ///< number of the kernel
+  std::int64_t calls = 0, self = 0, total = 0, longest = 0;
+};
+
+/// Time inside of a kernel, in whatever layer.
+struct ProfileKernel {
+  Label kernel;
+  std::int64_t total = 0;
+};
+
+/// One event of the trace.
+struct TracedEvent {
+  std::int64_t begun;
+  std::int64_t duration;  ///< negative: it has not ended
+  std::uint32_t calls;    ///< which of the log's
+};
+
+/// A lock that is nearly always free: one exchange to take it.
+class ProfileGate {
+ public:
+  void lock() {
+    while (taken_.test_and_set(std::memory_order_acquire)) std::this_thread::yield();
+  }
+  void unlock() { taken_.clear(std::memory_order_release); }
+
+ private:
+  std::atomic_flag taken_ = ATOMIC_FLAG_INIT;
+};
+
+/// What one log holds, copied.
+struct ProfileCopy {
+  std::vector<ProfileCalls> calls;
+  std::vector<ProfileKernel> kernels;
+  std::int64_t dropped = 0;
+};
+
+/// The events of one thread. `begin` and `end` are for that thread alone, the rest for all.
+class ProfileLog {
+ public:
+  /// `before`: the log of the profile before, while events of it are open on this thread.
+  ProfileLog(std::size_t trace_events, std::shared_ptr<ProfileLog> before)
+      : capacity_(trace_events), trace_(new TracedEvent[trace_events]), before_(std::move(before)) {
+    stack_.reserve(64);
+    slots_.resize(256);
+  }
+
+  void begin(std::string_view kernel, Scope layer);
+  void end();
+  /// Whether events of this log or of those before it have not ended.
+  bool open() const { return !stack_.empty() || (before_ && before_->open()); }
+
+  /// From now on nothing is counted.
+  void close();
+  /// And the memory of what was is given back.
+  void release();
+  ProfileCopy copy() const;
+  /// f(calls, events) while the thread waits.
+  template <class F>
+  void read(const F& f) const {
+    const std::lock_guard lock(gate_);
+    f(std::span<const ProfileCalls>(calls_), std::span<const TracedEvent>(trace_.get(), traced_));
+  }
+
+ private:
+  /// An event that has begun.
+  struct Open {
+    std::uint32_t calls;
+    std::size_t event;  ///< of the trace
+    std::int64_t begun, inside;
+  };
+  /// Where calls are found.
+  struct Slot {
+    std::size_t key = 0;
+    std::uint32_t calls = 0;
+    bool used = false;
+  };
+  std::uint32_t find(std::string_view kernel, Scope layer);
+  std::uint32_t add(std::string_view kernel, Scope layer);
+  void put(const Slot& s);
+
+  // Of the thread.
+  std::vector<Open> stack_;
+  std::vector<Slot> slots_;  ///< open addressing
+  std::size_t used_ = 0;     ///< of them
+  std::map<std::pair<std::string_view, const char*>, std::uint32_t> by_text_;
+  std::vector<std::uint32_t> open_calls_, open_kernels_;  ///< how many events are open, by number
+  std::size_t next_event_ = 0;
+  std::size_t capacity_;
+
+  // Behind the gate.
+  mutable ProfileGate gate_;
+  std::vector<ProfileCalls> calls_;
+  std::vector<ProfileKernel> kernels_;
+  std::unique_ptr<TracedEvent[]> trace_;
+  std::size_t traced_ = 0;  ///< events that have a value
+  std::int64_t dropped_ = 0;
+  bool closed_ = false;
+
+  std::shared_ptr<ProfileLog> before_;
+};
+
+/// What a profile counts.
+class ProfileSession {
+ public:
+  explicit ProfileSession(const ProfileOptions& options) : options_(options), begun_(profile_clock()) {}
+
+  std::shared_ptr<ProfileLog> new_log(std::shared_ptr<ProfileLog> before);
+  void stop();
+  void release();
+  std::int64_t begun() const { return begun_; }
+  std::int64_t duration() const;
+  std::size_t trace_events() const { return options_.trace_events; }
+  /// In the order in which their threads came.
+  std::vector<std::shared_ptr<ProfileLog>> logs() const;
+
+ private:
+  const ProfileOptions options_;
+  const std::int64_t begun_;
+  mutable std::mutex mutex_;
+  std::int64_t ended_ = 0;
+  std::vector<std::shared_ptr<ProfileLog>> logs_;
+};
+
+constinit std::atomic<bool> profile_runs = false;
+
+// ---- one thread ----------------------------------------------------------------------------------------
+
+/// By addresses, which are quick to hash; texts are compared, for another one may have come to stand there.
+std::uint32_t ProfileLog::find(std::string_view kernel, Scope layer) {
+  const char* const path = layer.path().data();
+  const std::size_t key =
+      (std::bit_cast<std::size_t>(kernel.data()) * 31 + std::bit_cast<std::size_t>(path)) * 0x9E3779B97F4A7C15U >> 16;
+  const std::size_t mask = slots_.size() - 1;
+  for (std::size_t at = key & mask; slots_[at].used; at = (at + 1) & mask) {
+    const Slot& s = slots_[at];
+    const ProfileCalls& c = calls_[s.calls];
+    if (s.key == key && c.layer == layer && c.kernel.text() == kernel) return s.calls;
+  }
+  const Slot fresh{key, add(kernel, layer), true};
+  if (2 * (used_ + 1) > slots_.size()) {
+    std::vector<Slot> old(2 * slots_.size());
+    old.swap(slots_);
+    for (const Slot& s : old)
+      if (s.used) put(s);
+  }
+  put(fresh);
+  ++used_;
+  return fresh.calls;
+}
+
+void ProfileLog::put(const Slot& s) {
+  const std::size_t mask = slots_.size() - 1;
+  std::size_t at = s.key & mask;
+  while (slots_[at].used) at = (at + 1) & mask;
+  slots_[at] = s;
+}
+
+/// The number of a kernel in a layer: one text may stand at several addresses. What throws has added nothing.
+std::uint32_t ProfileLog::add(std::string_view kernel, Scope layer) {
+  static const char any_layer = 0;
+  const Label name = Label::of(kernel);
+  open_calls_.resize(calls_.size() + 1);
+  open_kernels_.resize(kernels_.size() + 1);
+  const std::lock_guard lock(gate_);
+  const auto numbered = [this](auto& list, std::string_view text, const char* path, const auto& item) {
+    if (list.size() == list.capacity()) list.reserve(2 * list.size() + 16);
+    const auto [at, fresh] = by_text_.try_emplace({text, path}, static_cast<std::uint32_t>(list.size()));
+    if (fresh) list.push_back(item);
+    return at->second;
+  };
+  const std::uint32_t number = numbered(kernels_, name.text(), &any_layer, ProfileKernel{name});
+  return numbered(calls_, name.text(), layer.path().data(), ProfileCalls{name, layer, number});
+}
+
+void ProfileLog::begin(std::string_view kernel, Scope layer) {
+  if (!stack_.empty()) layer = layer.or_else(calls_[stack_.back().calls].layer);
+  const std::uint32_t calls = find(kernel, layer);
+  stack_.push_back({calls, next_event_, 0, 0});
+  ++next_event_;
+  ++open_calls_[calls];
+  ++open_kernels_[calls_[calls].name];
+  stack_.back().begun = profile_clock();
+}
+
+void ProfileLog::end() {
+  const std::int64_t now = profile_clock();
+  const Open e = stack_.back();
+  stack_.pop_back();
+  const std::int64_t duration = now - e.begun;
+  if (!stack_.empty()) stack_.back().inside += duration;
+  const std::lock_guard lock(gate_);
+  ProfileCalls& c = calls_[e.calls];
+  const bool outermost = --open_calls_[e.calls] == 0, outermost_kernel = --open_kernels_[c.name] == 0;
+  if (closed_) return;
+  ++c.calls;
+  c.self += duration - e.inside;
+  c.longest = std::max(c.longest, duration);
+  if (outermost) c.total += duration;
+  if (outermost_kernel) kernels_[c.name].total += duration;
+  if (e.event >= capacity_) {
+    ++dropped_;
+    return;
+  }
+  while (traced_ <= e.event) trace_[traced_++].duration = -1;
+  trace_[e.event] = {e.begun, duration, e.calls};
+}
+
+void ProfileLog::close() {
+  const std::lock_guard lock(gate_);
+  closed_ = true;
+}
+
+void ProfileLog::release() {
+  const std::lock_guard lock(gate_);
+  closed_ = true;
+  traced_ = 0;
+  trace_.reset();
+}
+
+ProfileCopy ProfileLog::copy() const {
+  const std::lock_guard lock(gate_);
+  return {calls_, kernels_, dropped_};
+}
+
+// ---- all threads ---------------------------------------------------------------------------------------
+
+std::shared_ptr<ProfileLog> ProfileSession::new_log(std::shared_ptr<ProfileLog> before) {
+  auto log = std::make_shared<ProfileLog>(options_.trace_events, std::move(before));
+  const std::lock_guard lock(mutex_);
+  if (ended_) return nullptr;
+  logs_.push_back(log);
+  return log;
+}
+
+void ProfileSession::stop() {
+  const std::lock_guard lock(mutex_);
+  if (ended_) return;
+  ended_ = profile_clock();
+  for (const auto& log : logs_) log->close();
+}
+
+void ProfileSession::release() {
+  for (const auto& log : logs()) log->release();
+}
+
+std::int64_t ProfileSession::duration() const {
+  const std::lock_guard lock(mutex_);
+  return (ended_ ? ended_ : profile_clock()) - begun_;
+}
+
+std::vector<std::shared_ptr<ProfileLog>> ProfileSession::logs() const {
+  const std::lock_guard lock(mutex_);
+  return logs_;
+}
+
+namespace {
+
+/// The profile that runs, if one does.
+struct Running {
+  std::mutex mutex;
+  std::shared_ptr<ProfileSession> session;
+  std::uint64_t last = 0;  ///< how many there were
+  int watchers = 0;        ///< others who look at every kernel
+};
+Running& running() {
+  static auto* const r = new Running;  // events may come until the process ends
+  return *r;
+}
+/// Which of all profiles runs; 0: none.
+constinit std::atomic<std::uint64_t> run_number = 0;
+
+/// The log of this thread.
+struct OwnLog {
+  std::shared_ptr<ProfileLog> log;
+  std::uint64_t of = 0;  ///< which profile
+  ~OwnLog();
+};
+thread_local constinit bool thread_ends = false;
+OwnLog::~OwnLog() { thread_ends = true; }
+
+OwnLog& own_log() {
+  thread_local OwnLog own;
+  return own;
+}
+
+ProfileLog* log_of_thread() {
+  if (thread_ends) return nullptr;
+  OwnLog& own = own_log();
+  const std::uint64_t now = run_number.load(std::memory_order_acquire);
+  if (own.of == now) return own.log.get();
+  Running& r = running();
+  const std::lock_guard lock(r.mutex);
+  if (!r.session) return nullptr;
+  std::shared_ptr<ProfileLog> before = own.log && own.log->open() ? own.log : nullptr;
+  own.log = r.session->new_log(std::move(before));
+  own.of = r.last;
+  return own.log.get();
+}
+
+}  // namespace
+
+ProfileLog* ProfileEvent::begin(std::string_view kernel, Scope layer) noexcept {
+  try {
+    ProfileLog* const log = log_of_thread();
+    if (log) log->begin(kernel, layer);
+    return log;
+  } catch (const std::exception&) {
+    return nullptr;
+  }
+}
+
+void ProfileEvent::end(ProfileLog& log) noexcept { log.end(); }
+
+/// Makes it the one that runs.
+void begin_profile(const std::shared_ptr<ProfileSession>& session) {
+  Running& r = running();
+  const std::lock_guard lock(r.mutex);
+  if (r.session)
+    throw ProfileError("profile: another profile of this process runs; stop it first, it sees all threads");
+  r.session = session;
+  run_number.store(++r.last, std::memory_order_release);
+  profile_runs.store(true, std::memory_order_relaxed);
+}
+
+/// Ends it, if it runs.
+void end_profile(const std::shared_ptr<ProfileSession>& session) {
+  Running& r = running();
+  const std::lock_guard lock(r.mutex);
+  if (r.session != session) return;
+  profile_runs.store(r.watchers > 0, std::memory_order_relaxed);
+  run_number.store(0, std::memory_order_release);
+  r.session = nullptr;
+  session->stop();
+}
+
+void count_watchers(int change) {
+  Running& r = running();
+  const std::lock_guard lock(r.mutex);
+  r.watchers += change;
+  profile_runs.store(r.session || r.watchers > 0, std::memory_order_relaxed);
+}
+
+}  // namespace detail
+
+// ---- what it gives ----------------------------------------------------------------------------------------
+
 namespace {
 
 using std::chrono::nanoseconds;

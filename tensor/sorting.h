@@ -4,7 +4,6 @@
 /// the same in every run, on every machine. An axis may be negative; ShapeError for one that x does not have (a tensor
 /// of rank 0 has none). Gradients go to the elements chosen.
 #include "ferrite/tensor/ops.h"
-#include "ferrite/tensor/values_and_indices.h"
 
 namespace ferrite {
 

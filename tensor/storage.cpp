@@ -1,26 +1,137 @@
-/// Storage of tensors, and the pools of freed blocks of each thread.
+/// Storage of tensors: the pools of freed blocks of each thread, what programs reserve, memory that belongs to someone
+/// else.
 #include "ferrite/tensor/storage.h"
 
+#include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cstdlib>
+#include <cstring>
 #include <mutex>
 #include <new>
 #include <utility>
+#include <vector>
+
+#include "ferrite/tensor/error.h"
+#include "ferrite/tensor/inline_vector.h"
+#include "ferrite/tensor/reserve.h"
+#include "ferrite/tensor/storage_limit.h"
+#include "ferrite/tensor/strided.h"
+#include "ferrite/tensor/tensor.h"
+
 #if defined(__GLIBC__)
 #include <malloc.h>
 #endif
 
-#include "ferrite/tensor/detail/pool_blocks.h"
-#include "ferrite/tensor/detail/tensor_block.h"
-#include "ferrite/tensor/error.h"
-#include "ferrite/tensor/inline_vector.h"
-#include "ferrite/tensor/memory_error.h"
-#include "ferrite/tensor/storage_limit.h"
-#include "ferrite/tensor/strided.h"
-
 namespace ferrite {
+
+// ---- blocks of memory as pools and reserves hold them -----------------------------------------------------
+
 namespace detail {
+
+/// Bins are four steps to each power of two of the block's size in lines of 64 bytes.
+constexpr std::size_t kBins = 96;
+
+inline std::size_t bin_of(std::size_t lines) {
+  if (lines < 4) return lines;
+  const auto power = static_cast<std::size_t>(std::bit_width(lines)) - 1;  // 2^power <= lines
+  const std::size_t quarter = (lines - 1) >> (power - 2);                  // 3 for a power of two, else 4..7
+  return 4 * (power - 1) + (quarter - 3);
+}
+/// Most lines that fall into a bin: the size that its blocks are made with.
+inline std::size_t lines_of(std::size_t bin) {
+  if (bin < 4) return bin;
+  return (bin % 4 + 4) << (bin / 4 - 1);
+}
+
+inline std::size_t block_bytes(const Storage* s) { return Storage::kDataAt + s->capacity; }
+
+struct PoolOwner {
+  std::atomic<Storage*> returned{nullptr};  ///< a list; `closed` while no thread has this pool
+  std::atomic<std::size_t> returned_bytes{0};
+  PoolOwner* next_idle = nullptr;
+};
+
+/// Of a TensorImpl that stands in a block of its own, and the next one of a list of such blocks that are free.
+constexpr std::size_t kViewBytes = (sizeof(TensorImpl) + 63) / 64 * 64;
+inline TensorImpl*& next_view(TensorImpl* impl) { return *reinterpret_cast<TensorImpl**>(impl); }
+
+/// Free blocks of memory by bin, and free views, as lists through the blocks themselves.
+struct FreeBlocks {
+  Storage* blocks[kBins];
+  TensorImpl* views;
+
+  /// Null where there is none.
+  Storage* pop(std::size_t bin) noexcept {
+    Storage* const s = blocks[bin];
+    if (!s) return nullptr;
+    blocks[bin] = s->packs.load(std::memory_order_relaxed);
+    s->packs.store(nullptr, std::memory_order_relaxed);
+    s->refs.store(1, std::memory_order_relaxed);
+    return s;
+  }
+  void push(Storage* s) noexcept { s->packs.store(std::exchange(blocks[s->bin], s), std::memory_order_relaxed); }
+  TensorImpl* pop_view() noexcept { return views ? std::exchange(views, next_view(views)) : nullptr; }
+  void push_view(TensorImpl* impl) noexcept { next_view(impl) = std::exchange(views, impl); }
+  void free_all() noexcept {
+    for (std::size_t bin = 0; bin < kBins; ++bin)
+      while (Storage* const s = pop(bin)) std::free(s);
+    while (TensorImpl* const view = pop_view()) std::free(view);
+  }
+};
+
+/// Throws MemoryError.
+void* system_block(std::size_t bytes);
+/// A block from the system. Throws MemoryError.
+Storage* new_block(std::size_t bytes, PoolOwner* owner, void (*release)(Storage*) noexcept, std::size_t bin);
+/// The reserve that is open on this thread; null: none.
+Reserve*& open_reserve();
+/// Counts a block that came from the system (PoolCounts).
+void count_miss();
+
+/// What is free of a reserve. It owns its blocks as a pool does.
+struct Reserve::Held : PoolOwner {
+  FreeBlocks free{};
+  std::size_t views_out = 0;
+  std::atomic<std::size_t> out{0};  ///< blocks in use
+  std::vector<std::pair<const void*, std::shared_ptr<void>>> kept;
+
+  Storage* take(std::size_t bin) {
+    Storage* s = free.pop(bin);
+    if (!s) {
+      count_miss();
+      s = new_block(64 * lines_of(bin), this, give, bin);
+    }
+    out.fetch_add(1, std::memory_order_relaxed);
+    return s;
+  }
+  static void give(Storage* s) noexcept {
+    auto* const held = static_cast<Held*>(s->owner);
+    held->out.fetch_sub(1, std::memory_order_relaxed);
+    if (open_reserve() && open_reserve()->holds(held)) return held->free.push(s);
+    std::free(s);  // it has outlived its run, maybe on another thread
+  }
+  void* take_view() {
+    ++views_out;
+    if (void* const view = free.pop_view()) return view;
+    count_miss();
+    return system_block(kViewBytes);
+  }
+};
+
 namespace {
+
+/// A block for a tensor. Throws MemoryError with its shape and size.
+Storage* block_for(const Shape& shape, Dtype dtype, std::size_t bytes) {
+  try {
+    return take_block(bytes);
+  } catch (const MemoryError&) {
+    throw MemoryError("tensor: no memory for " + Spec{shape, dtype}.str() + ": " + std::to_string(bytes) +
+                      " bytes; make it smaller, or split the batch");
+  }
+}
+
+// ---- pools ------------------------------------------------------------------------------------------------
 
 #if defined(__SANITIZE_ADDRESS__)
 constexpr bool kPooling = false;  // let the sanitizer see every use after free
@@ -370,5 +481,108 @@ void set_cache_limit(std::size_t bytes) {
 }
 std::size_t cache_limit() { return detail::most_cached.load(std::memory_order_relaxed); }
 PoolCounts pool_counts() { return detail::pool.counts; }
+
+// ---- reserves: what the calls of a program ask for, kept for its next run ---------------------------------
+
+namespace detail {
+
+Reserve::~Reserve() {
+  if (!held_) return;
+  held_->free.free_all();
+  held_->kept.clear();
+  if (held_->out.load() == 0) delete held_;  // else a tensor lives on that returns there
+}
+
+Reserve::Open::Open(Reserve& reserve) : before_(std::exchange(open_reserve(), &reserve)) {}
+Reserve::Open::~Open() { open_reserve() = before_; }
+
+Reserve::Held& Reserve::held() {
+  if (!held_) held_ = new Held;
+  return *held_;
+}
+
+void* Reserve::kept(const void* key, std::shared_ptr<void> (*make)()) {
+  if (!open_reserve()) return nullptr;
+  auto& all = open_reserve()->held().kept;
+  const auto at = std::find_if(all.begin(), all.end(), [key](const auto& k) { return k.first == key; });
+  return at == all.end() ? all.emplace_back(key, make()).second.get() : at->second.get();
+}
+
+// ---- memory of someone else: used in place where kernels can read it, otherwise copied --------------------
+
+namespace {
+
+/// The header of such elements, its first TensorImpl where other storages have theirs, and what holds the elements.
+struct Foreign : Storage {
+  alignas(64) std::byte impl[Storage::kDataAt - Storage::kImplAt];
+  std::shared_ptr<const void> keeper;
+};
+static_assert(sizeof(Storage) == Storage::kImplAt);
+
+/// The keeper goes last: it may run anything, tensors that it holds among it.
+void free_foreign(Storage* s) noexcept {
+  auto* const foreign = static_cast<Foreign*>(s);
+  const std::shared_ptr<const void> keeper = std::move(foreign->keeper);
+  delete foreign;
+}
+
+}  // namespace
+
+TensorImpl* new_foreign(const Spec& spec, std::span<const std::byte> readable, std::shared_ptr<const void> keeper) {
+  auto* const foreign = new Foreign;
+  foreign->keeper = std::move(keeper);
+  Storage& s = *foreign;
+  s.content.store(blocks_made.fetch_add(1, std::memory_order_relaxed) << 32, std::memory_order_relaxed);
+  s.owner = &nobody;
+  s.release = free_foreign;
+  s.elements = const_cast<std::byte*>(readable.data());
+  s.capacity = readable.size();
+  s.writable = false;
+  s.begin_content();
+  auto* const impl = ::new (static_cast<void*>(s.first_impl())) TensorImpl;
+  impl->dtype = spec.dtype;
+  impl->storage = &s;
+  impl->first = s.elements;
+  impl->shape = spec.shape;
+  spec.shape.write_strides(impl->strides);
+  return impl;
+}
+
+namespace {
+
+/// Throws unless all elements are there, each one a value of its dtype.
+std::size_t checked_bytes(std::span<const std::byte> readable, const Spec& spec) {
+  const std::int64_t n = spec.shape.numel();
+  if (n > kMostStored) throw ShapeError("frozen: too large: " + spec.str());
+  const auto bytes = static_cast<std::size_t>(n * size_of(spec.dtype));
+  if (readable.size() < bytes)
+    throw ValueError("frozen: the memory is shorter than the elements: " + std::to_string(readable.size()) +
+                     " bytes for " + spec.str() + ", which has " + std::to_string(bytes));
+  for (std::size_t i = 0; i < bytes && spec.dtype == Dtype::boolean; ++i)
+    if (const auto value = std::to_integer<unsigned>(readable[i]); value > 1)
+      throw ValueError("frozen: a bool is neither 0 nor 1: " + std::to_string(value) + " at element " +
+                       std::to_string(i));
+  return bytes;
+}
+
+/// Whether kernels can read the elements as they stand.
+bool readable_in_place(std::span<const std::byte> readable, std::size_t bytes, Dtype dtype) {
+  const auto address = reinterpret_cast<std::uintptr_t>(readable.data());
+  return bytes > 0 && address % static_cast<std::uintptr_t>(size_of(dtype)) == 0 &&
+         readable.size() >= readable_for(bytes);
+}
+
+}  // namespace
+
+}  // namespace detail
+
+Tensor Tensor::frozen(std::span<const std::byte> readable, const Spec& spec, std::shared_ptr<const void> keeper) {
+  const std::size_t bytes = detail::checked_bytes(readable, spec);
+  if (detail::readable_in_place(readable, bytes, spec.dtype))
+    return Tensor(detail::new_foreign(spec, readable, std::move(keeper)));
+  Tensor copy = empty(spec);
+  if (bytes > 0) std::memcpy(copy.impl_->first, readable.data(), bytes);
+  return copy;
+}
 
 }  // namespace ferrite

@@ -143,7 +143,7 @@ class Tensor {
 
   // ---- for operations, recorders and kernels -----------------------------------------------------------
 
-  /// Uninitialised elements. Throws ShapeError, MemoryError (tensor/memory_error.h).
+  /// Uninitialised elements. Throws ShapeError, MemoryError (tensor/error.h).
   static Tensor empty(const Spec& spec) { return Tensor(detail::new_tensor(spec.shape, spec.dtype)); }
   static Tensor abstract(const Spec& spec) { return Tensor(detail::new_abstract(spec.shape, spec.dtype)); }
   /// Another window on the same storage; the offset is relative to this tensor's.

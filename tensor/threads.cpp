@@ -15,7 +15,7 @@
 #include <thread>
 #include <vector>
 
-#include "ferrite/tensor/detail/float_mode.h"
+#include "ferrite/tensor/denormals.h"
 #include "ferrite/tensor/error.h"
 
 namespace ferrite {

@@ -1,7 +1,7 @@
 /// Compiled programs of functions of batches.
 #include "ferrite/train/detail/batch_function.h"
 
-#include "ferrite/compile/no_plan.h"
+#include "ferrite/compile/compile.h"
 
 namespace ferrite::train::detail {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "ferrite/autograd/tape.h"
 #include "ferrite/tensor/anomaly.h"
-#include "ferrite/tensor/range_error.h"
+#include "ferrite/tensor/error.h"
 #include "ferrite/train/detail/mean.h"
 
 namespace ferrite::train::detail {

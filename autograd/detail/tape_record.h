@@ -1,17 +1,53 @@
 #pragma once
 /// What a tape records: entries in an arena, the variables it watches, and the backward walk over them.
 #include <atomic>
+#include <cstddef>
 #include <memory>
 #include <optional>
+#include <span>
 #include <thread>
 #include <vector>
 
-#include "ferrite/autograd/detail/arena.h"
 #include "ferrite/autograd/tape.h"
 #include "ferrite/tensor/departed.h"
-#include "ferrite/tensor/pooled.h"
+#include "ferrite/tensor/inline_vector.h"
 
 namespace ferrite::detail {
+
+/// Memory handed out in order and given back all at once. Chunks are kept by the thread for the next arena.
+/// Objects in it are not destroyed: their owner does that.
+class Arena {
+ public:
+  Arena() = default;
+  ~Arena();
+  Arena(const Arena&) = delete;
+  Arena& operator=(const Arena&) = delete;
+
+  void* take(std::size_t bytes) {
+    const std::size_t rounded = (bytes + 15) / 16 * 16;
+    if (rounded > left_) return refill(rounded);
+    std::byte* p = at_;
+    at_ += rounded;
+    left_ -= rounded;
+    return p;
+  }
+  /// n value-initialised objects.
+  template <class T>
+  std::span<T> make(std::size_t n) {
+    static_assert(alignof(T) <= 16);
+    T* p = static_cast<T*>(take(n * sizeof(T)));
+    std::uninitialized_value_construct_n(p, n);
+    return {p, n};
+  }
+
+ private:
+  void* refill(std::size_t bytes);
+
+  std::byte* at_ = nullptr;
+  std::size_t left_ = 0;
+  PooledVector<std::byte*> chunks_;  ///< of kChunk bytes
+  PooledVector<std::byte*> large_;   ///< single requests above that
+};
 
 /// One application as the tape keeps it: numbers of its operands and results, their specs, and the values that the
 /// gradient reads. Lives in the tape's arena.

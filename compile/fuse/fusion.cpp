@@ -1,14 +1,337 @@
-/// The walk that puts every operation of a graph into a group or lets it run alone.
+/// The walk that puts every operation of a graph into a group or lets it run alone, what comes before it, and what
+/// follows.
 #include "ferrite/compile/fuse/fusion.h"
 
 #include <algorithm>
+#include <cstring>
 
-#include "ferrite/compile/fuse/detail/fused_schedule.h"
-#include "ferrite/compile/fuse/detail/placement.h"
+#include "ferrite/compile/fuse/detail/groups.h"
 #include "ferrite/compile/graph/rewrite.h"
+#include "ferrite/tensor/accumulate.h"
+#include "ferrite/tensor/operations.h"
+#include "ferrite/tensor/strided.h"
 
 namespace ferrite::detail {
+
+// ---- before: products that are added up in place, and operands that are copied for several of them --------
+
 namespace {
+
+constexpr std::int64_t kFewRows = 64;             ///< of a product that reads its right operand in place
+constexpr std::int64_t kStaysInCaches = 1 << 20;  ///< bytes of a sum that a kernel reads at no cost
+
+/// a, b, total -> total + a . b.
+void add_to_total(Inputs in, std::span<Tensor> out, const Attrs&) {
+  const Tensor& total = in[2];
+  if (out[0].raw() != total.raw())
+    std::memcpy(Writer::raw(out[0]), total.raw(), static_cast<std::size_t>(total.numel() * size_of(total.dtype())));
+  add_product(in[0], in[1], out[0]);
+}
+
+void copy(Inputs in, std::span<Tensor> out, const Attrs&) { copy_to(Writer::raw(out[0]), in[0]); }
+
+constexpr std::uint8_t kTotal[] = {2};
+
+// Operations that only plans know: shapes are those of what they stand for.
+constexpr Primitive kAddProduct = {
+    .name = "add_product", .summary = "total + a . b", .eval = add_to_total, .in_place = kTotal};
+constexpr Primitive kTurn = {.name = "turn", .summary = "a view in its own order", .eval = copy};
+
+bool are_matrices(const Graph& g, const Graph::Node& n) {
+  return g.values[n.in[0]].shape.rank() == 2 && g.values[n.in[1]].shape.rank() == 2;
+}
+
+class Accumulating {
+ public:
+  explicit Accumulating(Graph& g) : g_(g), view_(g) {}
+
+  void run() {
+    chosen_.assign(g_.nodes.size(), kNoValue);
+    for (std::size_t i = 0; i < g_.nodes.size(); ++i) choose(i);
+    for (std::size_t i = g_.nodes.size(); i-- > 0;)
+      if (chosen_[i] != kNoValue && !worth(i)) chosen_[i] = kNoValue;
+    std::vector<char> gone(g_.nodes.size());
+    for (std::size_t i = 0; i < g_.nodes.size(); ++i)
+      if (chosen_[i] != kNoValue && is_sum(other(i))) rewrite(i, gone);
+    std::size_t i = 0;
+    std::erase_if(g_.nodes, [&](const Graph::Node&) { return gone[i++] != 0; });
+  }
+
+ private:
+  /// A product of matrices that nothing but one sum reads, with as many terms as can be added.
+  bool is_summand(ValueId v) const {
+    const Graph::Node* const n = view_.node_of(v);
+    if (view_.uses(v) != 1 || !n || n->op != ops::matmul || !are_matrices(g_, *n)) return false;
+    const std::int64_t terms = g_.values[n->in[0]].shape[1];
+    return terms > 0 && terms <= kMostTermsAdded;
+  }
+  /// What a product may be added to: a product, or such a sum.
+  bool is_sum(ValueId v) const {
+    const Graph::Node* const n = view_.node_of(v);
+    if (view_.uses(v) != 1 || !n) return false;
+    return (n->op == ops::matmul && are_matrices(g_, *n)) || n->op == &kAddProduct ||
+           chosen_[view_.producer(v)] != kNoValue;
+  }
+
+  /// The operand of a sum that becomes a product added to the other one: the later one, if either would do.
+  void choose(std::size_t i) {
+    const Graph::Node& n = g_.nodes[i];
+    if (n.op != ops::add || n.in.size() != 2 || n.in[0] == n.in[1]) return;
+    const Spec& out = g_.values[n.out[0]];
+    if (g_.values[n.in[0]] != out || g_.values[n.in[1]] != out || out.shape.numel() == 0) return;
+    const std::size_t late = view_.producer(n.in[1]) > view_.producer(n.in[0]) ? 1 : 0;
+    for (const std::size_t k : {late, 1 - late})
+      if (chosen_[i] == kNoValue && is_summand(n.in[k]) && is_sum(n.in[1 - k])) chosen_[i] = n.in[k];
+  }
+  ValueId other(std::size_t i) const {
+    const Graph::Node& n = g_.nodes[i];
+    return n.in[0] == chosen_[i] ? n.in[1] : n.in[0];
+  }
+
+  /// A large sum that a kernel reads is better added up in that kernel, some rows at a time.
+  bool worth(std::size_t i) const {
+    const ValueId v = g_.nodes[i].out[0];
+    if (g_.values[v].shape.numel() * size_of(g_.values[v].dtype) <= kStaysInCaches) return true;
+    const std::size_t reader = view_.last_user(v);
+    return reader == kNoNode || chosen_[reader] != kNoValue || !is_elementwise(*g_.nodes[reader].op);
+  }
+
+  void rewrite(std::size_t i, std::vector<char>& gone) {
+    const std::size_t product = view_.producer(chosen_[i]);
+    const ValueId total = other(i);
+    Graph::Node& n = g_.nodes[i];
+    n.op = &kAddProduct;
+    n.attrs = {};
+    n.in = {g_.nodes[product].in[0], g_.nodes[product].in[1], total};
+    gone[product] = true;
+    chosen_[i] = kNoValue;
+  }
+
+  Graph& g_;
+  GraphView view_;
+  std::vector<ValueId> chosen_;  ///< by node: the operand that is a product added to the other one
+};
+
+}  // namespace
+
+void accumulate_products(Graph& g) { Accumulating(g).run(); }
+
+void copy_transposed_operands(Graph& g) {
+  std::vector<std::uint32_t> readers(g.values.size());
+  const auto reads_few_rows = [&](const Graph::Node& n) {
+    if (n.op != ops::matmul && n.op != &kAddProduct) return false;
+    return are_matrices(g, n) && g.values[n.in[0]].shape[0] <= kFewRows;
+  };
+  for (const Graph::Node& n : g.nodes)
+    if (reads_few_rows(n)) ++readers[n.in[1]];
+  std::vector<ValueId> copy_of(g.values.size(), kNoValue);
+  std::vector<Graph::Node> nodes;
+  nodes.swap(g.nodes);
+  for (Graph::Node& n : nodes) {
+    if (reads_few_rows(n) && copy_of[n.in[1]] != kNoValue) n.in[1] = copy_of[n.in[1]];
+    const bool turns = n.op == ops::permute;
+    g.nodes.push_back(std::move(n));
+    if (!turns) continue;
+    const ValueId v = g.nodes.back().out[0];
+    if (readers[v] > 1) copy_of[v] = g.add_node(kTurn, {}, {v}, Spec(g.values[v]), g.nodes.back().scope);
+  }
+}
+
+bool is_product(const Primitive& op) { return &op == ops::matmul || &op == &kAddProduct; }
+
+namespace {
+
+/// Everything in its place.
+struct Partition {
+  Groups groups;
+  std::vector<std::size_t> alone;  ///< nodes that run so, backwards
+};
+
+/// By group.
+using Outputs = std::vector<std::vector<GroupOutput>>;
+
+struct Schedule {
+  std::vector<Task> tasks;
+  std::vector<std::string> refusals;  ///< what was not fused, and why
+};
+
+}  // namespace
+
+// ---- before: results with a buffer of their own, copies right behind what they copy -----------------------
+
+void materialize_ends(Graph& g) {
+  const GraphView view(g);
+  std::vector<ValueId> copy(g.values.size(), kNoValue);
+  const auto ensure = [&](ValueId& v) {
+    const Graph::Node* const n = view.node_of(v);
+    if (n && !n->op->view && n->op != ops::pad) return;
+    const Scope scope = n ? n->scope : Scope();
+    if (copy[v] == kNoValue) copy[v] = g.add_node(*ops::contiguous, {}, {v}, Spec(g.values[v]), scope);
+    v = copy[v];
+  };
+  for (ValueId& v : g.outputs) ensure(v);
+  for (Graph::VariableValue& w : g.writes) ensure(w.value);
+}
+
+void move_copies_up(Graph& g) {
+  std::vector<std::size_t> behind(g.values.size());  // by value: after how many nodes that stay it is there
+  std::vector<std::size_t> place(g.nodes.size()), order(g.nodes.size());
+  std::size_t stay = 0;
+  for (std::size_t i = 0; i < g.nodes.size(); ++i) {
+    const Graph::Node& n = g.nodes[i];
+    const bool moves = n.op == ops::contiguous || n.op == ops::concat || n.op == ops::stack;
+    std::size_t at = moves ? 0 : ++stay;
+    if (moves)
+      for (const ValueId v : n.in) at = std::max(at, behind[v]);
+    for (const ValueId v : n.out) behind[v] = at;
+    place[i] = 2 * at + (moves ? 1 : 0);
+    order[i] = i;
+  }
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return place[i]; });
+  std::vector<Graph::Node> nodes;
+  nodes.reserve(order.size());
+  for (const std::size_t i : order) nodes.push_back(std::move(g.nodes[i]));
+  g.nodes = std::move(nodes);
+}
+
+// ---- what groups write to memory, parts of concatenations where they belong -------------------------------
+
+namespace {
+
+class PartsInPlace {
+ public:
+  explicit PartsInPlace(const Groups& groups) : groups_(groups), maker_(groups.view().graph().values.size(), kNoNode) {
+    for (std::size_t at = 0; at < groups.size(); ++at) {
+      outputs_.push_back(groups[at].outputs);
+      for (const GroupOutput& o : groups[at].outputs)
+        if (!o.window) maker_[o.value] = at;
+    }
+  }
+
+  Outputs run(bool fuse) {
+    if (!fuse) return std::move(outputs_);
+    for (std::size_t at = 0; at < outputs_.size(); ++at)
+      std::erase_if(outputs_[at], [&](const GroupOutput& o) { return o.window && moved(o, expression(at, o)); });
+    return std::move(outputs_);
+  }
+
+ private:
+  const Expression& expression(std::size_t at, const GroupOutput& o) const {
+    return groups_[at].expressions[static_cast<std::size_t>(o.expression)];
+  }
+
+  /// Whether the group that computes what `copy` copies writes it in its place from now on.
+  bool moved(const GroupOutput& output, const Expression& copy) {
+    if (copy.node || copy.operands.size() != 1) return false;
+    const GroupOperand& part = copy.operands[0];
+    const ValueId v = part.value;
+    if (part.expression >= 0 || !part.fills.empty() || maker_[v] == kNoNode || groups_.is_stored(v)) return false;
+    // Only as it stands: the window's axes are those of the value.
+    if (!(part.map == copy.map) || !(part.map.shape == copy.map.shape)) return false;
+    for (const Groups::Use& u : groups_.uses(v))
+      if (const GroupOperand& o = groups_.operand(u); o.expression < 0 && &o != &part) return false;
+    for (GroupOutput& made : outputs_[maker_[v]]) {
+      if (made.value != v || made.window) continue;
+      const Expression& e = expression(maker_[v], made);
+      if (e.of_rows || e.reduces) return false;
+      made = {made.expression, output.value, true, output.layout};
+      return true;
+    }
+    return false;
+  }
+
+  const Groups& groups_;
+  std::vector<std::size_t> maker_;  ///< by value: the group that computes it
+  Outputs outputs_;
+};
+
+/// The outputs of groups. With `fuse` a part of a concatenation that an earlier group computes for nothing else is
+/// written into the whole by that group: no copy.
+Outputs outputs_in_place(const Groups& groups, bool fuse) { return PartsInPlace(groups).run(fuse); }
+
+// ---- products that run with the group that reads them -----------------------------------------------------
+
+/// Whether a group reads a matrix so that points of its domain, in order, meet the rows in order: then rows of the
+/// matrix may be computed just before they are read.
+bool runs_along_rows(const IndexMap& map, const Shape& extents) {
+  const int last = map.shape.rank() - 1;
+  std::int64_t rows = 1;
+  Shape steps = Shape::filled(last, 1);  // rows that one step along an axis passes
+  for (int a = last - 1; a >= 0; --a) {
+    if (map.offset[a] != 0) return false;
+    steps[a] = rows;
+    rows *= map.shape[a];
+  }
+  int k = 0;
+  for (; k < extents.rank() && rows > 1; ++k) {
+    if (extents[k] == 1) continue;
+    if (rows % extents[k] != 0 || map.axis[k] < 0 || map.axis[k] == last) return false;
+    rows /= extents[k];
+    if (map.coefficient[k] * steps[static_cast<int>(map.axis[k])] != rows) return false;
+  }
+  for (; k < extents.rank(); ++k)
+    if (extents[k] > 1 && map.axis[k] >= 0 && map.axis[k] != last) return false;
+  return rows == 1;
+}
+
+bool reads_along_rows(const Groups& groups, ValueId v, std::size_t at) {
+  const std::vector<Groups::Use>& uses = groups.uses(v);
+  return std::all_of(uses.begin(), uses.end(), [&](const Groups::Use& u) {
+    return runs_along_rows(groups.operand(u).map, groups[at].domain.extents());
+  });
+}
+
+/// The group that alone reads a value from memory; kNoNode where there is none.
+std::size_t only_reader(const Groups& groups, ValueId v) {
+  const std::vector<Groups::Use>& uses = groups.uses(v);
+  if (groups.is_stored(v) || uses.empty()) return kNoNode;
+  const bool one =
+      std::all_of(uses.begin(), uses.end(), [&](const Groups::Use& u) { return u.group == uses[0].group; });
+  return one ? uses[0].group : kNoNode;
+}
+
+/// Whether a product may wait until a later task at no cost: its operands live that long in any case, or nothing else
+/// runs between.
+bool delays_nothing(const Groups& groups, const std::vector<Task>& tasks, std::size_t from, std::size_t to) {
+  const std::vector<Graph::Node>& nodes = groups.view().graph().nodes;
+  const Graph::Node& n = nodes[tasks[from].position];
+  const bool given = std::all_of(
+      n.in.begin(), n.in.end(), [&](ValueId v) { return groups.view().producer(groups.windows()[v].base) == kNoNode; });
+  if (given) return true;
+  for (std::size_t t = from + 1; t < to; ++t)
+    if (tasks[t].group >= 0 || !is_product(*nodes[tasks[t].position].op)) return false;
+  return true;
+}
+
+/// The same with every product that one group alone reads, row after row, in that group's task.
+Schedule with_products(const Groups& groups, Schedule schedule) {
+  std::vector<Task>& tasks = schedule.tasks;
+  std::vector<std::size_t> task_of(groups.size(), kNoNode);
+  for (std::size_t t = 0; t < tasks.size(); ++t)
+    if (tasks[t].group >= 0) task_of[static_cast<std::size_t>(tasks[t].group)] = t;
+  std::vector<char> attached(tasks.size());
+  for (std::size_t t = tasks.size(); t-- > 0;) {
+    const Graph::Node& n = groups.view().graph().nodes[tasks[t].position];
+    if (tasks[t].group >= 0 || n.op != ops::matmul) continue;
+    const ValueId v = n.out[0];
+    const std::size_t group = only_reader(groups, v);
+    if (group == kNoNode || task_of[group] == kNoNode) continue;
+    const bool along_rows = reads_along_rows(groups, v, group);
+    if (!along_rows || !delays_nothing(groups, tasks, t, task_of[group])) {
+      schedule.refusals.push_back(refusal(groups.view(), v,
+                                          along_rows ? "its operands would live until the kernel that reads it"
+                                                     : "the kernel that reads it does not run along its rows"));
+      continue;
+    }
+    tasks[task_of[group]].products.push_back(tasks[t].position);
+    attached[t] = true;
+  }
+  std::size_t t = 0;
+  std::erase_if(tasks, [&](const Task&) { return attached[t++] != 0; });
+  return schedule;
+}
+
+// ---- the walk ---------------------------------------------------------------------------------------------
 
 /// Whether axes are those from `first` on.
 bool are_from(const Shape& axes, int first) {
@@ -72,9 +395,9 @@ void write_parts(Groups& groups, std::size_t i, bool fuse) {
 
 /// Walks a graph backwards and gives every node its place: in a group that reads its result, in a new one, or alone. A
 /// group runs where its last node stands.
-class Walk {
+class FusionWalk {
  public:
-  Walk(const GraphView& view, const FusionOptions& options)
+  FusionWalk(const GraphView& view, const FusionOptions& options)
       : g_(view.graph()),
         options_(options),
         rows_behind_(find_rows(g_)),
@@ -267,7 +590,7 @@ class Walk {
 
 Fused fuse(const Graph& g, const FusionOptions& options) {
   const GraphView view(g);
-  Partition partition = Walk(view, options).run();
+  Partition partition = FusionWalk(view, options).run();
   const Groups& groups = partition.groups;
   Outputs outputs = outputs_in_place(groups, options.fuse);
   std::vector<Task> tasks;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ferrite/compile/fuse/index_map.h"
+#include "ferrite/compile/graph.h"
 #include "ferrite/compile/graph/view.h"
 
 namespace ferrite::detail {
@@ -113,5 +114,17 @@ Block block_of(const Graph& g, const Graph::Node& n);
 
 /// Whether a map runs through its value in row-major order, each element once, along the first `axes` axes.
 bool is_dense(const IndexMap& map, const Shape& extents, int axes);
+
+/// A sum of products, as the gradient of a weight that every step reads, is added up in place, product by product:
+/// `add_product` of two operands and the sum so far. Without it all products would live until one kernel
+/// adds them up.
+void accumulate_products(Graph& g);
+
+/// A transposed right operand that several products of few rows read is copied once into the order in which they read
+/// it.
+void copy_transposed_operands(Graph& g);
+
+/// Whether an operation is a product, added to something or not.
+bool is_product(const Primitive& op);
 
 }  // namespace ferrite::detail

@@ -1,18 +1,527 @@
-/// From a group to its kernel: the program as written, then stage by stage to one that runs.
+/// From a group to its kernel: the program as written, then stage by stage to one that runs; each stage is a function
+/// of what the stages before it gave.
+#include "ferrite/compile/fuse/kernel.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <numeric>
 
-#include "ferrite/compile/fuse/detail/kernel_stages.h"
 #include "ferrite/tensor/operations.h"
 
 namespace ferrite::detail {
-
 namespace {
 
-constexpr std::int64_t kFewElements = 32;  ///< up to here, beginning a chain costs more than it saves
+/// A group as written: in the axes of its domain, slots without places.
+struct WrittenKernel {
+  Kernel::Axes axes;
+  Kernel::Memory memory;
+  Kernel::Slots slots;
+  Kernel::Program program;
+};
+
+struct MergedAxes {
+  Kernel::Axes axes;
+  Kernel::Memory memory;
+};
+
+/// Which loads need no copy, which results are computed where they belong: every slot gets its kind.
+struct PlacedSlots {
+  Kernel::Memory memory;
+  Kernel::Slots slots;
+};
+
+// ---- cheap operations in a row as one instruction, whose values stay in registers -------------------------
+
+/// Makes cheap operations of which one reads nothing but the other's result and what stands in memory one instruction.
+class Chaining {
+ public:
+  Chaining(Kernel::Program program, const Kernel::Slots& slots)
+      : to_(std::move(program)),
+        slots_(slots),
+        reads_(slots.all.size()),
+        writer_(slots.all.size(), -1),
+        gone_(to_.instructions.size()) {
+    for (const Kernel::Instruction& i : to_.instructions) {
+      for (std::uint32_t j = 0; j < i.reads(); ++j) ++reads_[i.in[j]];
+      if (i.step == Kernel::Step::store) ++reads_[i.slot];
+    }
+  }
+
+  Kernel::Program run() {
+    for (std::size_t t = 0; t < to_.instructions.size(); ++t) {
+      Kernel::Instruction& i = to_.instructions[t];
+      if (i.step != Kernel::Step::apply || !is_cheap(i)) continue;
+      const int first = value_of(i);
+      if (first >= 0) {
+        lengthen(writer_[i.in[first]], i, first);
+      } else {
+        begin(i);
+      }
+      writer_[i.slot] = static_cast<int>(t);
+    }
+    std::size_t t = 0;
+    std::erase_if(to_.instructions, [&](const Kernel::Instruction&) { return gone_[t++] != 0; });
+    return std::move(to_);
+  }
+
+ private:
+  static bool is_cheap(const Kernel::Instruction& i) {
+    return i.op && i.block == i.op->block(Dtype::f32) && link_through(*i.op, 0, false);
+  }
+  const Kernel::Chain& chain_of(const Kernel::Instruction& i) const {
+    return to_.chains[static_cast<std::size_t>(i.chain)];
+  }
+
+  /// The chain that gives an operand for this instruction alone; null: there is none.
+  const Kernel::Instruction* chain_before(const Kernel::Instruction& i, std::uint32_t j) const {
+    const int w = writer_[i.in[j]];
+    if (w < 0 || reads_[i.in[j]] != 1) return nullptr;
+    const Kernel::Instruction& before = to_.instructions[static_cast<std::size_t>(w)];
+    return before.of_rows == i.of_rows ? &before : nullptr;
+  }
+
+  /// Whether an operand is a product of two values in memory, which a link can compute on the way.
+  bool is_product(const Kernel::Instruction& i, std::uint32_t j) const {
+    const Kernel::Instruction* const before = chain_before(i, j);
+    if (!before || !link_through_product(*i.op, 0, false, false)) return false;
+    const Kernel::Chain& c = chain_of(*before);
+    return c.links.size() == 1 && c.links[0].op == ops::mul;
+  }
+
+  /// The operand that becomes the value of a chain, if there is room in it; else -1.
+  int value_of(const Kernel::Instruction& i) const {
+    int value = -1;
+    for (std::uint32_t j = 0; j < i.index; ++j) {
+      const Kernel::Instruction* const before = chain_before(i, j);
+      if (!before || before->index + i.index > kMostOperands || chain_of(*before).links.size() == kMostLinks) continue;
+      if (value < 0 || is_product(i, 1 - j)) value = static_cast<int>(j);
+    }
+    return value;
+  }
+
+  void begin(Kernel::Instruction& i) {
+    const bool second = i.index == 2 && slots_[i.in[0]].kind == Kernel::Slot::repeated;
+    i.step = Kernel::Step::chain;
+    i.chain = static_cast<int>(to_.chains.size());
+    if (second) std::swap(i.in[0], i.in[1]);
+    to_.chains.emplace_back().links.push_back({i.op, second ? 1U : 0U, i.index - 1, 0});
+  }
+
+  /// The instruction takes the place of the one before, and its links.
+  void lengthen(int writer, Kernel::Instruction& i, int value) {
+    const Kernel::Instruction& before = to_.instructions[static_cast<std::size_t>(writer)];
+    const bool two = i.index == 2;
+    Kernel::Chain::Operation link{i.op, static_cast<std::uint32_t>(value), two ? before.index : 0, 0};
+    std::uint16_t others[2] = {i.in[1 - value], 0};
+    if (two && is_product(i, static_cast<std::uint32_t>(1 - value))) {
+      const Kernel::Instruction& product = *chain_before(i, static_cast<std::uint32_t>(1 - value));
+      const bool swapped = chain_of(product).links[0].at == 1;
+      others[0] = product.in[swapped ? 1 : 0];
+      others[1] = product.in[swapped ? 0 : 1];
+      link.factor = link.operand + 1;
+      gone_[static_cast<std::size_t>(writer_[i.in[1 - value]])] = true;
+    }
+    to_.chains[static_cast<std::size_t>(before.chain)].links.push_back(link);
+    for (std::uint32_t j = 0; j < before.index; ++j) i.in[j] = before.in[j];
+    i.index = before.index;
+    if (link.operand) i.in[i.index++] = others[0];
+    if (link.factor) i.in[i.index++] = others[1];
+    i.step = Kernel::Step::chain;
+    i.chain = before.chain;
+    i.op = nullptr;
+    i.block = nullptr;
+    gone_[static_cast<std::size_t>(writer)] = true;
+  }
+
+  Kernel::Program to_;
+  const Kernel::Slots& slots_;
+  std::vector<int> reads_;   ///< by slot: how often, whatever reads it
+  std::vector<int> writer_;  ///< by slot: the chain's instruction
+  std::vector<char> gone_;
+};
+
+/// Makes cheap operations of which one reads the other's result one instruction.
+Kernel::Program with_chains(Kernel::Program program, const Kernel::Slots& slots) {
+  return Chaining(std::move(program), slots).run();
+}
+
+/// From the end of a row of a slot to the next one.
+std::ptrdiff_t skip_of(const PlacedSlots& placed, std::uint16_t s, std::int64_t length) {
+  const Kernel::SlotInfo& slot = placed.slots[s];
+  if (slot.kind != Kernel::Slot::rows) return 0;
+  return (slot.output ? placed.memory.stores[slot.index].strides : placed.memory.loads[slot.index].strides)[-2] -
+         length;
+}
+
+/// A chain's instruction, and its code.
+void resolve(Kernel::Instruction& i, Kernel::Chain& c, const PlacedSlots& placed, std::int64_t length) {
+  const auto is = [&](std::uint32_t j, Kernel::Slot kind) { return placed.slots[i.in[j]].kind == kind; };
+  c.by_rows = placed.slots[i.slot].kind == Kernel::Slot::rows;
+  for (std::uint32_t j = 0; j < i.index; ++j) c.by_rows |= is(j, Kernel::Slot::rows);
+  if (c.links.size() == 1 && !c.by_rows) {  // its own loop is as good
+    if (c.links[0].at == 1) std::swap(i.in[0], i.in[1]);
+    i.step = Kernel::Step::apply;
+    return;
+  }
+  const auto add = [&](const LinkKernel* kernel, std::uint16_t slot, std::uint16_t slot2) {
+    c.stages.push_back({kernel, slot, slot2, skip_of(placed, slot, length), skip_of(placed, slot2, length)});
+  };
+  add(link_from(is(0, Kernel::Slot::repeated)), i.in[0], i.in[0]);
+  for (const Kernel::Chain::Operation& o : c.links) {
+    const bool repeated = is(o.operand, Kernel::Slot::repeated), repeated2 = is(o.factor, Kernel::Slot::repeated);
+    add(o.factor ? link_through_product(*o.op, o.at, repeated, repeated2) : link_through(*o.op, o.at, repeated),
+        i.in[o.operand], i.in[o.factor]);
+  }
+  add(link_to(), i.slot, i.slot);
+}
+
+/// Gives chains their code, and operations the steps of their operands.
+Kernel::Program resolve_program(Kernel::Program program, const PlacedSlots& placed, const Kernel::Tiling& tiling) {
+  for (Kernel::Instruction& i : program.instructions) {
+    if (i.step == Kernel::Step::chain)
+      resolve(i, program.chains[static_cast<std::size_t>(i.chain)], placed, tiling.length);
+    if (i.step != Kernel::Step::apply) continue;
+    for (std::uint32_t j = 0; j < i.index; ++j) i.run[j] = placed.slots[i.in[j]].kind == Kernel::Slot::repeated ? 0 : 1;
+  }
+  return program;
+}
+
+// ---- axes: merged where everything that is read and written allows it -------------------------------------
+
+using Axes = Kernel::Axes;
+using Memory = Kernel::Memory;
+
+void each_strides(Memory& m, const auto& f) {
+  for (Kernel::Load& l : m.loads) f(l.strides, l.of_rows);
+  for (Kernel::Store& s : m.stores) f(s.strides, s.of_rows);
+}
+void each_box(Memory& m, const auto& f) {
+  for (Kernel::Load& l : m.loads) f(l.box, l.of_rows);
+  for (Kernel::Filling& x : m.fillings) f(x.box, x.of_rows);
+}
+
+void erase_axis(Axes& a, Memory& m, int k) {
+  a.extents.erase(k);
+  if (k < a.outer) --a.outer;
+  each_strides(m, [&](Shape& strides, bool) { strides.erase(k); });
+  each_box(m, [&](Box& b, bool) {
+    b.begin.erase(k);
+    b.end.erase(k);
+  });
+}
+
+/// Axes of extent 1 move nothing, unless a box is empty there.
+void drop_single_axes(Axes& a, Memory& m) {
+  for (int k = a.extents.rank() - 1; k >= 0; --k) {
+    bool single = a.extents[k] == 1;
+    each_box(m, [&](const Box& b, bool) { single = single && b.end[k] == 1; });
+    if (single) erase_axis(a, m, k);
+  }
+  if (a.extents.rank()) return;
+  a.extents = {1};
+  for (Kernel::Load& l : m.loads) l.strides = {0};
+  for (Kernel::Store& s : m.stores) s.strides = {1};
+  each_box(m, [&](Box& b, bool) { b = {{0}, {1}}; });
+}
+
+bool can_merge(const Axes& a, Memory& m, int k) {
+  if (a.reduces() && k + 1 == a.outer) return false;
+  const std::int64_t inner = a.extents[k + 1];
+  bool can = true;
+  each_strides(m, [&](const Shape& strides, bool) { can = can && strides[k] == strides[k + 1] * inner; });
+  each_box(m, [&](const Box& b, bool) { can = can && b.begin[k + 1] == 0 && b.end[k + 1] == inner; });
+  return can;
+}
+
+/// The outer axes of what has one element for each row, and a last one of its own.
+void keep_outer(Shape& s, int outer, std::int64_t last) {
+  while (s.rank() > outer) s.erase(outer);
+  s.push_back(last);
+}
+
+/// Merges axes, and gives what has one element for each row the axes of rows.
+MergedAxes merge_axes(Axes a, Memory m) {
+  drop_single_axes(a, m);
+  for (int k = a.extents.rank() - 2; k >= 0; --k) {
+    if (!can_merge(a, m, k)) continue;
+    const std::int64_t inner = a.extents[k + 1];
+    each_strides(m, [&](Shape& strides, bool) { strides[k] = strides[k + 1]; });
+    each_box(m, [&](Box& b, bool) {
+      b.begin[k] *= inner;
+      b.end[k] *= inner;
+    });
+    a.extents[k] *= inner;
+    erase_axis(a, m, k + 1);
+  }
+  if (a.reduced) {
+    a.row_extents = a.extents;
+    keep_outer(a.row_extents, a.outer, 1);
+    each_strides(m, [&](Shape& strides, bool of_rows) {
+      if (of_rows) keep_outer(strides, a.outer, 0);
+    });
+    each_box(m, [&](Box& b, bool of_rows) {
+      if (!of_rows) return;
+      bool empty = false;  // a box that is empty stays so, on whatever axis it is
+      for (int k = 0; k < b.begin.rank(); ++k) empty |= b.begin[k] >= b.end[k];
+      keep_outer(b.begin, a.outer, 0);
+      keep_outer(b.end, a.outer, empty ? 0 : 1);
+    });
+  }
+  return {std::move(a), std::move(m)};
+}
+
+// ---- how many elements make a tile ------------------------------------------------------------------------
+
+constexpr std::int64_t kFarBytes = 8 << 20;       ///< operands beyond this come slower than they are used
+constexpr std::int64_t kFarTile = 256;            ///< elements: so few that what comes next can be asked for meanwhile
+constexpr std::int64_t kOneStepTile = 4096;       ///< elements, where nothing is kept from step to step
+constexpr std::int64_t kScratchBytes = 24 << 10;  ///< of all slots of a tile together: half of a first cache
+
+/// How many operands come from memory, in long runs.
+std::int64_t streams_from_afar(const Kernel::Tiling& t, const Kernel::Memory& m) {
+  std::int64_t streams = 0;
+  std::int64_t bytes = 0;
+  for (const Kernel::Load& l : m.loads) {
+    if (std::ranges::all_of(l.strides, [](std::int64_t s) { return s == 0; })) continue;
+    ++streams;
+    bytes += t.elements() * l.bytes;
+  }
+  return bytes > kFarBytes && t.length > t.tile ? streams : 0;
+}
+
+/// A tile of a reducing kernel holds whole rows.
+void take_whole_rows(Kernel::Tiling& t, const Kernel::Axes& a) {
+  t.tile = std::clamp<std::int64_t>(t.tile / a.reduced, 1, t.elements() / a.reduced) * a.reduced;
+  t.tile_rows = t.tile / t.length;
+}
+
+/// Tiles end where blocks of the reduction end: of rows, so many elements; of columns, so many rows.
+void end_with_blocks(Kernel::Tiling& t, const Kernel::Axes& a) {
+  constexpr std::int64_t kShortRow = 256;
+  const bool long_rows = a.across == Across::long_rows;
+  const bool lines = long_rows ? t.length != a.across_elements && t.length <= kReductionBlock
+                               : t.rows == a.across_elements && t.length <= kShortRow;
+  t.tile = kReductionBlock;
+  t.tile_rows = lines ? t.tile / t.length : 0;
+  if (lines && !long_rows)
+    while (kReductionBlock % t.tile_rows) --t.tile_rows;
+  t.pieces = (t.length + t.tile - 1) / t.tile;
+}
+
+/// Whole rows where several fit, else pieces of one.
+void fit_rows(Kernel::Tiling& t, const Kernel::Axes& a) {
+  if (t.length > t.tile || t.rows == 1) {
+    t.tile_rows = 0;
+    t.pieces = (t.length + t.tile - 1) / t.tile;
+    return;
+  }
+  const std::int64_t fit = t.tile / t.length;
+  const std::int64_t even = 16 / std::gcd(t.length, std::int64_t{16});  // so many rows end on a line
+  t.tile_rows = std::min(t.rows, fit >= even ? fit / even * even : fit);
+  if (a.extents.rank() < 2 || t.tile_rows == t.rows) return;
+  // A little fewer, where these make up the axis: what is repeated along the axes before is then read in place.
+  for (std::int64_t fewer = t.tile_rows; fewer > 0 && 2 * fewer > t.tile_rows; fewer -= std::min(even, fewer))
+    if (a.extents[-2] % fewer == 0) {
+      t.tile_rows = fewer;
+      return;
+    }
+}
+
+Kernel::Tiling choose_tiles(const MergedAxes& merged, const Kernel::Slots& slots, const Kernel::Program& program) {
+  const Kernel::Axes& a = merged.axes;
+  Kernel::Tiling t;
+  t.length = a.extents[-1];
+  t.rows = a.extents.numel() / t.length;
+  std::int64_t written = 0, steps = 0;
+  for (const Kernel::Instruction& i : program.instructions) {
+    written += i.step != Kernel::Step::store;
+    steps += i.step != Kernel::Step::store && i.step != Kernel::Step::load;
+  }
+  const std::int64_t bytes = slots.widest(1) * std::clamp<std::int64_t>(written, 1, 12);
+  t.tile = std::clamp<std::int64_t>(kScratchBytes / bytes / 64 * 64, 256, 1024);
+  const bool streamed = t.elements() * slots.widest(1) > kStreamBytes;  // through a tile that stays in the first cache
+  if (steps == 1 && !a.reduced && !streamed) t.tile = kOneStepTile;
+  if (a.reduced) {
+    take_whole_rows(t, a);
+  } else if (a.across != Across::none) {
+    end_with_blocks(t, a);
+  } else {
+    const std::int64_t streams = steps > 1 ? streams_from_afar(t, merged.memory) : 0;
+    t.far = streams > 1;
+    if (streams > 0) t.tile = t.far ? kFarTile : 2 * kFarTile;
+    fit_rows(t, a);
+  }
+  return t;
+}
+
+// ---- where each slot has its elements: in a buffer as it stands, in a line of one value, in scratch memory ----
+
+using Slot = Kernel::Slot;
+using Step = Kernel::Step;
+
+constexpr std::int64_t kRowBytes = 128;  ///< rows of so many bytes chains read where they stand
+
+bool all_zero(const Shape& strides) {
+  return std::ranges::all_of(strides, [](std::int64_t s) { return s == 0; });
+}
+
+/// Gives slots their kinds, instruction by instruction.
+class Placing {
+ public:
+  Placing(MergedAxes merged, Kernel::Slots slots, const Kernel::Tiling& tiling, const Kernel::Program& program)
+      : axes_(std::move(merged.axes)),
+        tiling_(tiling),
+        program_(program.instructions),
+        to_{std::move(merged.memory), std::move(slots)} {}
+
+  PlacedSlots run() {
+    std::vector<char> written(to_.slots.all.size());  // by an operation or a filling: a store may give it its place
+    for (const Kernel::Instruction& i : program_) {
+      if (i.step == Step::apply || i.step == Step::chain || i.step == Step::fill || i.step == Step::spread)
+        written[i.slot] = true;
+      if (i.step == Step::load) place_load(i);
+      if (i.step == Step::store) place_store(i, written[i.slot]);
+    }
+    for (std::size_t s = 0; s < to_.slots.all.size(); ++s)
+      if (to_.slots[s].kind == Slot::direct || to_.slots[s].kind == Slot::rows)
+        to_.slots.directs.push_back(static_cast<std::uint16_t>(s));
+    return std::move(to_);
+  }
+
+ private:
+  void place_load(const Kernel::Instruction& i) {
+    Kernel::Load& l = to_.memory.loads[i.index];
+    Kernel::SlotInfo& slot = to_.slots[i.slot];
+    l.whole = is_whole(l.box, axes_.of(l.of_rows));
+    if (!l.whole) return;
+    if (all_zero(l.strides) && !is_stored(i.slot)) {
+      slot.kind = Slot::repeated;
+      slot.index = static_cast<std::uint32_t>(to_.slots.literals.size() + to_.slots.repeated_loads.size());
+      to_.slots.repeated_loads.push_back(i.index);
+      return;
+    }
+    if (l.of_rows) return;
+    const bool cut_rows = tiling_.tile_rows == 0 && l.strides[-1] == 1;
+    const bool direct = is_dense(l.strides, false) || cut_rows || is_dense_in_tiles(l.strides);
+    if (direct || (has_long_rows(l.strides, l.bytes) && is_of_chains_alone(i.slot))) {
+      slot.kind = direct ? Slot::direct : Slot::rows;
+      slot.index = i.index;
+      return;
+    }
+    l.once = tiling_.tile_rows > 0;
+    for (int k = 0; k + 1 < axes_.extents.rank(); ++k) l.once &= l.strides[k] == 0;
+  }
+
+  void place_store(const Kernel::Instruction& i, bool written) {
+    Kernel::Store& s = to_.memory.stores[i.index];
+    Kernel::SlotInfo& slot = to_.slots[i.slot];
+    s.dense = is_dense(s.strides, s.of_rows);
+    if (s.of_rows || !written || slot.kind != Slot::scratch) return;
+    if (!s.dense && !(has_long_rows(s.strides, s.bytes) && is_of_chains_alone(i.slot))) return;
+    slot.kind = s.dense ? Slot::direct : Slot::rows;
+    slot.output = true;
+    slot.index = i.index;
+  }
+
+  bool is_dense(const Shape& strides, bool of_rows) const {
+    const Shape& extents = axes_.of(of_rows);
+    const Shape wanted = extents.strides();
+    for (int k = 0; k < wanted.rank(); ++k)
+      if (strides[k] != wanted[k] && extents[k] != 1) return false;
+    return true;
+  }
+  /// Whether tiles are whole rows of several axes.
+  bool tiles_are_rows() const { return !axes_.reduces() && axes_.extents.rank() >= 2 && tiling_.tile_rows != 0; }
+  /// Whether the rows of every tile follow each other, though those of different tiles may be the same.
+  bool is_dense_in_tiles(const Shape& strides) const {
+    return tiles_are_rows() && strides[-1] == 1 && strides[-2] == tiling_.length &&
+           axes_.extents[-2] % tiling_.tile_rows == 0;
+  }
+  /// Whether chains may work on the rows where they stand: of whole lines, and evenly spaced in every tile.
+  bool has_long_rows(const Shape& strides, std::int64_t bytes) const {
+    if (!tiles_are_rows()) return false;
+    const bool even = axes_.extents.rank() == 2 || axes_.extents[-2] % tiling_.tile_rows == 0;
+    return even && bytes == 4 && strides[-1] == 1 && tiling_.length * bytes % kRowBytes == 0;
+  }
+
+  /// Whether nothing but chains reads a slot, or writes it and a store takes it from there.
+  bool is_of_chains_alone(std::uint16_t slot) const {
+    int stores = 0;
+    bool loaded = false, read = false;
+    for (const Kernel::Instruction& i : program_) {
+      if (i.step == Step::store) {
+        stores += i.slot == slot;
+      } else if (i.step == Step::chain) {
+        read |= i.reads_slot(slot);
+      } else if (i.step == Step::load) {
+        loaded |= i.slot == slot;
+      } else if (i.slot == slot || i.reads_slot(slot)) {
+        return false;
+      }
+    }
+    return loaded ? stores == 0 : stores == 1 && !read;
+  }
+
+  /// Whether a slot is read as it is, not by an operation: then it must be a run.
+  bool is_stored(std::uint16_t slot) const {
+    return std::ranges::any_of(program_, [&](const Kernel::Instruction& i) {
+      return i.step != Step::apply && i.step != Step::chain && i.reads_slot(slot);
+    });
+  }
+
+  const Kernel::Axes axes_;
+  const Kernel::Tiling& tiling_;
+  const std::vector<Kernel::Instruction>& program_;
+  PlacedSlots to_;
+};
+
+PlacedSlots place_slots(MergedAxes merged, Kernel::Slots slots, const Kernel::Tiling& tiling,
+                        const Kernel::Program& program) {
+  return Placing(std::move(merged), std::move(slots), tiling, program).run();
+}
+
+/// Gives slots pieces of scratch memory, which are used again after the last read of what is in them.
+Kernel::Slots assign_scratch(Kernel::Slots slots, const Kernel::Memory& memory, const Kernel::Tiling& tiling,
+                             const Kernel::Program& program) {
+  const auto each_read = [](const Kernel::Instruction& i, const auto& f) {
+    for (std::uint32_t j = 0; j < i.reads(); ++j) f(i.in[j]);
+    if (i.step == Step::store) f(i.slot);
+  };
+  constexpr std::size_t kAlways = ~std::size_t{0};
+  std::vector<std::size_t> last(slots.all.size());  // by slot: the last instruction that reads it
+  for (std::size_t t = 0; t < program.instructions.size(); ++t) {
+    const Kernel::Instruction& i = program.instructions[t];
+    each_read(i, [&](std::uint16_t s) {
+      if (last[s] != kAlways) last[s] = t;
+    });
+    // Loaded once, it lives through all tiles; of a total, it is read when the tile is done.
+    if (i.step == Step::across || (i.step == Step::load && memory.loads[i.index].once)) last[i.slot] = kAlways;
+  }
+  std::vector<std::int64_t> free;
+  for (std::size_t t = 0; t < program.instructions.size(); ++t) {
+    const Kernel::Instruction& i = program.instructions[t];
+    Kernel::SlotInfo& slot = slots[i.slot];
+    const bool owns = slot.kind == Slot::scratch || (slot.kind == Slot::direct && slot.output);
+    if (i.step != Step::store && owns && slot.scratch < 0) {
+      const bool own = free.empty() || (i.step == Step::load && memory.loads[i.index].once);
+      slot.scratch = own ? slots.scratch_pieces++ : free.back();
+      if (!own) free.pop_back();
+    }
+    each_read(i, [&](std::uint16_t s) {
+      if (last[s] != t || slots[s].scratch < 0) return;
+      last[s] = kAlways;  // given back
+      free.push_back(slots[s].scratch);
+    });
+  }
+  slots.piece_bytes = (tiling.tile * slots.widest(4) + kLineBytes - 1) / kLineBytes * kLineBytes + kLineBytes;
+  return slots;
+}
+
+// ---- the program as written -------------------------------------------------------------------------------
+
+constexpr std::int64_t kFewForChains = 32;  ///< up to here, beginning a chain costs more than it saves
 
 RepeatedLine repeated_line(const Scalar& s, Dtype dtype) {
   RepeatedLine line;
@@ -237,7 +746,7 @@ class Writing {
 
 Kernel build_kernel(const Graph& g, const Group& group, std::span<const Window> windows) {
   WrittenKernel written = Writing(g, group, windows).run();
-  if (written.axes.extents.numel() > kFewElements)
+  if (written.axes.extents.numel() > kFewForChains)
     written.program = with_chains(std::move(written.program), written.slots);
   MergedAxes merged = merge_axes(std::move(written.axes), std::move(written.memory));
   Kernel k;

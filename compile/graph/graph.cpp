@@ -1,11 +1,70 @@
-/// Programs: how they are put together, checked and applied.
-#include "ferrite/compile/graph/rewrite.h"
+/// Programs: how they are put together, checked, applied, compared and priced.
+#include "ferrite/compile/graph.h"
 
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <sstream>
+#include <unordered_map>
+
+#include "ferrite/compile/graph/rewrite.h"
+#include "ferrite/compile/graph/view.h"
 #include "ferrite/tensor/attributes.h"
 #include "ferrite/tensor/pointwise.h"
 #include "ferrite/tensor/recorder.h"
+#include "ferrite/tensor/strided.h"
 
 namespace ferrite {
+
+// ---- the index over a graph, and what depends on which of its values --------------------------------------
+
+namespace detail {
+
+GraphView::GraphView(const Graph& g) : graph_(&g), values_(g.values.size()) {
+  for (std::size_t i = 0; i < g.nodes.size(); ++i) {
+    const Graph::Node& n = g.nodes[i];
+    for (const ValueId v : n.in) {
+      ++values_[v].uses;
+      values_[v].last_user = i;
+    }
+    for (std::size_t k = 0; k < n.out.size(); ++k) {
+      values_[n.out[k]].producer = i;
+      values_[n.out[k]].result = k;
+    }
+  }
+  const auto end = [&](ValueId v) {
+    ++values_[v].uses;
+    values_[v].end = true;
+  };
+  for (const ValueId v : g.outputs) end(v);
+  for (const Graph::VariableValue& w : g.writes) end(w.value);
+}
+
+std::vector<char> mark_needed(const Graph& g, std::vector<char>& values, const std::function<bool(std::size_t)>& among,
+                              bool pure) {
+  std::vector<char> nodes(g.nodes.size());
+  for (std::size_t i = g.nodes.size(); i-- > 0;) {
+    const Graph::Node& n = g.nodes[i];
+    if (among && !among(i)) continue;
+    nodes[i] = std::any_of(n.out.begin(), n.out.end(), [&](ValueId v) { return values[v] != 0; }) ||
+               (!pure && effects_of(g, n).must_run());
+    if (nodes[i])
+      for (const ValueId v : n.in) values[v] = true;
+  }
+  return nodes;
+}
+
+void mark_dependents(const Graph& g, std::vector<char>& values) {
+  for (const Graph::Node& n : g.nodes) {
+    char all = 0;
+    for (const ValueId v : n.in) all = static_cast<char>(all | values[v]);
+    for (const ValueId v : n.out) values[v] = static_cast<char>(values[v] | all);
+  }
+}
+
+}  // namespace detail
+
+// ---- graphs -----------------------------------------------------------------------------------------------
 
 ValueId Graph::add_value(const Spec& spec) {
   values.push_back(spec);
@@ -154,6 +213,127 @@ Tensors replay(const Graph& graph, std::span<const Tensor> inputs) {
   for (const ValueId v : graph.outputs) results.push_back(values[v]);
   for (const Graph::VariableValue& w : graph.writes) results.push_back(values[w.value]);
   return results;
+}
+
+// ---- whether two programs are the same, and where they first differ ---------------------------------------
+
+namespace detail {
+
+bool same_constant(const Tensor& a, const Tensor& b) {
+  if (a.identity() == b.identity()) return true;
+  if (a.spec() != b.spec()) return false;
+  const Tensor x = dense(a), y = dense(b);
+  const std::int64_t bytes = x.numel() * size_of(x.dtype());
+  return bytes == 0 || std::memcmp(x.raw(), y.raw(), static_cast<std::size_t>(bytes)) == 0;
+}
+
+bool same_graph(const Graph& a, const Graph& b) {
+  if (a.values != b.values || a.inputs != b.inputs || a.outputs != b.outputs || a.nodes.size() != b.nodes.size() ||
+      a.constants.size() != b.constants.size())
+    return false;
+  for (std::size_t i = 0; i < a.nodes.size(); ++i) {
+    const Graph::Node &m = a.nodes[i], &n = b.nodes[i];
+    if (m.op != n.op || m.scope != n.scope || !std::ranges::equal(m.in, n.in) || !std::ranges::equal(m.out, n.out) ||
+        !m.attrs.same_bits(n.attrs))
+      return false;
+  }
+  for (std::size_t i = 0; i < a.constants.size(); ++i)
+    if (a.constants[i].value != b.constants[i].value || !same_constant(a.constants[i].tensor, b.constants[i].tensor))
+      return false;
+  return true;
+}
+
+namespace {
+
+/// The first line in which two texts differ, as one text for the error.
+std::string first_line(const std::string& was, const std::string& is) {
+  std::istringstream a(was), b(is);
+  std::string x, y;
+  const auto next = [](std::istringstream& s, std::string& line) {
+    if (!std::getline(s, line)) line = "nothing";
+    line.erase(0, line.find_first_not_of(' '));
+  };
+  do next(a, x), next(b, y);
+  while (x == y);
+  return "'" + x + "' is now '" + y + "'";
+}
+
+}  // namespace
+
+std::string first_difference(const Graph& was, const Graph& is) {
+  const std::string a = was.str(), b = is.str();
+  if (a != b) return first_line(a, b);
+  for (std::size_t i = 0; i < was.variables.size(); ++i)
+    if (!(was.variables[i] == is.variables[i]))
+      return "another variable '" + is.variables[i].name() + "' is read or written";
+  for (std::size_t i = 0; i < was.constants.size(); ++i)
+    if (!same_constant(was.constants[i].tensor, is.constants[i].tensor))
+      return "the captured tensor %" + std::to_string(is.constants[i].value) + " " +
+             is.constants[i].tensor.spec().str() + " has other elements";
+  return {};
+}
+
+}  // namespace detail
+
+// ---- what running a program costs, as a whole and layer by layer ------------------------------------------
+
+namespace {
+
+Cost cost_of(const Graph& g, const Graph::Node& n) {
+  const auto specs_of = [&](const auto& values) {
+    Specs specs;
+    for (const ValueId v : values) specs.push_back(g.values[v]);
+    return specs;
+  };
+  const Specs in = specs_of(n.in), out = specs_of(n.out);
+  return cost_of(*n.op, {in.data(), in.size()}, {out.data(), out.size()}, n.attrs);
+}
+
+}  // namespace
+
+Cost cost_of(const Graph& graph) {
+  Cost cost;
+  for (const Graph::Node& n : graph.nodes) cost += cost_of(graph, n);
+  return cost;
+}
+
+std::vector<LayerCost> cost_by_layer(const Graph& graph) {
+  std::vector<LayerCost> layers;
+  std::unordered_map<std::string_view, std::size_t> at;
+  for (const Graph::Node& n : graph.nodes) {
+    const auto [found, fresh] = at.try_emplace(n.scope.path(), layers.size());
+    if (fresh) layers.push_back({n.scope, 0, {}});
+    LayerCost& layer = layers[found->second];
+    layer.operations += 1;
+    layer.cost += cost_of(graph, n);
+  }
+  return layers;
+}
+
+std::string cost_table(const Graph& graph) {
+  constexpr std::size_t kColumns = 4;
+  std::vector<std::array<std::string, kColumns>> rows = {{"layer", "operations", "multiply-adds", "bytes"}};
+  LayerCost total;
+  const auto add = [&](const std::string& name, const LayerCost& l) {
+    rows.push_back(
+        {name, std::to_string(l.operations), std::to_string(l.cost.multiply_adds), std::to_string(l.cost.bytes)});
+  };
+  for (const LayerCost& l : cost_by_layer(graph)) {
+    add(l.scope.empty() ? "(no layer)" : std::string(l.scope.path()), l);
+    total.operations += l.operations;
+    total.cost += l.cost;
+  }
+  add("total", total);
+  std::array<std::size_t, kColumns> widths{};
+  for (const auto& row : rows)
+    for (std::size_t i = 0; i < kColumns; ++i) widths[i] = std::max(widths[i], row[i].size());
+  std::string text;
+  for (const auto& row : rows) {
+    text += row[0] + std::string(widths[0] - row[0].size(), ' ');
+    for (std::size_t i = 1; i < kColumns; ++i) text += std::string(2 + widths[i] - row[i].size(), ' ') + row[i];
+    text += '\n';
+  }
+  return text;
 }
 
 }  // namespace ferrite

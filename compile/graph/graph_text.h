@@ -1,7 +1,8 @@
 #pragma once
-/// The text form of constants and attributes: written in print.cpp, read in parse.cpp.
+/// The text form of graphs, constants and attributes; reading is given what the words stand for.
 #include <string>
 
+#include "ferrite/compile/graph.h"
 #include "ferrite/tensor/attrs.h"
 #include "ferrite/tensor/tensor.h"
 
@@ -17,5 +18,14 @@ std::string attrs_text(const Attrs& attrs);
 std::string in_quotes(std::string_view text);
 /// Whether every element is the same one in memory.
 bool one_value(const Tensor& t);
+
+/// The operations that a text may name, and how those that carry a program are given it.
+struct TextOperations {
+  const Primitive* (*find)(std::string_view name) = nullptr;  ///< null for an unknown name
+  bool (*has_body)(const Primitive& op) = nullptr;
+  void (*give_body)(Attrs& attrs, Graph body) = nullptr;  ///< may throw TraceError
+};
+
+Graph parse(std::string_view text, const ParseOptions& options, const TextOperations& operations);
 
 }  // namespace ferrite::detail

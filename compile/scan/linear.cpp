@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "ferrite/compile/graph/rewrite.h"
-#include "ferrite/compile/scan/detail/stage.h"
 #include "ferrite/compile/scan/detail/stages.h"
 #include "ferrite/compile/tracer.h"
 #include "ferrite/tensor/linear_scan.h"

@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "ferrite/compile/graph/rewrite.h"
-#include "ferrite/compile/scan/detail/sums.h"
 #include "ferrite/tensor/kernel/pack.h"
 #include "ferrite/tensor/strided.h"
 

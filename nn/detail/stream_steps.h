@@ -8,7 +8,7 @@
 #include "ferrite/nn/module.h"
 #include "ferrite/nn/step.h"
 #include "ferrite/nn/windowed.h"
-#include "ferrite/tensor/kernel/room.h"
+#include "ferrite/tensor/kernel/scratch.h"
 #include "ferrite/tensor/primitive.h"
 #include "ferrite/tensor/profiled.h"
 

@@ -8,7 +8,7 @@
 #include "ferrite/nn/detail/value_of.h"
 #include "ferrite/nn/layers/detail/alibi.h"
 #include "ferrite/tensor/cumulative.h"
-#include "ferrite/tensor/padding.h"
+#include "ferrite/tensor/ops.h"
 
 namespace ferrite::nn {
 namespace {

@@ -11,7 +11,7 @@
 #include "ferrite/nn/layers/detail/padding_token.h"
 #include "ferrite/nn/step_graph.h"
 #include "ferrite/tensor/activations.h"
-#include "ferrite/tensor/elementwise.h"
+#include "ferrite/tensor/operations.h"
 
 namespace ferrite::nn {
 namespace {

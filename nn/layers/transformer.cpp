@@ -5,7 +5,7 @@
 #include "ferrite/nn/detail/lengths.h"
 #include "ferrite/nn/detail/stream_steps.h"
 #include "ferrite/nn/step_graph.h"
-#include "ferrite/tensor/padding.h"
+#include "ferrite/tensor/ops.h"
 
 namespace ferrite::nn {
 namespace {

@@ -2,9 +2,9 @@
 #include "ferrite/nn/losses/detail/alignments.h"
 #include "ferrite/nn/losses/detail/ctc_kernel.h"
 #include "ferrite/nn/losses/sequence.h"
+#include "ferrite/tensor/inline_vector.h"
 #include "ferrite/tensor/kernel/tables.h"
 #include "ferrite/tensor/ops.h"
-#include "ferrite/tensor/pooled.h"
 #include "ferrite/tensor/strided.h"
 #include "ferrite/tensor/threads.h"
 

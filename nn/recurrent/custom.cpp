@@ -6,7 +6,7 @@
 
 #include "ferrite/nn/recurrent/detail/recurrent_checks.h"
 #include "ferrite/nn/recurrent/detail/recurrent_scan.h"
-#include "ferrite/tensor/padding.h"
+#include "ferrite/tensor/ops.h"
 
 namespace ferrite::nn {
 namespace {

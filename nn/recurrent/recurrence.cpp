@@ -3,7 +3,7 @@
 
 #include "ferrite/nn/recurrent/detail/recurrence_kernels.h"
 #include "ferrite/tensor/kernel/gemm.h"
-#include "ferrite/tensor/kernel/room.h"
+#include "ferrite/tensor/kernel/scratch.h"
 #include "ferrite/tensor/kernel/tables.h"
 #include "ferrite/tensor/threads.h"
 

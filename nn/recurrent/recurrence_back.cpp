@@ -4,7 +4,7 @@
 #include "ferrite/nn/recurrent/detail/recurrence_kernels.h"
 #include "ferrite/tensor/kernel/gemm.h"
 #include "ferrite/tensor/kernel/pack.h"
-#include "ferrite/tensor/kernel/room.h"
+#include "ferrite/tensor/kernel/scratch.h"
 #include "ferrite/tensor/threads.h"
 
 namespace ferrite::nn::detail {

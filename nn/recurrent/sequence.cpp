@@ -5,7 +5,7 @@
 #include "ferrite/nn/recurrent/detail/pack_weights.h"
 #include "ferrite/nn/recurrent/detail/sequence_call.h"
 #include "ferrite/nn/recurrent/detail/sequence_operation.h"
-#include "ferrite/tensor/padding.h"
+#include "ferrite/tensor/ops.h"
 
 namespace ferrite::nn::detail {
 using namespace ferrite::detail;

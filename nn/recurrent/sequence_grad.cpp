@@ -5,7 +5,7 @@
 #include "ferrite/nn/recurrent/detail/sequence_call.h"
 #include "ferrite/nn/recurrent/detail/sequence_operation.h"
 #include "ferrite/tensor/kernel/pack.h"
-#include "ferrite/tensor/kernel/room.h"
+#include "ferrite/tensor/kernel/scratch.h"
 
 namespace ferrite::nn::detail {
 using namespace ferrite::detail;

@@ -4,7 +4,7 @@
 #include "ferrite/nn/carry.h"
 #include "ferrite/nn/detail/lengths.h"
 #include "ferrite/nn/recurrent/detail/recurrent_checks.h"
-#include "ferrite/tensor/padding.h"
+#include "ferrite/tensor/ops.h"
 
 namespace ferrite::nn {
 namespace {

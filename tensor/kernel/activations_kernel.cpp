@@ -1,7 +1,7 @@
 /// The kernels of activation functions and their gradients.
 #include "ferrite/tensor/kernel/block.h"
-#include "ferrite/tensor/kernel/functors_activations.h"
-#include "ferrite/tensor/kernel/packet_error.h"
+#include "ferrite/tensor/kernel/functors.h"
+#include "ferrite/tensor/kernel/packet_math.h"
 
 namespace ferrite::detail::FERRITE_LEVEL {
 

@@ -1,13 +1,81 @@
 #pragma once
-/// The loops around the function of a pointwise operation, and its kernels by dtype.
+/// The loops around the function of a pointwise operation (functors.h), and its kernels by dtype.
+#include <cstdint>
+#include <type_traits>
 #include <utility>
 
-#include "ferrite/tensor/kernel/families.h"
-#include "ferrite/tensor/kernel/lane.h"
+#include "ferrite/tensor/kernel/functors.h"
+#include "ferrite/tensor/kernel/kernels.h"
+#include "ferrite/tensor/kernel/level.h"
 #include "ferrite/tensor/kernel/packet.h"
-#include "ferrite/tensor/kernel/parts.h"
 
 namespace ferrite::detail::FERRITE_LEVEL {
+
+// ---- one number -------------------------------------------------------------------------------------------
+
+/// The arithmetic of packets (packet.h) for integers and bool: a packet of one, in loops that the compiler vectorises.
+template <class T>
+struct Lane {
+  using Element = T;
+  T v;
+
+  Lane() = default;
+  constexpr Lane(T x) : v(x) {}
+
+  // Integer arithmetic wraps, as NumPy's does: computed unsigned, where overflow is defined.
+  friend Lane operator+(Lane a, Lane b) { return wrap(bits(a) + bits(b)); }
+  friend Lane operator-(Lane a, Lane b) { return wrap(bits(a) - bits(b)); }
+  friend Lane operator*(Lane a, Lane b) { return wrap(bits(a) * bits(b)); }
+  friend Lane operator-(Lane a) { return wrap(std::uint64_t{0} - bits(a)); }
+  friend bool operator<(Lane a, Lane b) { return a.v < b.v; }
+  friend bool operator<=(Lane a, Lane b) { return a.v <= b.v; }
+  friend bool operator>(Lane a, Lane b) { return a.v > b.v; }
+  friend bool operator>=(Lane a, Lane b) { return a.v >= b.v; }
+  friend bool operator==(Lane a, Lane b) { return a.v == b.v; }
+
+ private:
+  static std::uint64_t bits(Lane a) { return static_cast<std::uint64_t>(a.v); }
+  static Lane wrap(std::uint64_t b) { return Lane(static_cast<T>(b)); }
+};
+
+template <class T>
+Lane<T> select(bool m, Lane<T> a, std::type_identity_t<Lane<T>> b) {
+  return m ? a : b;
+}
+template <class T>
+Lane<T> abs(Lane<T> x) {
+  return x.v < 0 ? -x : x;
+}
+template <class T>
+Lane<T> max(Lane<T> a, std::type_identity_t<Lane<T>> b) {
+  return a.v > b.v ? a : b;
+}
+template <class T>
+Lane<T> min(Lane<T> a, std::type_identity_t<Lane<T>> b) {
+  return a.v < b.v ? a : b;
+}
+// Division of integers; where the C++ operators have no value: of a divisor 0 0, of -1 wrapped.
+template <class T>
+Lane<T> fmod(Lane<T> a, Lane<T> b) {
+  return b.v == 0 || b.v == -1 ? T(0) : static_cast<T>(a.v % b.v);
+}
+/// Whether a rest is not 0 and has not the divisor's sign.
+template <class T>
+bool crosses(Lane<T> rest, Lane<T> b) {
+  return rest.v != 0 && (rest.v < 0) != (b.v < 0);
+}
+template <class T>
+Lane<T> remainder(Lane<T> a, Lane<T> b) {
+  const Lane<T> rest = fmod(a, b);
+  return crosses(rest, b) ? rest + b : rest;
+}
+template <class T>
+Lane<T> floor_divide(Lane<T> a, Lane<T> b) {
+  const Lane<T> quotient = b.v == 0 ? T(0) : b.v == -1 ? (-a).v : static_cast<T>(a.v / b.v);
+  return crosses(fmod(a, b), b) ? quotient - Lane<T>(T(1)) : quotient;
+}
+
+// ---- loops -------------------------------------------------------------------------------------------------
 
 template <class Op, class P, std::size_t... I>
 inline auto load_and_apply(const void* const* in, const std::ptrdiff_t* step, std::int64_t i,

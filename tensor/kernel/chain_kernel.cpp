@@ -1,9 +1,9 @@
 /// The code of chains of cheap operations: one function for each link and number of packets, called by the one before.
 #include <utility>
 
-#include "ferrite/tensor/kernel/families.h"
+#include "ferrite/tensor/kernel/functors.h"
+#include "ferrite/tensor/kernel/kernels.h"
 #include "ferrite/tensor/kernel/packet.h"
-#include "ferrite/tensor/kernel/parts.h"
 
 namespace ferrite::detail::FERRITE_LEVEL {
 namespace {

@@ -1,18 +1,256 @@
 /// The products of convolutions: packets of positions against rows of weights, and the sums over positions that give
-/// the gradient of the weights.
+/// the gradient of the weights. Every sum is the same chain, whichever loop computes it.
 #include "ferrite/tensor/kernel/convolution.h"
 
 #include <algorithm>
 #include <cstring>
 
-#include "ferrite/tensor/kernel/convolution_channels.h"
-#include "ferrite/tensor/kernel/convolution_lines.h"
 #include "ferrite/tensor/kernel/convolution_planes.h"
-#include "ferrite/tensor/kernel/convolution_spread.h"
-#include "ferrite/tensor/kernel/convolution_tiles.h"
+#include "ferrite/tensor/kernel/gemm.h"
+#include "ferrite/tensor/kernel/lanes_within.h"
+#include "ferrite/tensor/kernel/packet.h"
 #include "ferrite/tensor/kernel/tile.h"
 
 namespace ferrite::detail::FERRITE_LEVEL {
+
+// ---- lanes along the channels of the results --------------------------------------------------------------
+// Where packets along small images would be partly empty.
+
+/// Most packets of channels of a tile, and most positions under so many.
+inline constexpr int kChannelPackets = kManyRegisters ? 4 : 2;
+constexpr int most_positions(int packets) { return packets == kChannelPackets ? 6 : 8; }
+
+/// One chain over the terms [k, end) for MR positions from `i` on and NV packets of channels from `column` on, added to
+/// what the blocks of terms before have left.
+template <class T, int MR, int NV>
+[[gnu::noinline]] void channel_tile(const ChannelProduct<T>& p, std::int64_t i, std::int64_t column, std::int64_t k,
+                                    std::int64_t end) {
+  constexpr int W = kLanes<T>;
+  const T* at[static_cast<std::size_t>(MR)];
+  for (int m = 0; m < MR; ++m) at[m] = p.image + p.places[i + m];
+  Sums<T, MR, NV> acc;
+#pragma GCC unroll 16
+  for (int m = 0; m < MR; ++m)
+#pragma GCC unroll 16
+    for (int v = 0; v < NV; ++v) acc[m][v] = RawPacket<T>{};
+  const std::int64_t block = p.terms * W;
+  const T* row = p.weights + column / W * block + k * W;
+  for (std::int64_t t = k; t < end; ++t, row += W) {
+    const std::int64_t offset = p.offsets[t];
+    RawPacket<T> w[static_cast<std::size_t>(NV)];
+#pragma GCC unroll 16
+    for (int v = 0; v < NV; ++v) w[v] = load_raw(row + v * block);
+#pragma GCC unroll 16
+    for (int m = 0; m < MR; ++m) {
+      const RawPacket<T> x = set_raw<T>(at[m][offset]);
+#pragma GCC unroll 16
+      for (int v = 0; v < NV; ++v) acc[m][v] = fma_raw(w[v], x, acc[m][v]);
+    }
+  }
+#pragma GCC unroll 16
+  for (int m = 0; m < MR; ++m)
+#pragma GCC unroll 16
+    for (int v = 0; v < NV; ++v) {
+      const std::int64_t channel = column + v * W;
+      T* const out = p.out + (i + m) * p.columns + channel;
+      Packet<T> y = acc[m][v];
+      if (k != 0) y = Packet<T>::load(out) + y;
+      if (p.bias && end == p.terms) y = y + Packet<T>::load(p.bias + channel);
+      y.store(out);
+    }
+}
+
+template <class T>
+void multiply_channels(const ChannelProduct<T>& p) {
+  equal_groups(p.columns / kLanes<T>, kChannelPackets, [&](std::int64_t packet, std::int64_t n) {
+    with_count<kChannelPackets>(n, [&](auto packets) {
+      constexpr int NV = packets, kMost = most_positions(NV);
+      for (std::int64_t k = 0; k < p.terms; k += kBlockK)
+        equal_groups(p.positions, kMost, [&](std::int64_t i, std::int64_t size) {
+          with_count<kMost>(size, [&](auto rows) {
+            channel_tile<T, rows, NV>(p, i, packet * kLanes<T>, k, std::min(p.terms, k + kBlockK));
+          });
+        });
+    });
+  });
+}
+
+// ---- depthwise, along one axis ----------------------------------------------------------------------------
+// Packets of a line are read where they stand, without an image with zeros around it.
+
+template <class T, int K>
+using LineTaps = RawPacket<T>[static_cast<std::size_t>(K)];
+
+/// What K neighbouring taps read, of which the first lane of the first is `from`; one load for each packet and the
+/// next.
+#ifdef __AVX512F__
+template <int K, int NV>
+[[gnu::always_inline]] inline void load_neighbours(
+    const float* from, RawPacket<float> (&x)[static_cast<std::size_t>(NV)][static_cast<std::size_t>(K)]) {
+  __m512i ends[static_cast<std::size_t>(NV + 1)];
+#pragma GCC unroll 8
+  for (int v = 0; v <= NV; ++v) ends[v] = _mm512_loadu_si512(from + v * 16);
+  const auto shifted = [&]<int... k>(std::integer_sequence<int, k...>) __attribute__((always_inline)) {
+#pragma GCC unroll 8
+    for (int v = 0; v < NV; ++v) ((x[v][k] = _mm512_castsi512_ps(_mm512_alignr_epi32(ends[v + 1], ends[v], k))), ...);
+  };
+  shifted(std::make_integer_sequence<int, K>());
+}
+#endif
+
+/// NV packets from result t on, of which every tap reads only what is there. With `step` 1 or -1 that is how far the
+/// taps lie apart.
+template <class T, int K, int NV, int step>
+[[gnu::always_inline]] inline void inner_packets(const LineProduct<T>& p, const LineTaps<T, K>& weights,
+                                                 const T* const* taps, std::int64_t t) {
+  constexpr std::int64_t W = kLanes<T>;
+  RawPacket<T> x[static_cast<std::size_t>(NV)][static_cast<std::size_t>(K)];
+  if constexpr (step != 0) {
+    load_neighbours<K, NV>(taps[step > 0 ? 0 : K - 1] + t, x);
+  } else {
+#pragma GCC unroll 8
+    for (int v = 0; v < NV; ++v)
+#pragma GCC unroll 8
+      for (int k = 0; k < K; ++k) x[v][k] = load_raw(taps[k] + t + v * W);
+  }
+  RawPacket<T> sums[static_cast<std::size_t>(NV)];
+#pragma GCC unroll 8
+  for (int v = 0; v < NV; ++v) sums[v] = RawPacket<T>{};
+#pragma GCC unroll 8
+  for (int k = 0; k < K; ++k)
+#pragma GCC unroll 8
+    for (int v = 0; v < NV; ++v) sums[v] = fma_raw(weights[k], x[v][step < 0 ? K - 1 - k : k], sums[v]);
+#pragma GCC unroll 8
+  for (int v = 0; v < NV; ++v) {
+    Packet<T> y = sums[v];
+    if (p.bias) y = y + Packet<T>(*p.bias);
+    y.store(p.out + t + v * W);
+  }
+}
+
+/// Results [t, end), at most a packet of them.
+template <class T, int K>
+[[gnu::noinline]] void outer_packet(const LineProduct<T>& p, const LineTaps<T, K>& weights, std::int64_t t,
+                                    std::int64_t end) {
+  RawPacket<T> sum = RawPacket<T>{};
+  for (int k = 0; k < K; ++k) {
+    const std::int64_t from = t + p.offsets[k];
+    const RawPacket<T> x = LanesWithin<T>(-from, std::min(end - t, p.length - from)).load(p.x + from);
+    sum = fma_raw(weights[k], x, sum);
+  }
+  Packet<T> y = sum;
+  if (p.bias) y = y + Packet<T>(*p.bias);
+  put(p.out + t, y, end - t);
+}
+
+template <class T, int K>
+void multiply_line(const LineProduct<T>& p) {
+  constexpr std::int64_t W = kLanes<T>;
+  constexpr int NV = 4;
+  LineTaps<T, K> weights;
+  const T* taps[static_cast<std::size_t>(K)];
+#pragma GCC unroll 8
+  for (int k = 0; k < K; ++k) {
+    weights[k] = set_raw<T>(p.weights[k]);
+    taps[k] = p.x + p.offsets[k];
+  }
+  const auto [low, high] = std::minmax_element(p.offsets, p.offsets + K);
+  // Packets that begin in [first, last) read only what is there.
+  const std::int64_t first = -*low, last = std::min(p.count, p.length - *high) - W + 1;
+  std::int64_t t = 0;
+  const auto outer = [&] {
+    outer_packet<T, K>(p, weights, t, std::min(t + W, p.count));
+    t += W;
+  };
+  while (t < std::min(first, p.count)) outer();
+  const auto inner = [&]<int step>(std::integral_constant<int, step>) {
+    for (; t + (NV - 1) * W < last; t += NV * W) inner_packets<T, K, NV, step>(p, weights, taps, t);
+    for (; t < last; t += W) inner_packets<T, K, 1, step>(p, weights, taps, t);
+  };
+#ifdef __AVX512F__
+  if constexpr (sizeof(T) == 4) {
+    if (*high - *low == K - 1 && p.offsets[0] == *low) inner(std::integral_constant<int, 1>());
+    if (*high - *low == K - 1 && p.offsets[0] == *high) inner(std::integral_constant<int, -1>());
+  }
+#endif
+  inner(std::integral_constant<int, 0>());
+  while (t < p.count) outer();
+}
+
+// ---- the adjoint of depthwise planes with stride 2 --------------------------------------------------------
+// Neighbouring results meet different taps, and are computed as two packets of every second column, which are stored in
+// turn.
+
+/// Two packets of columns of the results, from column `at` on, and what tap c of a row reads for every second of them:
+/// for the even ones where c + before is even, else for the odd ones.
+template <class T, int K>
+struct SpreadColumns {
+  SpreadColumns(const PlaneSpread<T>& p, std::int64_t first)
+      : at(first), low(0, p.width - first), high(0, p.width - first - kLanes<T>) {
+    for (int c = 0; c < K; ++c) {
+      from[c] = at / 2 + (((c ^ p.columns_before) & 1) + p.columns_before - c) / 2;
+      taps[c] = {-from[c], p.y_width - from[c]};
+    }
+  }
+  std::int64_t at;
+  LanesWithin<T> low, high;
+  std::int64_t from[static_cast<std::size_t>(K)];
+  LanesWithin<T> taps[static_cast<std::size_t>(K)];
+};
+
+/// With `odd` the columns before the first are an odd number.
+template <class T, int K, int odd>
+[[gnu::noinline]] void spread_plane(const PlaneSpread<T>& p, const SpreadColumns<T, K>& columns, std::int64_t plane) {
+  constexpr int kRows = (K + 1) / 2;  // of y, which a row of results meets at most
+  const T* const y = p.y + plane * p.y_step;
+  T* const out = p.out + plane * p.out_step + columns.at;
+  RawPacket<T> weights[static_cast<std::size_t>(K * K)];
+#pragma GCC unroll 32
+  for (int k = 0; k < K * K; ++k) weights[k] = set_raw<T>(p.weights[plane * K * K + k]);
+  const RawPacket<T> bias = set_raw<T>(p.bias ? p.bias[plane] : T(-0.0));  // -0 changes no number
+  // x[k] is row v - k of y, which rows 2 v + r - rows_before of the results meet under row of taps r.
+  RawPacket<T> x[static_cast<std::size_t>(kRows)][static_cast<std::size_t>(K)];
+#pragma GCC unroll 8
+  for (int k = 0; k < kRows; ++k)
+#pragma GCC unroll 8
+    for (int c = 0; c < K; ++c) x[k][c] = RawPacket<T>{};
+  const std::int64_t first = p.rows_before >> 1, last = (p.height - 1 + p.rows_before) >> 1;
+  for (std::int64_t v = first - kRows + 1; v <= last; ++v) {
+#pragma GCC unroll 8
+    for (int k = kRows - 1; k > 0; --k)
+#pragma GCC unroll 8
+      for (int c = 0; c < K; ++c) x[k][c] = x[k - 1][c];
+    const bool exists = v >= 0 && v < p.y_height;
+#pragma GCC unroll 8
+    for (int c = 0; c < K; ++c)
+      x[0][c] = exists ? columns.taps[c].load(y + v * p.y_width + columns.from[c]) : RawPacket<T>{};
+#pragma GCC unroll 2
+    for (int e = 0; e < 2; ++e) {
+      const std::int64_t i = 2 * v + e - p.rows_before;
+      if (v < first || i < 0 || i >= p.height) continue;
+      RawPacket<T> sums[2] = {RawPacket<T>{}, RawPacket<T>{}};
+#pragma GCC unroll 8
+      for (int r = e; r < K; r += 2)
+#pragma GCC unroll 8
+        for (int c = 0; c < K; ++c)
+          sums[(c ^ odd) & 1] = fma_raw(weights[r * K + c], x[(r - e) / 2][c], sums[(c ^ odd) & 1]);
+      RawPacket<T> low, high;
+      in_turn<T>(sums[0] + bias, sums[1] + bias, low, high);
+      columns.low.store(out + i * p.width, low);
+      columns.high.store(out + i * p.width + kLanes<T>, high);
+    }
+  }
+}
+
+template <class T, int K>
+void spread_planes(const PlaneSpread<T>& p) {
+  for (std::int64_t at = 0; at < p.width; at += 2 * kLanes<T>) {
+    const SpreadColumns<T, K> columns(p, at);
+    for (std::int64_t plane = 0; plane < p.planes; ++plane)
+      p.columns_before % 2 != 0 ? spread_plane<T, K, 1>(p, columns, plane) : spread_plane<T, K, 0>(p, columns, plane);
+  }
+}
+
 namespace {
 
 // ---- images --------------------------------------------------------------------------------------------

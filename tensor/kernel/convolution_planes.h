@@ -6,6 +6,7 @@
 #include "ferrite/tensor/kernel/convolution.h"
 #include "ferrite/tensor/kernel/lanes_within.h"
 #include "ferrite/tensor/kernel/packet.h"
+#include "ferrite/tensor/kernel/tile.h"
 #include "ferrite/tensor/kernel/transpose.h"
 
 namespace ferrite::detail::FERRITE_LEVEL {

@@ -1,5 +1,5 @@
 /// Random words and uniform numbers, in loops that the compiler makes packets of.
-#include "ferrite/tensor/kernel/parts.h"
+#include "ferrite/tensor/kernel/kernels.h"
 
 namespace ferrite::detail::FERRITE_LEVEL {
 namespace {

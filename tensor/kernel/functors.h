@@ -3,6 +3,8 @@
 /// Their records (tensor/ops/) inherit operands and types from here, and find their kernels by the place in the lists.
 #include <cstddef>
 #include <cstdint>
+#include <numbers>
+#include <tuple>
 #include <type_traits>
 
 #include "ferrite/tensor/block.h"
@@ -201,5 +203,289 @@ struct Where : Functor<3, Types::any> {
 };
 
 using Logic = FunctorList<Equal, Less, LessEqual, LogicalAnd, LogicalOr, LogicalNot, Where>;
+
+// ---- mathematical functions (tensor/math.h) ---------------------------------------------------------------
+
+#define FERRITE_OF_ONE_FLOAT(Name, function)             \
+  struct Name : Functor<1, Types::floats> {              \
+    static auto f(const auto& x) { return function(x); } \
+  };
+FERRITE_OF_ONE_FLOAT(Tan, tan)
+FERRITE_OF_ONE_FLOAT(Asin, asin)
+FERRITE_OF_ONE_FLOAT(Acos, acos)
+FERRITE_OF_ONE_FLOAT(Atan, atan)
+FERRITE_OF_ONE_FLOAT(Sinh, sinh)
+FERRITE_OF_ONE_FLOAT(Cosh, cosh)
+FERRITE_OF_ONE_FLOAT(Asinh, asinh)
+FERRITE_OF_ONE_FLOAT(Acosh, acosh)
+FERRITE_OF_ONE_FLOAT(Atanh, atanh)
+FERRITE_OF_ONE_FLOAT(Sinc, sinc)
+FERRITE_OF_ONE_FLOAT(Log10, log10)
+FERRITE_OF_ONE_FLOAT(Erfc, erfc)
+FERRITE_OF_ONE_FLOAT(Erfinv, erfinv)
+FERRITE_OF_ONE_FLOAT(Lgamma, lgamma)
+FERRITE_OF_ONE_FLOAT(Digamma, digamma)
+FERRITE_OF_ONE_FLOAT(Trigamma, trigamma)
+FERRITE_OF_ONE_FLOAT(Floor, floor)
+FERRITE_OF_ONE_FLOAT(Ceil, ceil)
+FERRITE_OF_ONE_FLOAT(Round, nearest)
+FERRITE_OF_ONE_FLOAT(Trunc, trunc)
+#undef FERRITE_OF_ONE_FLOAT
+
+struct Atan2 : Functor<2, Types::floats> {
+  static auto f(const auto& y, const auto& x) { return atan2(y, x); }
+};
+struct Hypot : Functor<2, Types::floats> {
+  static auto f(const auto& a, const auto& b) { return hypot(a, b); }
+};
+struct Copysign : Functor<2, Types::floats> {
+  static auto f(const auto& a, const auto& b) { return copysign(a, b); }
+};
+struct Fmod : Functor<2, Types::numeric> {
+  static auto f(const auto& a, const auto& b) { return fmod(a, b); }
+};
+struct Remainder : Functor<2, Types::numeric> {
+  static auto f(const auto& a, const auto& b) { return remainder(a, b); }
+};
+struct FloorDivide : Functor<2, Types::numeric> {
+  static auto f(const auto& a, const auto& b) { return floor_divide(a, b); }
+};
+/// larger + softplus(smaller - larger), where both are the same infinity that itself.
+struct Logaddexp : Functor<2, Types::floats> {
+  static auto f(const auto& a, const auto& b) {
+    using P = std::remove_cvref_t<decltype(a)>;
+    const P infinity(std::numeric_limits<typename P::Element>::infinity());
+    const P large = select(b < a, a, b), small = select(b < a, b, a);
+    return large + softplus(select((large == small) & (abs(large) == infinity), -infinity, small - large));
+  }
+};
+/// a log(b), 0 where a = 0 beside a logarithm that is not finite.
+struct Xlogy : Functor<2, Types::floats> {
+  static auto f(const auto& a, const auto& b) {
+    using P = std::remove_cvref_t<decltype(a)>;
+    const P zero(0), infinity(std::numeric_limits<typename P::Element>::infinity());
+    return select((a == zero) & ((b <= zero) | (b == infinity)), zero, a * log(b));
+  }
+};
+/// a weight, 0 where the weight is 0, whatever a is.
+struct MultiplyNoNan : Functor<2, Types::floats> {
+  static auto f(const auto& a, const auto& weight) {
+    using P = std::remove_cvref_t<decltype(a)>;
+    const P zero(0);
+    return select(weight == zero, zero, a * weight);
+  }
+};
+/// a + weight (b - a), from the nearer end.
+struct Lerp : Functor<3, Types::floats> {
+  static auto f(const auto& a, const auto& b, const auto& weight) {
+    using P = std::remove_cvref_t<decltype(a)>;
+    using T = typename P::Element;
+    const P way = b - a;
+    return select(weight < P(T(0.5)), a + weight * way, b - (P(T(1)) - weight) * way);
+  }
+};
+
+using Math = FunctorList<Tan, Asin, Acos, Atan, Sinh, Cosh, Asinh, Acosh, Atanh, Sinc, Log10, Erfc, Erfinv, Lgamma,
+                         Digamma, Trigamma, Floor, Ceil, Round, Trunc, Atan2, Hypot, Copysign, Fmod, Remainder,
+                         FloorDivide, Logaddexp, Xlogy, MultiplyNoNan, Lerp>;
+
+// ---- activation functions, and what becomes of a cotangent behind them ------------------------------------
+// Each is computed as the composition of its record is, with its bits.
+
+/// The packet of an argument, and its numbers.
+template <class X>
+using PacketOf = std::remove_cvref_t<X>;
+template <class P>
+constexpr P number(double v) {
+  return P(static_cast<typename P::Element>(v));
+}
+
+inline constexpr double kSeluAlpha = 1.6732632423543772848170429916717, kSeluScale = 1.0507009873554804934193349852946;
+inline constexpr double kGeluScale = std::numbers::sqrt2 * std::numbers::inv_sqrtpi, kGeluCube = 0.044715;
+
+/// Of y = relu(x): g where y > 0, else 0.
+struct ReluGrad : Functor<2, Types::floats> {
+  static auto f(const auto& g, const auto& y) {
+    const auto zero = number<PacketOf<decltype(y)>>(0);
+    return select(y > zero, g, zero);
+  }
+};
+struct Silu : Functor<1, Types::floats> {
+  static auto f(const auto& x) { return silu(x); }
+};
+struct SiluGrad : Functor<2, Types::floats> {
+  static auto f(const auto& g, const auto& x) {
+    const auto s = sigmoid(x), one = number<PacketOf<decltype(x)>>(1);
+    return g * (s * (one + x * (one - s)));
+  }
+};
+struct LogSigmoid : Functor<1, Types::floats> {
+  static auto f(const auto& x) { return -softplus(-x); }
+};
+struct LogSigmoidGrad : Functor<2, Types::floats> {
+  static auto f(const auto& g, const auto& x) { return g * sigmoid(-x); }
+};
+struct SoftplusGrad : Functor<2, Types::floats> {
+  static auto f(const auto& g, const auto& x) { return g * sigmoid(x); }
+};
+struct SoftsignGrad : Functor<2, Types::floats> {
+  static auto f(const auto& g, const auto& x) {
+    const auto below = number<PacketOf<decltype(x)>>(1) + abs(x);
+    return g / (below * below);
+  }
+};
+struct GeluGrad : Functor<2, Types::floats> {
+  static auto f(const auto& g, const auto& x) { return g * gelu_slope(x); }
+};
+/// (1 + tanh(u)) / 2 as sigmoid(2 u), which keeps its digits below 0.
+struct GeluTanh : Functor<1, Types::floats> {
+  static auto f(const auto& x) {
+    using P = PacketOf<decltype(x)>;
+    return x * sigmoid(number<P>(2 * kGeluScale) * (x + number<P>(kGeluCube) * (x * x * x)));
+  }
+};
+/// The gradient takes x bounded to where the slope is 0 or 1, so that no square overflows, and writes 1 - tanh(u)^2 in
+/// sigmoids, which lose no digits for large u.
+struct GeluTanhGrad : Functor<2, Types::floats> {
+  static auto f(const auto& g, const auto& x) {
+    using P = PacketOf<decltype(x)>;
+    const P v = min(max(x, number<P>(-32)), number<P>(32)), square = v * v;
+    const P u = number<P>(2 * kGeluScale) * (v + number<P>(kGeluCube) * (square * v)), s = sigmoid(u);
+    const P inner = number<P>(2 * kGeluScale) * (number<P>(1) + number<P>(3 * kGeluCube) * square);
+    return g * (s + v * ((s * sigmoid(-u)) * inner));
+  }
+};
+struct LeakyRelu : Functor<2, Types::floats> {
+  static auto f(const auto& x, const auto& slope) { return select(x > number<PacketOf<decltype(x)>>(0), x, slope * x); }
+};
+struct LeakyReluGrad : Functor<3, Types::floats> {
+  static auto f(const auto& g, const auto& x, const auto& slope) {
+    return select(x > number<PacketOf<decltype(x)>>(0), g, slope * g);
+  }
+};
+struct Elu : Functor<2, Types::floats> {
+  static auto f(const auto& x, const auto& alpha) {
+    return select(x <= number<PacketOf<decltype(x)>>(0), alpha * expm1(x), x);
+  }
+};
+struct EluGrad : Functor<3, Types::floats> {
+  static auto f(const auto& g, const auto& x, const auto& alpha) {
+    return select(x <= number<PacketOf<decltype(x)>>(0), g * (alpha * exp(x)), g);
+  }
+};
+struct Celu : Functor<2, Types::floats> {
+  static auto f(const auto& x, const auto& alpha) {
+    return select(x <= number<PacketOf<decltype(x)>>(0), alpha * expm1(x / alpha), x);
+  }
+};
+struct CeluGrad : Functor<3, Types::floats> {
+  static auto f(const auto& g, const auto& x, const auto& alpha) {
+    return select(x <= number<PacketOf<decltype(x)>>(0), g * exp(x / alpha), g);
+  }
+};
+struct Selu : Functor<1, Types::floats> {
+  static auto f(const auto& x) {
+    using P = PacketOf<decltype(x)>;
+    return number<P>(kSeluScale) * select(x <= number<P>(0), number<P>(kSeluAlpha) * expm1(x), x);
+  }
+};
+struct SeluGrad : Functor<2, Types::floats> {
+  static auto f(const auto& g, const auto& x) {
+    using P = PacketOf<decltype(x)>;
+    return g * (number<P>(kSeluScale) * select(x <= number<P>(0), number<P>(kSeluAlpha) * exp(x), number<P>(1)));
+  }
+};
+struct Hardtanh : Functor<3, Types::floats> {
+  static auto f(const auto& x, const auto& low, const auto& high) {
+    return select(x <= low, low, select(x >= high, high, x));
+  }
+};
+/// g where x is above a bound, or NaN; else 0.
+struct PassAbove : Functor<3, Types::floats> {
+  static auto f(const auto& g, const auto& x, const auto& bound) {
+    return select(x <= bound, number<PacketOf<decltype(g)>>(0), g);
+  }
+};
+struct PassBelow : Functor<3, Types::floats> {
+  static auto f(const auto& g, const auto& x, const auto& bound) {
+    return select(x >= bound, number<PacketOf<decltype(g)>>(0), g);
+  }
+};
+struct Hardsigmoid : Functor<1, Types::floats> {
+  static auto f(const auto& x) {
+    using P = PacketOf<decltype(x)>;
+    const P above = x + number<P>(3), zero = number<P>(0), six = number<P>(6);
+    return select(above <= zero, zero, select(above >= six, six, above)) / six;
+  }
+};
+struct Hardswish : Functor<1, Types::floats> {
+  static auto f(const auto& x) {
+    using P = PacketOf<decltype(x)>;
+    const P three = number<P>(3), zero = number<P>(0);
+    return select(x <= -three, zero, select(x < three, x * (x + three) / number<P>(6), x));
+  }
+};
+struct HardswishGrad : Functor<2, Types::floats> {
+  static auto f(const auto& g, const auto& x) {
+    using P = PacketOf<decltype(x)>;
+    const P three = number<P>(3), zero = number<P>(0);
+    return select(x <= -three, zero, select(x < three, g * ((x + x + three) / number<P>(6)), g));
+  }
+};
+struct Mish : Functor<1, Types::floats> {
+  static auto f(const auto& x) { return x * tanh(softplus(x)); }
+};
+struct MishGrad : Functor<2, Types::floats> {
+  static auto f(const auto& g, const auto& x) {
+    const auto t = tanh(softplus(x)), one = number<PacketOf<decltype(x)>>(1);
+    return g * (t + x * sigmoid(x) * (one - t * t));
+  }
+};
+struct Softshrink : Functor<2, Types::floats> {
+  static auto f(const auto& x, const auto& lambda) {
+    using P = PacketOf<decltype(x)>;
+    const P shrunk = select(x > number<P>(0), x - lambda, x + lambda);
+    return select((x >= -lambda) & (x <= lambda), number<P>(0), shrunk);
+  }
+};
+struct Hardshrink : Functor<2, Types::floats> {
+  static auto f(const auto& x, const auto& lambda) {
+    return select((x >= -lambda) & (x <= lambda), number<PacketOf<decltype(x)>>(0), x);
+  }
+};
+/// g where x lies outside of -lambda..lambda, or is NaN; else 0.
+struct ShrinkGrad : Functor<3, Types::floats> {
+  static auto f(const auto& g, const auto& x, const auto& lambda) {
+    return select((x >= -lambda) & (x <= lambda), number<PacketOf<decltype(g)>>(0), g);
+  }
+};
+struct Tanhshrink : Functor<1, Types::floats> {
+  static auto f(const auto& x) { return x - tanh(x); }
+};
+struct TanhshrinkGrad : Functor<2, Types::floats> {
+  static auto f(const auto& g, const auto& x) {
+    const auto t = tanh(x);
+    return g * (t * t);
+  }
+};
+struct Threshold : Functor<3, Types::floats> {
+  static auto f(const auto& x, const auto& bound, const auto& value) { return select(x <= bound, value, x); }
+};
+/// a sigmoid(b).
+struct Gated : Functor<2, Types::floats> {
+  static auto f(const auto& a, const auto& b) { return a * sigmoid(b); }
+};
+
+using Activations =
+    FunctorList<ReluGrad, Silu, SiluGrad, LogSigmoid, LogSigmoidGrad, SoftplusGrad, SoftsignGrad, GeluGrad, GeluTanh,
+                GeluTanhGrad, LeakyRelu, LeakyReluGrad, Elu, EluGrad, Celu, CeluGrad, Selu, SeluGrad, Hardtanh,
+                PassAbove, PassBelow, Hardsigmoid, Hardswish, HardswishGrad, Mish, MishGrad, Softshrink, Hardshrink,
+                ShrinkGrad, Tanhshrink, TanhshrinkGrad, Threshold, Gated>;
+
+// ---- all families -----------------------------------------------------------------------------------------
+// Where a level keeps the kernels of each functor: by its family and its place there, so that a program has those of
+// the operations that it reaches.
+
+using Families = std::tuple<Arithmetic, Functions, Logic, Math, Activations>;
 
 }  // namespace ferrite::detail::FERRITE_LEVEL

@@ -2,12 +2,39 @@
 /// The tables through which the library reaches the kernels of an instruction set (level.h): of conversions, chains,
 /// reductions, draws and products. A pointwise operation has a table of its own (tensor/ops/define.h), as have families
 /// with headers beside this one.
+#include <cstddef>
+#include <cstdint>
+
 #include "ferrite/tensor/block.h"
-#include "ferrite/tensor/kernel/draw.h"
+#include "ferrite/tensor/kernel/gemm.h"
+#include "ferrite/tensor/kernel/level.h"
 #include "ferrite/tensor/kernel/levels.h"
-#include "ferrite/tensor/kernel/matrix.h"
+#include "ferrite/tensor/kernel/philox.h"
 
 namespace ferrite::detail {
+
+/// Elements whose words are drawn at once.
+inline constexpr std::size_t kDrawn = 64;
+/// Word w of element n at words[w][n].
+struct Drawn {
+  alignas(64) std::uint32_t words[4][kDrawn];
+};
+/// What makes words uniform: low + width u, u in [0, 1) from 24 bits (f32) or 53 (f64), computed in f64; what rounding
+/// brings to `end` or beyond becomes `last`.
+template <class T>
+struct UniformNumbers {
+  double low, width;
+  T end, last;
+};
+
+/// What a level has of it (level.h).
+struct DrawKernels {
+  /// As `words_of` gives them one by one (tensor/ops/detail/draws.h).
+  void (*words)(const DrawFrom& from, Drawn& to);
+  /// The first n elements.
+  void (*uniform_f32)(const Drawn& drawn, const UniformNumbers<float>& u, float* to, std::int64_t n);
+  void (*uniform_f64)(const Drawn& drawn, const UniformNumbers<double>& u, double* to, std::int64_t n);
+};
 
 /// From any dtype to any other, those included that are only stored: no other kernel takes these.
 struct Conversions {
@@ -111,4 +138,29 @@ extern const Reduction sum_in_use, prod_in_use, max_in_use, min_in_use;
 extern const TableInUse<DrawKernels> draws_in_use;
 extern const FloatTablesInUse<ProductKernels> products_in_use;
 
+// ---- what a source of a level defines of them -------------------------------------------------------------
+
+namespace FERRITE_LEVEL {
+
+extern const Conversions conversions;
+extern const ChainKernels chain_kernels;
+extern const DrawKernels draw_kernels;
+
+// What ProductKernels names.
+template <class T>
+void product(std::int64_t M, std::int64_t N, std::int64_t K, MatrixView<T> a, MatrixView<T> b, T* c, std::int64_t ldc,
+             bool add);
+template <class T>
+void pack_gates(const T* w, std::int64_t row_step, std::int64_t K, std::int64_t gates, std::int64_t units,
+                std::int64_t gate_step, T* to);
+template <class T>
+void pack_transposed(const T* w, std::int64_t row_step, std::int64_t K, std::int64_t units, T* to,
+                     std::int64_t block_rows);
+template <class T>
+void packed_product(const GateMatrix<T>& w, std::int64_t rows, const T* a, std::int64_t a_row, const T* bias, T* c);
+template <class T>
+void next_sums(const GateMatrix<T>& w, std::int64_t taps, const T* x, const T* sums, T* next, const T* bias, bool relu,
+               T* y);
+
+}  // namespace FERRITE_LEVEL
 }  // namespace ferrite::detail

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "ferrite/tensor/kernel/functors.h"
-#include "ferrite/tensor/kernel/parts.h"
+#include "ferrite/tensor/kernel/kernels.h"
 #include "ferrite/tensor/kernel/tile.h"
 #include "ferrite/tensor/kernel/transpose.h"
 

@@ -20,10 +20,10 @@ Block block_of(const Primitive& op, Dtype operands) {
 }
 
 constexpr std::size_t kMostOperands = Literals::kMost;
-constexpr std::int64_t kTile = 1024;      ///< elements of a gathered run: stays in the first cache
-constexpr std::int64_t kShortRow = 16;    ///< shorter rows are gathered whole, not row by row
-constexpr std::int64_t kChunk = 1 << 15;  ///< elements of one thread's share
-constexpr std::int64_t kLine = 64;        ///< bytes of a packet, at most
+constexpr std::int64_t kTile = 1024;       ///< elements of a gathered run: stays in the first cache
+constexpr std::int64_t kGatheredRow = 16;  ///< shorter rows are gathered whole, not row by row
+constexpr std::int64_t kShare = 1 << 15;   ///< elements of one thread's share
+constexpr std::int64_t kLine = 64;         ///< bytes of a packet, at most
 
 /// A value repeated over one line of 64 bytes.
 struct alignas(64) Repeated {
@@ -113,20 +113,20 @@ class Evaluation {
       step[j] = a.tensor ? 1 : 0;
     }
     std::byte* out = Writer::raw(out_);
-    if (n < 2 * kChunk) return block_(in, step, out, n);
-    parallel_for((n + kChunk - 1) / kChunk, [&](std::int64_t c) {
-      const std::int64_t at = c * kChunk;
+    if (n < 2 * kShare) return block_(in, step, out, n);
+    parallel_for((n + kShare - 1) / kShare, [&](std::int64_t c) {
+      const std::int64_t at = c * kShare;
       const void* part[kMostOperands];
       for (std::size_t j = 0; j < count_; ++j)
         part[j] = static_cast<const std::byte*>(in[j]) + at * step[j] * arguments_[j].bytes;
-      block_(part, step, out + at * out_bytes_, std::min(kChunk, n - at));
+      block_(part, step, out + at * out_bytes_, std::min(kShare, n - at));
     });
   }
 
   void run_rows() {
     Walk<kMostOperands + 1> walk = merged();
     const int rank = walk.shape.rank();
-    if (rank && walk.shape[rank - 1] < kShortRow && walk.shape.numel() > kShortRow) {
+    if (rank && walk.shape[rank - 1] < kGatheredRow && walk.shape.numel() > kGatheredRow) {
       materialize();
       walk = merged();
     }
@@ -207,7 +207,7 @@ bool eval_small(const Primitive& op, Inputs in, Tensor& out) {
   const TensorImpl& to = *out.impl();
   if (static_cast<int>(in.size()) != op.arity) return false;
   const std::int64_t n = to.shape.numel();
-  if (n >= 2 * kChunk || n == 0) return false;
+  if (n >= 2 * kShare || n == 0) return false;
   const void* from[kMostOperands];
   const std::ptrdiff_t step[kMostOperands] = {1, 1, 1};
   for (std::size_t j = 0; j < in.size(); ++j) {

@@ -1,7 +1,7 @@
 /// Reductions of runs and of columns, in the order of docs/numerics.md, rule 3.
 #include <algorithm>
 
-#include "ferrite/tensor/kernel/parts.h"
+#include "ferrite/tensor/kernel/kernels.h"
 #include "ferrite/tensor/kernel/reduce_run.h"
 
 namespace ferrite::detail::FERRITE_LEVEL {

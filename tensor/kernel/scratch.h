@@ -1,8 +1,10 @@
 #pragma once
-/// Memory that kernels work in: that of the thread, or what whoever runs them has reserved.
+/// Memory that kernels work in: that of the thread, what whoever runs them has reserved, or that of one call.
 #include <cstddef>
 #include <memory>
 #include <new>
+
+#include "ferrite/tensor/tensor.h"
 
 namespace ferrite::detail {
 
@@ -63,6 +65,18 @@ class LendKernelMemory {
 
  private:
   KernelMemory* before_;
+};
+
+/// Memory for one call of a kernel, from the pool of tensors: aligned to 64 bytes, readable and writable up to 64
+/// bytes past its end.
+template <class T>
+class Room {
+ public:
+  explicit Room(std::int64_t n) : tensor_(Tensor::empty({{n}, dtype_of<T>})) {}
+  T* get() { return Writer::data<T>(tensor_); }
+
+ private:
+  Tensor tensor_;
 };
 
 }  // namespace ferrite::detail

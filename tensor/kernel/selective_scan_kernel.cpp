@@ -5,9 +5,9 @@
 #include <cstring>
 #include <numbers>
 
-#include "ferrite/tensor/kernel/convolution_tiles.h"
 #include "ferrite/tensor/kernel/packet.h"
 #include "ferrite/tensor/kernel/packet_exp.h"
+#include "ferrite/tensor/kernel/tile.h"
 
 namespace ferrite::detail::FERRITE_LEVEL {
 namespace {

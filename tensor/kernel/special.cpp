@@ -13,7 +13,7 @@ namespace ferrite::detail {
 namespace {
 
 constexpr double kPi = std::numbers::pi;
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kUnbounded = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 /// Bernoulli's numbers B_2, B_4, ...
@@ -61,7 +61,7 @@ double log_gamma_of(double x) {
 }
 
 double digamma_of(double x) {
-  if (x == 0) return std::copysign(kInfinity, -x);
+  if (x == 0) return std::copysign(kUnbounded, -x);
   if (x < 0) {
     if (x == std::floor(x)) return kNan;
     return digamma_of(1 - x) - kPi * cotangent_of_pi(x);
@@ -111,13 +111,13 @@ double polygamma_of(int n, double x) {
   for (int k = 2; k <= n; ++k) factor *= k;
   if (x > 0) return std::isinf(x) ? sign * 0.0 : hurwitz_zeta(n + 1, x, factor);
   if (std::isinf(x)) return kNan;
-  return x == std::floor(x) ? sign * kInfinity : zeta_below(n + 1, x, factor);
+  return x == std::floor(x) ? sign * kUnbounded : zeta_below(n + 1, x, factor);
 }
 
 double erfinv_of(double y, int steps) {
   const double size = std::fabs(y);
   if (!(size <= 1)) return kNan;
-  if (size == 1) return std::copysign(kInfinity, y);
+  if (size == 1) return std::copysign(kUnbounded, y);
   if (size < 1e-9) return y * (std::sqrt(kPi) / 2);
   // Giles, "Approximating the erfinv function", single precision.
   double w = -std::log((1 - size) * (1 + size)), p = 0;

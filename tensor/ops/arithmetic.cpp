@@ -1,12 +1,16 @@
-/// Arithmetic: sums, products, powers, extremes, signs.
+/// Arithmetic: sums, products, powers, extremes, signs; and which code a cheap operation has as a link of a chain.
 #include <cmath>
 #include <limits>
 
+#include "ferrite/tensor/kernel/chain.h"
 #include "ferrite/tensor/operations.h"
 #include "ferrite/tensor/ops/define.h"
 #include "ferrite/tensor/ops/detail/cheap.h"
 
 namespace ferrite {
+
+// ---- operations -------------------------------------------------------------------------------------------
+
 namespace detail {
 namespace {
 
@@ -110,11 +114,13 @@ struct Clamp : functors::Clamp {
 }  // namespace
 
 namespace ops {
+
 constinit const Primitive* const add = &pointwise<Add>;
 constinit const Primitive* const sub = &pointwise<Sub>;
 constinit const Primitive* const mul = &pointwise<Mul>;
 constinit const Primitive* const div = &pointwise<Div>;
 constinit const Primitive* const neg = &pointwise<Neg>;
+
 }  // namespace ops
 
 Family arithmetic_family() {
@@ -143,4 +149,35 @@ Tensor clamp(const Tensor& x, Scalar low, Scalar high) {
   return detail::call_pointwise(detail::pointwise<detail::Clamp>, {&a, &b, &c});
 }
 
+// ---- chains -----------------------------------------------------------------------------------------------
+
+namespace detail {
+namespace {
+
+/// The place of an operation in the tables of ChainKernels, or how many there are.
+template <class... Op>
+std::size_t place_of(const Primitive& op) {
+  std::size_t at = 0;
+  (void)((&op == &pointwise<Op> || (++at, false)) || ...);
+  return at;
+}
+
+}  // namespace
+
+const LinkKernel* link_from(bool repeated) { return chains_in_use.get().from[repeated]; }
+const LinkKernel* link_through(const Primitive& op, std::size_t at, bool repeated) {
+  const std::size_t place = place_of<Add, Sub, Mul, Neg, Square, Relu>(op);
+  return place < ChainKernels::kCheap ? chains_in_use.get().through[place][at][repeated] : nullptr;
+}
+const LinkKernel* link_through_product(const Primitive& op, std::size_t at, bool repeated, bool repeated2) {
+  const std::size_t place = place_of<Add, Sub, Mul>(op);
+  return place < ChainKernels::kProducts ? chains_in_use.get().product[place][at][repeated][repeated2] : nullptr;
+}
+const LinkKernel* link_to() { return chains_in_use.get().to; }
+
+void run_chain(const Link* links, std::int64_t rows, std::int64_t columns) {
+  chains_in_use.get().run(links, rows, columns);
+}
+
+}  // namespace detail
 }  // namespace ferrite

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <sstream>
 
+#include "ferrite/tensor/error.h"
 #include "ferrite/tensor/ops/define.h"
-#include "ferrite/tensor/range_error.h"
 #include "ferrite/tensor/strided.h"
 
 namespace ferrite {

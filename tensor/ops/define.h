@@ -1,9 +1,13 @@
 #pragma once
-/// What the library's own operations have beside tensor/define.h: functors for packets, and the lists of their
-/// families.
+/// What the library's own operations have beside tensor/define.h: functors for packets, refusals, and the lists of
+/// their families.
+#include <string>
+#include <string_view>
+
 #include "ferrite/tensor/define.h"
-#include "ferrite/tensor/kernel/families.h"
+#include "ferrite/tensor/kernel/functors.h"
 #include "ferrite/tensor/kernel/tables.h"
+#include "ferrite/tensor/tensor.h"
 
 namespace ferrite::detail {
 
@@ -35,7 +39,7 @@ constexpr FunctorPlace functor_place() {
   return found;
 }
 
-// What sources of levels define (tensor/kernel/block.h).
+// What sources of levels define (tensor/kernel/pointwise_kernel.cpp).
 #define FERRITE_DECLARE_BLOCKS(level)              \
   namespace level {                                \
   template <std::size_t family, std::size_t place> \
@@ -71,81 +75,90 @@ requires(functor_place<Op>().found) struct KernelsOf<Op> {
 /// x Phi(x), the primitive behind `gelu`.
 Tensor gelu_exact(const Tensor& x);
 
+/// Whether elements are not 0: bool.
+inline Tensor truth(const Tensor& x) { return x.dtype() == Dtype::boolean ? x : ne(x, 0); }
+
+/// Calls f with a number of the float type.
+template <class F>
+void visit_float(Dtype t, F&& f) {
+  t == Dtype::f32 ? f(float{}) : f(double{});
+}
+
+/// Throws DtypeError for what is not f32 or f64.
+inline void check_float(const Tensor& x, std::string_view where) {
+  if (!is_float(x.dtype()))
+    throw_dtype(where, "dtype " + std::string(name_of(x.dtype())) + " is not supported; cast it to a float first");
+}
+
+/// Throws ValueError for an epsilon that is negative or NaN.
+inline void check_epsilon(std::string_view where, double epsilon) {
+  if (!(epsilon >= 0))
+    throw ValueError(std::string(where) + ": epsilon must not be negative, got " + Scalar(epsilon).str());
+}
+
+/// Throws TraceError for a traced tensor.
+inline void check_values_known(std::string_view where, const Tensor& x, std::string_view what_to_do) {
+  if (x.is_abstract())
+    throw TraceError(std::string(where) +
+                     ": the shape of the result depends on values that are not known while tracing: " + x.spec().str() +
+                     "; " + std::string(what_to_do));
+}
+
 /// A family of operations, collected by the registry.
 using Family = std::span<const Primitive* const>;
 Family arithmetic_family();
 Family functions_family();
 Family logic_family();
 Family reduction_family();
-Family prod_others_family();
 Family product_family();
 Family view_family();
-Family window_family();
 Family assembly_family();
 Family indexing_family();
 Family check_family();
 Family creation_family();
 Family cumulative_family();
-Family cumulative_extrema_family();
 Family linear_scan_family();
 Family sorting_family();
-Family searching_family();
 Family scatter_family();
-Family scatter_prod_family();
 Family masked_scatter_family();
 Family selection_family();
 Family random_family();
-Family sampling_family();
+Family draw_family();
+Family choice_family();
 Family fourier_family();
 Family frame_family();
 Family convolution_family();
-Family linear_system_family();
-Family factorisation_family();
+Family linalg_family();
 Family attention_family();
 Family selective_scan_family();
 Family bits_family();
-Family catalogue_family();
-Family mixing_family();
-Family rounding_family();
-Family special_family();
-Family trigonometry_family();
+Family math_family();
 Family pooling_family();
-Family pooling_sum_family();
 Family unfolding_family();
-Family resampling_family();
 Family activation_family();
 Family activation_gradient_family();
 // Of composites.
 Family composite_activation_family();
 Family arrangement_family();
-Family composite_catalogue_family();
-Family composite_mixing_family();
-Family composite_rounding_family();
-Family composite_special_family();
+Family composite_math_family();
 Family composite_attention_family();
 Family composite_family();
-Family row_gradient_family();
 Family count_family();
-Family diagonal_family();
-Family einsum_family();
+Family composite_product_family();
 Family norm_family();
-Family vector_product_family();
 Family composite_shape_family();
 Family composite_value_family();
 Family composite_padding_family();
 Family composite_random_family();
-Family composite_sampling_family();
+Family composite_choice_family();
 Family composite_fourier_family();
-Family composite_frequency_family();
 Family composite_spectrogram_family();
 Family composite_linalg_family();
 Family composite_window_family();
 Family composite_pooling_family();
 Family composite_samples_family();
 Family composite_order_family();
-Family composite_counts_family();
 Family composite_scatter_family();
 Family composite_normalization_family();
-Family composite_places_family();
 
 }  // namespace ferrite::detail

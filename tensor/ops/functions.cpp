@@ -1,7 +1,6 @@
 /// Functions of one number: roots, exponentials, logarithms, trigonometry, activations.
 #include <numbers>
 
-#include "ferrite/tensor/elementwise.h"
 #include "ferrite/tensor/operations.h"
 #include "ferrite/tensor/ops/define.h"
 #include "ferrite/tensor/ops/detail/cheap.h"

@@ -29,16 +29,6 @@ void check(std::string_view name, Inputs in, std::size_t b, std::size_t begin) {
   if (!o.fits) throw_shape(name, "expects h0, lengths i64 [B] and resets bool [B, T], each once and in this order");
 }
 
-template <class T>
-const LinearScanKernels<T>& kernels_of() {
-  return linear_scan_in_use.of<T>();
-}
-
-template <class F>
-void visit_float(Dtype t, F&& f) {
-  t == Dtype::f32 ? f(float{}) : f(double{});
-}
-
 // ---- the definition, in plain loops ----------------------------------------------------------------------
 
 // ---- shifts, for the composition ---------------------------------------------------------------------------
@@ -135,7 +125,8 @@ struct LinearScanGrad {
       const LinearScanRows<T> rows(in[0], h->shape(), in, kOptional, attrs.reverse);
       rows.each([&](const LinearScanRow<T>& row, std::int64_t at, std::int64_t state) {
         T* const a = da ? da + (same ? state : at) : nullptr;
-        kernels_of<T>().gradient(row, h->data<T>() + at, dh->data<T>() + at, a, db + at, dh0 ? dh0 + state : nullptr);
+        linear_scan_in_use.of<T>().gradient(row, h->data<T>() + at, dh->data<T>() + at, a, db + at,
+                                            dh0 ? dh0 + state : nullptr);
         rows.fill(row, db + at);
         if (a && !same) rows.fill(row, a);
       });
@@ -179,7 +170,7 @@ struct LinearScan {
       T* h = Writer::data<T>(out[0]);
       const LinearScanRows<T> rows(in[0], b->shape(), in, kOptional, attrs.reverse);
       rows.each([&](const LinearScanRow<T>& row, std::int64_t at, std::int64_t) {
-        kernels_of<T>().scan(row, b->data<T>() + at, h + at);
+        linear_scan_in_use.of<T>().scan(row, b->data<T>() + at, h + at);
         rows.fill(row, h + at);
       });
     });

@@ -3,8 +3,8 @@
 
 #include <cmath>
 
+#include "ferrite/tensor/ops/define.h"
 #include "ferrite/tensor/ops/detail/at_once.h"
-#include "ferrite/tensor/ops/detail/composing.h"
 #include "ferrite/tensor/recorder.h"
 
 namespace ferrite {
@@ -209,10 +209,6 @@ void check_power(std::string_view where, double p, const Tensor& x, const Shape&
   for (const std::int64_t a : axes) n *= x.shape()[static_cast<int>(a)];
   if (n == 0 && (p < 0 || std::isinf(p)))
     throw_shape(where, "no elements to choose from with p = " + Scalar(p).str() + ": " + x.shape().str());
-}
-void check_epsilon(std::string_view where, double epsilon) {
-  if (!(epsilon >= 0))
-    throw ValueError(std::string(where) + ": epsilon must not be negative, got " + Scalar(epsilon).str());
 }
 /// Two operands of one float dtype and their common shape.
 Shape check_pair(std::string_view where, const Tensor& a, const Tensor& b) {

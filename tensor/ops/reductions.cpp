@@ -1,13 +1,99 @@
-/// Reductions: sum, prod, amax, amin, argmax, argmin.
+/// Reductions along axes.
 #include "ferrite/tensor/kernel/reduce.h"
+#include "ferrite/tensor/norms.h"
 #include "ferrite/tensor/operations.h"
 #include "ferrite/tensor/ops/define.h"
+#include "ferrite/tensor/ops/detail/along_axis.h"
 #include "ferrite/tensor/ops/detail/prod_others.h"
-#include "ferrite/tensor/ops/detail/reduced_shape.h"
+#include "ferrite/tensor/recorder.h"
 #include "ferrite/tensor/strided.h"
 
 namespace ferrite {
+
+// ---- the gradient of a product: each element's is the product of the others -------------------------------
+
 namespace detail {
+namespace {
+
+/// The axes of a product seen as one, the last of a matrix [rows, n]; and back.
+class Folded {
+ public:
+  Folded(const Shape& shape, const Shape& axes) {
+    std::int64_t n = 1;
+    Shape last;
+    for (int i = 0; i < shape.rank(); ++i) {
+      bool reduced = false;
+      for (const std::int64_t a : axes) reduced |= a == i;
+      (reduced ? last : order_).push_back(i);
+      if (reduced) n *= shape[i];
+    }
+    for (const std::int64_t i : last) order_.push_back(i);
+    back_ = order_;
+    for (int k = 0; k < order_.rank(); ++k) {
+      back_[static_cast<int>(order_[k])] = k;
+      permuted_.push_back(shape[static_cast<int>(order_[k])]);
+    }
+    matrix_ = {n ? shape.numel() / n : 0, n};
+  }
+  Tensor operator()(const Tensor& x) const { return reshape(permute(x, order_), matrix_); }
+  Tensor unfolded(const Tensor& m) const { return permute(reshape(m, permuted_), back_); }
+  std::int64_t n() const { return matrix_[1]; }
+
+ private:
+  Shape order_, back_, permuted_, matrix_;
+};
+
+/// Moved by n places along the last axis, `value` in what becomes free.
+Tensor moved(const Tensor& x, std::int64_t n, double value) { return pad(x, {0, n}, {0, -n}, value); }
+
+struct ProdOthersAttrs {
+  Shape axes{};
+  static constexpr auto fields = attr_list(attr("axes", &ProdOthersAttrs::axes));
+};
+
+struct ProdOthers {
+  using Attributes = ProdOthersAttrs;
+  static constexpr auto name = "prod_others", onnx = "", stablehlo = "";
+  static constexpr auto summary = "for each element the product of the others along axes: the gradient of prod";
+  static constexpr Reads reads = reads_inputs;
+
+  static Specs infer(Inputs in, const Attributes& attrs) {
+    if (!is_float(in[0].dtype())) throw_dtype(name, "takes floats, got " + in[0].spec().str());
+    check_axes(name, attrs.axes, in[0].rank());
+    return {in[0].spec()};
+  }
+  static void eval(Inputs in, std::span<Tensor> out, const Attributes& attrs) {
+    const NewFrame frame;
+    copy_to(Writer::raw(out[0]), reference(in, attrs)[0]);
+  }
+  /// The whole product without the element, where at most one is 0.
+  static Tensors reference(Inputs in, const Attributes& attrs) {
+    const Tensor& x = in[0];
+    const Shape& axes = attrs.axes;
+    const Tensor zero = eq(x, 0);
+    const Tensor zeros_here = sum(zero, axes, true);
+    const Tensor others = where(zero, 1, x);
+    const Tensor rest = prod(others, axes, true);
+    const Tensor at_zero = where(eq(zeros_here, 1), rest, 0);
+    const Tensor elsewhere = where(eq(zeros_here, 0), rest / others, 0);
+    return {where(zero, at_zero, elsewhere)};
+  }
+  /// The derivative along c of the product of the others is theirs in numbers x + c e.
+  static Tensors vjp(const Vjp& v, const Attributes& attrs) {
+    const Folded fold(v.in_spec(0).shape, attrs.axes);
+    const Dual x{fold(v.in(0)), fold(v.grad())};
+    return {fold.unfolded(derivative_of_others(x, fold.n(), moved))};
+  }
+};
+
+}  // namespace
+
+Tensor prod_others(const Tensor& x, const Shape& axes) {
+  return call(structured<ProdOthers>, {{&x}}, ProdOthersAttrs{axes});
+}
+
+// ---- sum, prod, amax, amin, argmax, argmin ----------------------------------------------------------------
+
 namespace {
 
 Specs infer_reduction(std::string_view name, Inputs in, const ReductionAttrs& attrs) {
@@ -189,17 +275,13 @@ Tensor arg_call(const Primitive& op, const Tensor& x, std::int64_t axis, bool ke
 }  // namespace
 
 namespace ops {
+
 constinit const Primitive* const sum = &structured<Sum>;
 constinit const Primitive* const prod = &structured<Prod>;
 constinit const Primitive* const amax = &structured<Amax>;
 constinit const Primitive* const amin = &structured<Amin>;
-}  // namespace ops
 
-Family reduction_family() {
-  static constexpr const Primitive* list[] = {&structured<Sum>,  &structured<Prod>,   &structured<Amax>,
-                                              &structured<Amin>, &structured<Argmax>, &structured<Argmin>};
-  return list;
-}
+}  // namespace ops
 
 }  // namespace detail
 
@@ -224,4 +306,101 @@ Tensor argmin(const Tensor& x, std::int64_t axis, bool keepdim) {
   return detail::arg_call(detail::structured<detail::Argmin>, x, axis, keepdim);
 }
 
+// ---- composed: of truth values, of what is not NaN, of both extremes --------------------------------------
+
+namespace detail {
+namespace {
+
+struct CountNonzero {
+  using Attributes = ReductionAttrs;
+  static constexpr auto name = "count_nonzero", onnx = "", summary = "how many elements along axes are not 0, i64";
+
+  static Tensor parts(Inputs in, const Attributes& a) { return sum(truth(in[0]), a.axes, a.keepdim); }
+};
+
+struct Any {
+  using Attributes = ReductionAttrs;
+  static constexpr auto name = "any", onnx = "", summary = "whether an element along axes is not 0; false of none";
+
+  static Tensor parts(Inputs in, const Attributes& a) { return gt(sum(truth(in[0]), a.axes, a.keepdim), 0); }
+};
+
+struct All {
+  using Attributes = ReductionAttrs;
+  static constexpr auto name = "all", onnx = "", summary = "whether no element along axes is 0; true of none";
+
+  static Tensor parts(Inputs in, const Attributes& a) { return eq(sum(!truth(in[0]), a.axes, a.keepdim), 0); }
+};
+
+struct Nansum {
+  using Attributes = ReductionAttrs;
+  static constexpr auto name = "nansum", onnx = "", summary = "sum over axes of what is not NaN";
+
+  static Tensor parts(Inputs in, const Attributes& a) {
+    return sum(where(eq(in[0], in[0]), in[0], 0.0), a.axes, a.keepdim);
+  }
+};
+
+struct Nanmean {
+  using Attributes = ReductionAttrs;
+  static constexpr auto name = "nanmean", onnx = "",
+                        summary = "mean over axes of what is not NaN; NaN where there is none";
+
+  static Tensor parts(Inputs in, const Attributes& a) {
+    const Tensor number = eq(in[0], in[0]);
+    const Tensor total = sum(where(number, in[0], 0.0), a.axes, a.keepdim);
+    return total / cast(sum(number, a.axes, a.keepdim), in[0].dtype());
+  }
+};
+
+struct Aminmax {
+  using Attributes = ReductionAttrs;
+  static constexpr auto name = "aminmax", onnx = "", summary = "the least and the largest element along axes";
+
+  static Tensors parts(Inputs in, const Attributes& a) {
+    return {amin(in[0], a.axes, a.keepdim), amax(in[0], a.axes, a.keepdim)};
+  }
+};
+
+template <class Op>
+auto along(const Tensor& x, const Shape& axes, bool keepdim) {
+  return composed<Op>({{&x}}, {axes_of(axes, x.rank(), Op::name), keepdim});
+}
+
+}  // namespace
+
+}  // namespace detail
+
+using namespace detail;
+
+Tensor count_nonzero(const Tensor& x, const Shape& axes, bool keepdim) { return along<CountNonzero>(x, axes, keepdim); }
+Tensor any(const Tensor& x, const Shape& axes, bool keepdim) { return along<Any>(x, axes, keepdim); }
+Tensor all(const Tensor& x, const Shape& axes, bool keepdim) { return along<All>(x, axes, keepdim); }
+Tensor nansum(const Tensor& x, const Shape& axes, bool keepdim) {
+  return is_float(x.dtype()) ? along<Nansum>(x, axes, keepdim) : sum(x, axes, keepdim);
+}
+Tensor nanmean(const Tensor& x, const Shape& axes, bool keepdim) {
+  check_float(x, "nanmean");
+  return along<Nanmean>(x, axes, keepdim);
+}
+Tensors aminmax(const Tensor& x, const Shape& axes, bool keepdim) { return along<Aminmax>(x, axes, keepdim); }
+
+// ---- the lists of what is here ----------------------------------------------------------------------------
+
+namespace detail {
+
+Family reduction_family() {
+  static constexpr const Primitive* list[] = {&structured<Sum>,       &structured<Prod>,   &structured<Amax>,
+                                              &structured<Amin>,      &structured<Argmax>, &structured<Argmin>,
+                                              &structured<ProdOthers>};
+  return list;
+}
+
+Family count_family() {
+  static constexpr const Primitive* list[] = {&composite<CountNonzero>, &composite<Any>,     &composite<All>,
+                                              &composite<Nansum>,       &composite<Nanmean>, &composite<Aminmax>};
+  return list;
+}
+
+}  // namespace detail
 }  // namespace ferrite

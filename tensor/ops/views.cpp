@@ -1,10 +1,15 @@
-/// Views: reshape, permute, expand, detach.
+/// Views: reshape, permute, expand, detach, and those of parts: slice, select, unbind, split.
+#include <algorithm>
+
 #include "ferrite/tensor/operations.h"
 #include "ferrite/tensor/ops/define.h"
 #include "ferrite/tensor/recorder.h"
 #include "ferrite/tensor/strided.h"
 
 namespace ferrite {
+
+// ---- of the whole -----------------------------------------------------------------------------------------
+
 namespace detail {
 namespace {
 
@@ -149,18 +154,14 @@ struct Expand {
 }  // namespace
 
 namespace ops {
+
 constinit const Primitive* const reshape = &structured<Reshape>;
 constinit const Primitive* const contiguous = &structured<Contiguous>;
 constinit const Primitive* const permute = &structured<Permute>;
 constinit const Primitive* const expand = &structured<Expand>;
 constinit const Primitive* const detach = &structured<Detach>;
-}  // namespace ops
 
-Family view_family() {
-  static constexpr const Primitive* list[] = {&structured<Reshape>, &structured<Contiguous>, &structured<Permute>,
-                                              &structured<Expand>, &structured<Detach>};
-  return list;
-}
+}  // namespace ops
 
 }  // namespace detail
 
@@ -203,4 +204,284 @@ Tensor detach(const Tensor& x) {
   return x.unmarked();
 }
 
+// ---- of parts ---------------------------------------------------------------------------------------------
+
+namespace detail {
+namespace {
+
+struct Slice {
+  using Attributes = SliceAttrs;
+  static constexpr auto name = "slice", onnx = "Slice", stablehlo = "slice";
+  static constexpr TimeRule time = TimeRule::slices;
+  static constexpr auto summary = "count elements from begin along an axis, step apart";
+  static constexpr Linearity linearity = Linearity::together;
+  static constexpr bool takes_storage_types = true;
+
+  static Specs infer(Inputs in, const Attributes& attrs) {
+    Specs out;
+    Spec& s = out.emplace_back(in[0].spec());
+    check_axis(name, attrs.axis, s.shape.rank());
+    if (!is_inside(attrs, s.shape[attrs.axis])) throw_outside(attrs, s);
+    s.shape[attrs.axis] = attrs.count;
+    return out;
+  }
+  static bool view(const Tensor& x, const Spec& out, const Attributes& attrs, std::size_t, Layout& layout) {
+    const int axis = attrs.axis;
+    layout.strides = x.strides();
+    layout.strides[axis] *= attrs.step;
+    layout.offset = out.shape[axis] == 0 ? 0 : attrs.begin * x.strides()[axis];
+    return true;
+  }
+  static Tensors vjp(const Vjp& v, const Attributes& attrs) {
+    const Shape& s = v.in_spec(0).shape;
+    const int axis = attrs.axis;
+    const std::int64_t begin = attrs.begin;
+    const std::int64_t count = attrs.count;
+    const std::int64_t step = attrs.step;
+    if (step != 1) return {spread(v.grad(), s, axis, begin, count, step)};
+    Shape before = Shape::filled(s.rank(), 0);
+    Shape after = before;
+    before[axis] = begin;
+    after[axis] = s[axis] - begin - count;
+    return {pad(v.grad(), before, after)};
+  }
+
+ private:
+  /// Whether all that is taken is among n elements.
+  static bool is_inside(const Attributes& a, std::int64_t n) {
+    if (a.begin < -1 || a.begin > n || a.count < 0) return false;
+    if (a.count == 0) return true;
+    if (a.begin < 0 || a.begin >= n || a.step == 0) return false;
+    if (a.step == 1) return a.count <= n - a.begin;
+    const std::int64_t most = a.step > 0 ? (n - 1 - a.begin) / a.step : -(a.begin / a.step);
+    return a.count - 1 <= most;
+  }
+  [[noreturn]] static void throw_outside(const Attributes& a, const Spec& s) {
+    throw_shape(name, std::to_string(a.count) + " elements from " + std::to_string(a.begin) + ", " +
+                          std::to_string(a.step) + " apart, are not on axis " + std::to_string(a.axis) + " of " +
+                          s.shape.str());
+  }
+  /// The adjoint of a slice with a step: g set apart by the step, zeros between.
+  static Tensor spread(const Tensor& g, const Shape& shape, int axis, std::int64_t begin, std::int64_t count,
+                       std::int64_t step) {
+    if (count == 0) return zeros(shape, g.dtype());
+    const std::int64_t low = step > 0 ? begin : begin + (count - 1) * step;
+    const std::int64_t gap = step > 0 ? step : -step;
+    const Tensor ascending = step > 0 ? g : flip(g, {axis});
+    Shape before = Shape::filled(shape.rank() + 1, 0);
+    Shape after = before;
+    after[axis + 1] = gap - 1;
+    Shape wide = g.shape();
+    wide[axis] *= gap;
+    const Tensor apart = reshape(pad(unsqueeze(ascending, axis + 1), before, after), wide);
+    Shape left = Shape::filled(shape.rank(), 0);
+    Shape right = left;
+    left[axis] = low;
+    right[axis] = shape[axis] - low - count * gap;  // may be negative: crops
+    return pad(apart, left, right);
+  }
+};
+
+struct Select {
+  using Attributes = SelectAttrs;
+  static constexpr auto name = "select", onnx = "Gather", stablehlo = "";
+  static constexpr TimeRule time = TimeRule::along_axis;
+  static constexpr auto summary = "one index along an axis, which is dropped";
+  static constexpr Linearity linearity = Linearity::together;
+  static constexpr bool takes_storage_types = true;
+
+  static Specs infer(Inputs in, const Attributes& attrs) {
+    Spec s = in[0].spec();
+    check_axis(name, attrs.axis, s.shape.rank());
+    if (attrs.index < 0 || attrs.index >= s.shape[attrs.axis])
+      throw_shape(name, "index " + std::to_string(attrs.index) + " is out of range for axis " +
+                            std::to_string(attrs.axis) + " of " + s.shape.str());
+    s.shape.erase(attrs.axis);
+    return {s};
+  }
+  static bool view(const Tensor& x, const Spec&, const Attributes& attrs, std::size_t, Layout& layout) {
+    const int axis = attrs.axis;
+    layout.strides = x.strides();
+    layout.strides.erase(axis);
+    layout.offset = attrs.index * x.strides()[axis];
+    return true;
+  }
+  static Tensors vjp(const Vjp& v, const Attributes& attrs) {
+    const Shape& s = v.in_spec(0).shape;
+    const int axis = attrs.axis;
+    Shape before = Shape::filled(s.rank(), 0);
+    Shape after = before;
+    before[axis] = attrs.index;
+    after[axis] = s[axis] - 1 - before[axis];
+    return {pad(unsqueeze(v.grad(), axis), before, after)};
+  }
+};
+
+/// All slices along an axis at once: one operation, and one stack on the way back.
+struct Unbind {
+  using Attributes = AxisAttrs;
+  static constexpr auto name = "unbind", onnx = "Split", stablehlo = "";
+  static constexpr TimeRule time = TimeRule::along_axis;
+  static constexpr auto summary = "the slices along an axis, the axis dropped; all views";
+  static constexpr Linearity linearity = Linearity::together;
+  static constexpr bool takes_storage_types = true;
+
+  static Specs infer(Inputs in, const Attributes& attrs) {
+    Spec s = in[0].spec();
+    const int axis = attrs.axis;
+    check_axis(name, axis, s.shape.rank());
+    const std::int64_t n = s.shape[axis];
+    s.shape.erase(axis);
+    Specs out;
+    out.reserve(static_cast<std::size_t>(n));
+    for (std::int64_t i = 0; i < n; ++i) out.push_back(s);
+    return out;
+  }
+  static bool view(const Tensor& x, const Spec&, const Attributes& attrs, std::size_t i, Layout& layout) {
+    const int axis = attrs.axis;
+    layout.strides = x.strides();
+    layout.strides.erase(axis);
+    layout.offset = static_cast<std::int64_t>(i) * x.strides()[axis];
+    return true;
+  }
+  static Tensors vjp(const Vjp& v, const Attributes& attrs) {
+    Tensors parts;
+    parts.reserve(v.outputs());
+    for (std::size_t i = 0; i < v.outputs(); ++i) parts.push_back(v.grad_or_zeros(i));
+    return {stack(std::span<const Tensor>(parts.data(), parts.size()), attrs.axis)};
+  }
+};
+
+struct SplitAttrs {
+  int axis = 0;
+  std::int64_t size = 1;
+  static constexpr auto fields = attr_list(attr("axis", &SplitAttrs::axis), attr("size", &SplitAttrs::size));
+};
+
+/// Pieces of equal size; the last one may be smaller.
+struct Split {
+  using Attributes = SplitAttrs;
+  static constexpr auto name = "split", onnx = "Split", stablehlo = "";
+  static constexpr TimeRule time = TimeRule::along_axis;
+  static constexpr auto summary = "pieces of a size along an axis, the last one smaller; all views";
+  static constexpr Linearity linearity = Linearity::together;
+  static constexpr bool takes_storage_types = true;
+
+  static Specs infer(Inputs in, const Attributes& attrs) {
+    Spec s = in[0].spec();
+    const int axis = attrs.axis;
+    const std::int64_t size = attrs.size;
+    check_axis(name, axis, s.shape.rank());
+    if (size < 1) throw ValueError("split: the size of a piece must be positive, got " + std::to_string(size));
+    const std::int64_t extent = s.shape[axis];
+    Specs out;
+    out.reserve(static_cast<std::size_t>(extent / size + 1));
+    for (std::int64_t at = 0; at < extent; at += size) {
+      s.shape[axis] = std::min(size, extent - at);
+      out.push_back(s);
+    }
+    return out;
+  }
+  static bool view(const Tensor& x, const Spec&, const Attributes& attrs, std::size_t i, Layout& layout) {
+    const int axis = attrs.axis;
+    layout.strides = x.strides();
+    layout.offset = static_cast<std::int64_t>(i) * attrs.size * x.strides()[axis];
+    return true;
+  }
+  static Tensors vjp(const Vjp& v, const Attributes& attrs) {
+    Tensors parts;
+    for (std::size_t i = 0; i < v.outputs(); ++i) parts.push_back(v.grad_or_zeros(i));
+    return {concat(std::span<const Tensor>(parts.data(), parts.size()), attrs.axis)};
+  }
+};
+
+/// The element that Python's x[begin:end:step] starts at, and how many it takes.
+struct Bounds {
+  std::int64_t begin;
+  std::int64_t count;
+};
+Bounds resolve(std::int64_t n, std::int64_t begin, std::int64_t end, std::int64_t step) {
+  const std::int64_t low = step > 0 ? 0 : -1;
+  const std::int64_t high = step > 0 ? n : n - 1;
+  const auto settle = [&](std::int64_t b) { return std::clamp(b < 0 ? b + n : b, low, high); };
+  const std::int64_t first = settle(begin);
+  const std::int64_t last = step < 0 && end == kEnd ? -1 : settle(end);
+  const std::int64_t span = step > 0 ? last - first : first - last;
+  const std::int64_t stride = step > 0 ? step : -step;
+  return {first, span <= 0 ? 0 : (span - 1) / stride + 1};
+}
+
+}  // namespace
+
+namespace ops {
+
+constinit const Primitive* const slice = &structured<Slice>;
+
+}  // namespace ops
+
+}  // namespace detail
+
+Tensor slice(const Tensor& x, std::int64_t axis, std::int64_t begin, std::int64_t end, std::int64_t step) {
+  if (step == 0) throw ValueError("slice: step must not be 0");
+  const int at = axis_of(axis, x.rank(), "slice");
+  const std::int64_t n = x.shape()[at];
+  const detail::Bounds b = detail::resolve(n, begin, end, std::clamp(step, -kEnd, kEnd));
+  if (b.count <= 1) step = 1;  // no element follows
+  if (step == 1 && b.count == n) return x;
+  return detail::call(detail::structured<detail::Slice>, {{&x}}, detail::SliceAttrs{at, b.begin, b.count, step});
+}
+
+Tensor select(const Tensor& x, std::int64_t axis, std::int64_t index) {
+  const int at = axis_of(axis, x.rank(), "select");
+  const std::int64_t n = x.shape()[at];
+  if (index < -n || index >= n)
+    detail::throw_shape("select", "index " + std::to_string(index) + " is out of range for axis " + std::to_string(at) +
+                                      " of " + x.shape().str());
+  return detail::call(detail::structured<detail::Select>, {{&x}},
+                      detail::SelectAttrs{at, index < 0 ? index + n : index});
+}
+
+Tensors unbind(const Tensor& x, std::int64_t axis) {
+  const int at = axis_of(axis, x.rank(), "unbind");
+  const Tensor* in[] = {&x};
+  return detail::structured<detail::Unbind>.apply(in, detail::AxisAttrs{at});
+}
+
+Tensors split(const Tensor& x, std::int64_t size, std::int64_t axis) {
+  const int at = axis_of(axis, x.rank(), "split");
+  const Tensor* in[] = {&x};
+  return detail::structured<detail::Split>.apply(in, detail::SplitAttrs{at, size});
+}
+
+Tensors split(const Tensor& x, std::span<const std::int64_t> sizes, std::int64_t axis) {
+  const int at = axis_of(axis, x.rank(), "split");
+  std::int64_t total = 0;
+  for (const std::int64_t s : sizes) {
+    if (s < 0) throw ValueError("split: the size of a piece must not be negative, got " + std::to_string(s));
+    total = detail::checked_add(total, s, "split");
+  }
+  if (total != x.shape()[at])
+    detail::throw_shape("split", "sizes add up to " + std::to_string(total) + ", axis " + std::to_string(at) + " of " +
+                                     x.shape().str() + " does not");
+  Tensors out;
+  std::int64_t begin = 0;
+  for (const std::int64_t s : sizes) {
+    out.push_back(slice(x, at, begin, begin + s));
+    begin += s;
+  }
+  return out;
+}
+
+// ---- the lists of what is here ----------------------------------------------------------------------------
+
+namespace detail {
+
+Family view_family() {
+  static constexpr const Primitive* list[] = {&structured<Reshape>, &structured<Contiguous>, &structured<Permute>,
+                                              &structured<Expand>,  &structured<Detach>,     &structured<Slice>,
+                                              &structured<Select>,  &structured<Unbind>,     &structured<Split>};
+  return list;
+}
+
+}  // namespace detail
 }  // namespace ferrite

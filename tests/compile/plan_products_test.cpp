@@ -1,5 +1,5 @@
 // Products in plans: summed up in place, transposed operands copied once, variables updated in their own buffers.
-#include "ferrite/tensor/kernel/product.h"
+#include "ferrite/tensor/accumulate.h"
 
 #include <algorithm>
 

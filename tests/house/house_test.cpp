@@ -119,9 +119,9 @@ std::vector<std::string> internals_of_others(const Source& s) {
 std::vector<std::string> long_files(const Source& s) {
   if (!s.path.ends_with(".h") && !s.path.ends_with(".cpp")) return {};
   const auto lines = std::count(s.text.begin(), s.text.end(), '\n');
-  const int most = is_kernel(s) ? 600 : 400;
-  if (lines <= most) return {};
-  return {std::to_string(lines) + " lines, at most " + std::to_string(most)};
+  constexpr int kMost = 800;
+  if (lines <= kMost) return {};
+  return {std::to_string(lines) + " lines, at most " + std::to_string(kMost)};
 }
 
 /// A class that is longer holds several concepts. Its end is the first line that closes a brace where it begins.
@@ -145,6 +145,34 @@ std::vector<std::string> long_classes(const Source& s) {
       if (number - found->second >= kMost)
         faults.push_back("a class of more than 200 lines ends at line " + std::to_string(number));
       open.erase(found);
+    }
+  }
+  return faults;
+}
+
+/// A function that is longer has steps that want names. It begins with the line where its signature does and ends with
+/// the first line that closes a brace there; statements that hold others count as functions, too, and are shorter.
+std::vector<std::string> long_functions(const Source& s) {
+  if (!in_library(s)) return {};
+  constexpr int kMost = 80;
+  static const std::regex other(R"((//|#|\}|class\b|struct\b|enum\b|union\b|namespace\b|template\b[^(]*$).*)");
+  std::istringstream text(s.text);
+  std::vector<std::string> faults;
+  std::map<std::size_t, int> begun;  // by indentation: the line of the last statement that began there
+  int number = 0;
+  for (std::string line; std::getline(text, line);) {
+    ++number;
+    const std::size_t at = line.find_first_not_of(' ');
+    if (at == std::string::npos) continue;
+    const std::string code = line.substr(at);
+    if (code == "}" && begun.contains(at)) {
+      if (number - begun.at(at) >= kMost)
+        faults.push_back("a function of more than 80 lines ends at line " + std::to_string(number));
+      begun.erase(at);
+    } else if (std::regex_match(code, other)) {
+      if (code[0] != '/' && code[0] != '#') begun.erase(at);
+    } else {
+      begun[at] = number;
     }
   }
   return faults;
@@ -220,7 +248,7 @@ std::vector<std::string> machine_paths(const Source& s) {
 
 /// The library knows operations by identity (tensor/operations.h); names are for texts, files and errors.
 std::vector<std::string> operations_by_name(const Source& s) {
-  static const std::set<std::string> texts = {"compile/parse.cpp"};
+  static const std::set<std::string> texts = {"compile/operations.cpp"};
   if (!in_library(s) || folder_of(s.path) == "exchange" || texts.contains(s.path)) return {};
   static const std::regex pattern(R"(find_primitive\(\"|\bop(->|\.)name(\(\))? [=!]= \")");
   return matches(s.text, pattern, "an operation by its name");
@@ -243,7 +271,7 @@ const std::set<std::string>& attribute_names() {
 /// and knows none; what exporters call a constant stands in their own tables. Above the operations, variables and keys
 /// of files may have the same names.
 std::vector<std::string> attributes_by_name(const Source& s) {
-  static const std::set<std::string> texts = {"compile/graph/graph_parse.cpp", "tensor/attrs.cpp"};
+  static const std::set<std::string> texts = {"compile/graph/graph_text.cpp", "tensor/attrs.cpp"};
   static const std::set<std::string> sees = {"tensor", "autograd", "compile"};
   if (!in_library(s) || texts.contains(s.path)) return {};
   static const std::regex calls(
@@ -286,7 +314,7 @@ BOOST_AUTO_TEST_CASE(includes_follow_the_subfolders) {
   enforce(includes_against_the_subfolders, {"nn/other/x.cpp", ""});
 }
 BOOST_AUTO_TEST_CASE(internals_are_left_alone) {
-  enforce(internals_of_others, {"compile/plan/x.cpp", "#include \"ferrite/compile/fuse/detail/tiles.h\"\n"});
+  enforce(internals_of_others, {"compile/plan/x.cpp", "#include \"ferrite/compile/fuse/detail/groups.h\"\n"});
   enforce(internals_of_others, {"nn/x.cpp", "#include \"ferrite/compile/graph/rewrite.h\"\n"});
   enforce(internals_of_others, {"nn/x.cpp", "#include \"ferrite/tensor/kernel/tile.h\"\n"});
   BOOST_TEST(internals_of_others({"nn/x_kernel.cpp", "#include \"ferrite/tensor/kernel/tile.h\"\n"}).empty());
@@ -301,24 +329,19 @@ BOOST_AUTO_TEST_CASE(one_header_reaches_all) {
                                        "compile/scan_body.h",
                                        "compile/open_scan.h",
                                        "compile/stream_program.h",
-                                       "compile/no_plan.h",
                                        "tensor/strided.h",
                                        "tensor/accumulate.h",
                                        "tensor/departed.h",
-                                       "tensor/padding.h",
-                                       "tensor/pooled.h",
                                        "tensor/reserve.h",
                                        "tensor/storage_limit.h",
                                        "tensor/pointwise.h",
                                        "tensor/operations.h",
-                                       "tensor/elementwise.h",
                                        "nn/text_table.h",
                                        "nn/step_graph.h",
                                        "nn/recurrent/sequence_parts.h",
                                        "io/png.h",
                                        "train/png_folder.h",
-                                       "autograd/lenient_grad.h",
-                                       "autograd/custom_gradient.h"};
+                                       "autograd/lenient_grad.h"};
   const auto writes_operations = [](const std::string& path) {
     return path.starts_with("tensor/define") || path == "tensor/attributes.h";
   };
@@ -342,15 +365,19 @@ BOOST_AUTO_TEST_CASE(one_small_header_reaches_what_runs_nets) {
       BOOST_TEST(!header.starts_with(folder), header);
   }
 }
-BOOST_AUTO_TEST_CASE(files_are_short) { enforce(long_files, {"nn/x.cpp", std::string(401, '\n')}); }
+BOOST_AUTO_TEST_CASE(files_are_short) {
+  BOOST_TEST(long_files({"nn/x_kernel.cpp", std::string(800, '\n')}).empty());
+  enforce(long_files, {"nn/x.cpp", std::string(801, '\n')});
+}
 BOOST_AUTO_TEST_CASE(classes_are_short) {
   const auto of = [](std::size_t n) { return "class A {\n" + std::string(n - 2, '\n') + "};\n"; };
   BOOST_TEST(long_classes({"nn/x.cpp", of(200)}).empty());
   enforce(long_classes, {"nn/x.cpp", of(201)});
 }
-BOOST_AUTO_TEST_CASE(kernels_may_be_longer) {
-  for (const std::size_t n : {600U, 601U})
-    BOOST_TEST(long_files({"tensor/x_kernel.cpp", std::string(n, '\n')}).size() == n - 600);
+BOOST_AUTO_TEST_CASE(functions_are_short) {
+  const auto of = [](std::size_t n) { return "int f(int a,\n      int b) {\n" + std::string(n - 3, '\n') + "}\n"; };
+  BOOST_TEST(long_functions({"nn/x.cpp", of(80)}).empty());
+  enforce(long_functions, {"nn/x.cpp", of(81)});
 }
 BOOST_AUTO_TEST_CASE(public_headers_name_no_third_party) {
   enforce(foreign_public_headers,

@@ -10,7 +10,7 @@
 #include "ferrite/nn/recurrent/gru.h"
 #include "ferrite/tensor/accumulate.h"
 #include "ferrite/tensor/kernel/pack.h"
-#include "ferrite/tensor/kernel/room.h"
+#include "ferrite/tensor/kernel/scratch.h"
 #include "support/compare.h"
 #include "support/sanitized.h"
 

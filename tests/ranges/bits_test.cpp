@@ -11,11 +11,9 @@
 #include <vector>
 
 #include "../support/sanitized.h"
-#include "ferrite/tensor/kernel/packet_error.h"
 #include "ferrite/tensor/kernel/packet_exp.h"
 #include "ferrite/tensor/kernel/packet_log.h"
 #include "ferrite/tensor/kernel/packet_math.h"
-#include "ferrite/tensor/kernel/packet_pow.h"
 #include "ferrite/tensor/kernel/packet_trigonometry.h"
 
 namespace {

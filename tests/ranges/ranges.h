@@ -9,9 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "ferrite/tensor/kernel/packet_error.h"
+#include "ferrite/tensor/kernel/packet_log.h"
 #include "ferrite/tensor/kernel/packet_math.h"
-#include "ferrite/tensor/kernel/packet_pow.h"
 #include "ferrite/tensor/kernel/packet_trigonometry.h"
 
 namespace range_tests {

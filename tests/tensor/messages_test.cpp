@@ -3,10 +3,9 @@
 #include <limits>
 
 #include "ferrite/nn/losses/regression.h"
+#include "ferrite/tensor/error.h"
 #include "ferrite/tensor/linalg.h"
-#include "ferrite/tensor/memory_error.h"
 #include "ferrite/tensor/ops.h"
-#include "ferrite/tensor/range_error.h"
 #include "support/comma_locale.h"
 #include "support/compare.h"
 #include "support/sanitized.h"

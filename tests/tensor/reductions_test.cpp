@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "ferrite/autograd/tape.h"
-#include "ferrite/tensor/ops/detail/row_gradients.h"
+#include "ferrite/tensor/ops/detail/normalization.h"
 #include "ferrite/tensor/sampling.h"
 #include "support/compare.h"
 

@@ -42,8 +42,7 @@ inline Tensor frames(const Tensor& x, int axis, std::int64_t begin, std::int64_t
 }
 inline Tensor joined(const Tensor& a, const Tensor& b, int axis) { return concat({a, b}, axis); }
 
-/// The pass over the nodes of a program, in order; each becomes a FrameNode. One rule for each kind of operation:
-/// rules.cpp, windows.cpp, recurrences.cpp.
+/// The pass over the nodes of a program, in order; each becomes a FrameNode. One rule for each kind of operation.
 class Analysis {
  public:
   Analysis(StreamProgram& program, std::span<const int> axes, std::int64_t steps)

@@ -1,6 +1,6 @@
 #pragma once
 /// What an optimiser's step assigned so far, so that a step that throws can be undone.
-#include "ferrite/tensor/pooled.h"
+#include "ferrite/tensor/inline_vector.h"
 #include "ferrite/tensor/recorder.h"
 #include "ferrite/tensor/variable.h"
 

@@ -14,8 +14,8 @@
 
 #include "ferrite/nn/recurrent/detail/cells.h"
 #include "ferrite/nn/recurrent/detail/recurrence_kernels.h"
+#include "ferrite/tensor/kernel/kernels.h"
 #include "ferrite/tensor/kernel/level.h"
-#include "ferrite/tensor/kernel/parts.h"
 #include "ferrite/tensor/kernel/tile.h"
 
 namespace ferrite::nn::detail::FERRITE_LEVEL {

@@ -1,7 +1,7 @@
 #pragma once
 /// The weights of a recurrent layer as the kernels of a step read them.
 #include "ferrite/nn/recurrent/weights.h"
-#include "ferrite/tensor/kernel/matrix.h"
+#include "ferrite/tensor/kernel/gemm.h"
 
 namespace ferrite::nn::detail {
 

@@ -6,7 +6,7 @@
 #include "ferrite/nn/recurrent/detail/minimal.h"
 #include "ferrite/nn/recurrent/min_gru.h"
 #include "ferrite/tensor/define.h"
-#include "ferrite/tensor/kernel/room.h"
+#include "ferrite/tensor/kernel/scratch.h"
 #include "ferrite/tensor/kernel/tables.h"
 #include "ferrite/tensor/ops.h"
 #include "ferrite/tensor/threads.h"

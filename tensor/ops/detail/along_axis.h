@@ -1,8 +1,11 @@
 #pragma once
-/// A dense tensor seen along one of its axes: what functions along an axis share.
+/// What functions along axes share: a dense tensor seen along one of them, shapes without those that are reduced, and
+/// what running functions and their gradients have in common.
 #include <algorithm>
 
+#include "ferrite/tensor/attrs.h"
 #include "ferrite/tensor/shape.h"
+#include "ferrite/tensor/tensor.h"
 #include "ferrite/tensor/threads.h"
 
 namespace ferrite::detail {
@@ -30,5 +33,35 @@ void in_shares(std::int64_t n, std::int64_t cost, F&& f) {
   }
   parallel_for((n + share - 1) / share, [&](std::int64_t k) { f(k * share, std::min(share, n - k * share)); });
 }
+
+inline bool is_reduced(const Shape& axes, int axis) {
+  for (const std::int64_t a : axes)
+    if (a == axis) return true;
+  return false;
+}
+
+/// A shape without the reduced axes, or with extents of 1 in their places.
+inline Shape reduced_shape(const Shape& s, const Shape& axes, bool keepdim) {
+  Shape out;
+  for (int i = 0; i < s.rank(); ++i) {
+    if (!is_reduced(axes, i)) {
+      out.push_back(s[i]);
+    } else if (keepdim) {
+      out.push_back(1);
+    }
+  }
+  return out;
+}
+
+/// Of functions that run along an axis, front to back or back to front.
+struct RunningAttrs {
+  int axis = 0;
+  bool reverse = false;
+  static constexpr auto fields = attr_list(attr("axis", &RunningAttrs::axis), attr("reverse", &RunningAttrs::reverse));
+};
+
+/// Element k of the result is the one that comes n after x[k] (before it for negative n) in the order of the run, and
+/// `value` where there is none.
+Tensor neighbours(const Tensor& x, const RunningAttrs& attrs, std::int64_t n, double value);
 
 }  // namespace ferrite::detail

@@ -4,7 +4,6 @@
 
 #include "ferrite/tensor/kernel/rows.h"
 #include "ferrite/tensor/ops/detail/along_axis.h"
-#include "ferrite/tensor/ops/detail/reduced_shape.h"
 #include "ferrite/tensor/tensor.h"
 
 namespace ferrite::detail {

@@ -1,5 +1,5 @@
 /// Plans of convolutions: strides become phases, so that packets of neighbouring results read neighbouring elements.
-#include "ferrite/tensor/ops/detail/convolution_plan.h"
+#include "ferrite/tensor/ops/detail/convolution.h"
 
 #include <algorithm>
 #include <array>

@@ -1,14 +1,31 @@
 #pragma once
-/// What all draws share: their constants, the key that an application has, and numbers for one element.
+/// What all draws share: random words of Philox and normal numbers from them, constants, the key that an application
+/// has, and numbers for one element.
 #include <algorithm>
+#include <array>
+#include <cstdint>
 
-#include "ferrite/tensor/detail/normal.h"
 #include "ferrite/tensor/kernel/kernels.h"
+#include "ferrite/tensor/kernel/philox.h"
 #include "ferrite/tensor/ops/define.h"
+#include "ferrite/tensor/random.h"
 #include "ferrite/tensor/sampling.h"
 #include "ferrite/tensor/threads.h"
 
 namespace ferrite::detail {
+
+/// The four words of Philox for element `index` of a draw.
+std::array<std::uint32_t, 4> words_of(const RandomKey& key, std::uint64_t index);
+/// 64 random bits for element `index` of a draw.
+std::uint64_t bits64(const RandomKey& key, std::uint64_t index);
+
+/// What those words, and those of the elements behind it, are made from.
+DrawFrom draw_from(const RandomKey& key, std::uint64_t index);
+
+/// ln x for normal positive x, in plain f64 arithmetic: the same bits on every machine. Within 2 ULP.
+double log_positive(double x);
+/// The x with P(normal < x) = p, 0 < p < 1 (Wichura 1988, AS 241, PPND16): relative error about 1e-16.
+double inverse_normal(double p);
 
 /// The key of a draw, as constants.
 struct KeyAttrs {
@@ -81,13 +98,5 @@ void fill_drawn(Tensor& out, const RandomKey& key, F&& f) {
     }
   });
 }
-
-// What sampling_family() is made of.
-Family draw_family();
-Family rejection_family();
-Family choice_family();
-Family permutation_family();
-Family composite_choice_family();
-Family composite_permutation_family();
 
 }  // namespace ferrite::detail

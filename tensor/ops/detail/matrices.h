@@ -1,7 +1,7 @@
 #pragma once
 /// What operations of batches of matrices share: checks, loops over a batch, triangles.
 #include "ferrite/tensor/kernel/linalg.h"
-#include "ferrite/tensor/kernel/room.h"
+#include "ferrite/tensor/kernel/scratch.h"
 #include "ferrite/tensor/linalg.h"
 #include "ferrite/tensor/ops/define.h"
 

@@ -1,4 +1,4 @@
-// Oracles and samples of tensor/ops/activation_gradients.cpp.
+// Oracles and samples of tensor/ops/activations.cpp.
 #include <cmath>
 #include <numbers>
 

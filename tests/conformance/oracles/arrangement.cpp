@@ -1,4 +1,4 @@
-// Oracles and samples of tensor/ops/arrangement.cpp.
+// Oracles and samples of tensor/ops/shapes.cpp.
 #include <utility>
 #include <vector>
 

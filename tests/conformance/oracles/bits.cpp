@@ -1,4 +1,4 @@
-// Oracles and samples of tensor/ops/bits.cpp.
+// Oracles and samples of tensor/ops/logic.cpp.
 #include "conformance/oracles/oracle.h"
 
 namespace oracles::bits {

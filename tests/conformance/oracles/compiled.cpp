@@ -1,4 +1,4 @@
-// Oracle and samples of a compiled call, compile/program.cpp.
+// Oracle and samples of a compiled call, compile/compile.cpp.
 #include <vector>
 
 #include "conformance/oracles/oracle.h"

@@ -1,4 +1,4 @@
-// Oracles and samples of tensor/ops/composite.cpp.
+// Oracles and samples of tensor/ops/normalization.cpp.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -6,8 +6,7 @@
 
 #include "conformance/oracles/helpers.h"
 #include "ferrite/tensor/ops/detail/at_once.h"
-#include "ferrite/tensor/ops/detail/layer_norm.h"
-#include "ferrite/tensor/ops/detail/row_gradients.h"
+#include "ferrite/tensor/ops/detail/normalization.h"
 
 namespace oracles::composite {
 namespace {

@@ -1,4 +1,4 @@
-// Oracles and samples of tensor/ops/composite_attention.cpp.
+// Oracles and samples of tensor/ops/attention.cpp.
 #include <cmath>
 #include <vector>
 

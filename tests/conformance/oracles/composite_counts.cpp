@@ -1,10 +1,10 @@
-// Oracles and samples of tensor/ops/composite_counts.cpp.
+// Oracles and samples of tensor/ops/sorting.cpp.
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
 #include "conformance/oracles/oracle.h"
-#include "ferrite/tensor/ops/detail/values_known.h"
+#include "ferrite/tensor/ops/define.h"
 
 namespace oracles::composite_counts {
 namespace {

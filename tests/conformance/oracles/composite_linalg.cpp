@@ -1,4 +1,4 @@
-// Oracles and samples of tensor/ops/composite_linalg.cpp.
+// Oracles and samples of tensor/ops/linalg.cpp.
 #include <algorithm>
 #include <cmath>
 #include <vector>

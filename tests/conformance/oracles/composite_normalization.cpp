@@ -1,10 +1,10 @@
-// Oracles and samples of tensor/ops/composite_normalization.cpp.
+// Oracles and samples of tensor/ops/normalization.cpp.
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
 #include "conformance/oracles/helpers.h"
-#include "ferrite/tensor/ops/detail/layer_norm.h"
+#include "ferrite/tensor/ops/detail/normalization.h"
 
 namespace oracles::composite_normalization {
 namespace {

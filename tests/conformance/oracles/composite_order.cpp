@@ -1,11 +1,11 @@
-// Oracles and samples of tensor/ops/composite_order.cpp.
+// Oracles and samples of tensor/ops/sorting.cpp.
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
 #include "conformance/oracles/helpers.h"
-#include "ferrite/tensor/ops/detail/known_index.h"
-#include "ferrite/tensor/ops/detail/rank_index.h"
+#include "ferrite/tensor/ops/detail/index.h"
+#include "ferrite/tensor/ops/detail/row_sorter.h"
 #include "ferrite/tensor/sorting.h"
 
 namespace oracles::composite_order {

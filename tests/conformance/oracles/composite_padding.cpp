@@ -1,4 +1,4 @@
-// Oracles and samples of tensor/ops/composite_padding.cpp.
+// Oracles and samples of tensor/ops/assembly.cpp.
 #include <vector>
 
 #include "conformance/oracles/oracle.h"

@@ -1,4 +1,4 @@
-// Oracles and samples of tensor/ops/composite_places.cpp.
+// Oracles and samples of tensor/ops/scatter.cpp.
 #include <vector>
 
 #include "conformance/oracles/oracle.h"

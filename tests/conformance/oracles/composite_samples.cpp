@@ -1,4 +1,4 @@
-// Oracles and samples of tensor/ops/composite_samples.cpp.
+// Oracles and samples of tensor/ops/cumulative.cpp.
 #include <vector>
 
 #include "conformance/oracles/helpers.h"

@@ -1,11 +1,10 @@
-// Oracles and samples of tensor/ops/composite_scatter.cpp.
+// Oracles and samples of tensor/ops/scatter.cpp.
 #include <algorithm>
 #include <map>
 #include <vector>
 
 #include "conformance/oracles/oracle.h"
 #include "ferrite/tensor/ops/detail/index.h"
-#include "ferrite/tensor/ops/detail/scatters.h"
 #include "ferrite/tensor/scatter.h"
 
 namespace oracles::composite_scatter {

@@ -1,4 +1,4 @@
-// Oracles and samples of tensor/ops/composite_shapes.cpp.
+// Oracles and samples of tensor/ops/shapes.cpp.
 #include <optional>
 #include <utility>
 #include <vector>

@@ -1,4 +1,4 @@
-// Oracles and samples of tensor/ops/composite_values.cpp.
+// Oracles and samples of tensor/ops/creation.cpp.
 #include <vector>
 
 #include "conformance/oracles/oracle.h"

@@ -1,4 +1,4 @@
-// Oracles and samples of tensor/ops/composite_windows.cpp.
+// Oracles and samples of tensor/ops/unfolding.cpp.
 #include <vector>
 
 #include "conformance/oracles/oracle.h"

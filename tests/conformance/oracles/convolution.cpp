@@ -2,8 +2,7 @@
 #include <vector>
 
 #include "conformance/oracles/oracle.h"
-#include "ferrite/tensor/ops/detail/convolution_records.h"
-#include "ferrite/tensor/ops/detail/convolution_run.h"
+#include "ferrite/tensor/ops/detail/convolution.h"
 
 namespace oracles::convolution {
 namespace {

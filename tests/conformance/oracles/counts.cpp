@@ -1,4 +1,4 @@
-// Oracles and samples of tensor/ops/counts.cpp.
+// Oracles and samples of tensor/ops/reductions.cpp.
 #include <algorithm>
 #include <cmath>
 #include <vector>

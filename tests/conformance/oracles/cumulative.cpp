@@ -3,8 +3,6 @@
 
 #include "conformance/oracles/helpers.h"
 #include "ferrite/tensor/ops/detail/along_axis.h"
-#include "ferrite/tensor/ops/detail/cumulative_lines.h"
-#include "ferrite/tensor/ops/detail/recurrence.h"
 
 namespace oracles::cumulative {
 namespace {

@@ -1,4 +1,4 @@
-// Oracles and samples of tensor/ops/cumulative_extrema.cpp.
+// Oracles and samples of tensor/ops/cumulative.cpp.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -6,9 +6,7 @@
 
 #include "conformance/oracles/helpers.h"
 #include "ferrite/tensor/ops/detail/along_axis.h"
-#include "ferrite/tensor/ops/detail/cumulative_lines.h"
-#include "ferrite/tensor/ops/detail/known_index.h"
-#include "ferrite/tensor/ops/detail/recurrence.h"
+#include "ferrite/tensor/ops/detail/index.h"
 
 namespace oracles::cumulative_extrema {
 namespace {

@@ -1,4 +1,4 @@
-// Oracles and samples of tensor/ops/diagonals.cpp.
+// Oracles and samples of tensor/ops/shapes.cpp.
 #include <algorithm>
 #include <vector>
 

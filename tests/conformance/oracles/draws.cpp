@@ -1,4 +1,4 @@
-// Oracles and samples of tensor/ops/draws.cpp.
+// Oracles and samples of tensor/ops/sampling.cpp.
 #include <array>
 #include <cmath>
 #include <utility>

@@ -1,4 +1,4 @@
-// Oracles and samples of tensor/ops/einsum.cpp.
+// Oracles and samples of tensor/ops/product.cpp.
 #include <algorithm>
 #include <map>
 #include <string>

@@ -1,4 +1,4 @@
-// Oracles and samples of tensor/ops/factorisations.cpp.
+// Oracles and samples of tensor/ops/linalg.cpp.
 #include <algorithm>
 #include <cmath>
 #include <vector>

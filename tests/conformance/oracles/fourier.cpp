@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "conformance/oracles/oracle.h"
-#include "ferrite/tensor/ops/detail/fft_plans.h"
+#include "ferrite/tensor/kernel/fft_plan.h"
 
 namespace oracles::fourier {
 namespace {

@@ -1,4 +1,4 @@
-// Oracles and samples of tensor/ops/frames.cpp.
+// Oracles and samples of tensor/ops/signal.cpp.
 #include <vector>
 
 #include "conformance/oracles/oracle.h"

@@ -1,4 +1,4 @@
-// Oracles and samples of tensor/ops/frequencies.cpp.
+// Oracles and samples of tensor/ops/fourier.cpp.
 #include <vector>
 
 #include "conformance/oracles/oracle.h"

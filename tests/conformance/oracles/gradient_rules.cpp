@@ -1,4 +1,4 @@
-// Oracles and samples of autograd/gradient_rule.cpp.
+// Oracles and samples of autograd/custom_function.cpp.
 #include <memory>
 #include <vector>
 

@@ -3,8 +3,6 @@
 
 #include "conformance/oracles/oracle.h"
 #include "ferrite/tensor/ops/detail/index.h"
-#include "ferrite/tensor/ops/detail/known_index.h"
-#include "ferrite/tensor/ops/detail/slices.h"
 
 namespace oracles::indexing {
 namespace {

@@ -1,4 +1,4 @@
-// Oracles and samples of tensor/ops/linear_systems.cpp.
+// Oracles and samples of tensor/ops/linalg.cpp.
 #include <cmath>
 #include <utility>
 #include <vector>

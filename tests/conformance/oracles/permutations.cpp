@@ -1,4 +1,4 @@
-// Oracles and samples of tensor/ops/permutations.cpp.
+// Oracles and samples of tensor/ops/choices.cpp.
 #include <algorithm>
 #include <vector>
 

@@ -1,7 +1,7 @@
 #pragma once
 /// What the oracles of pooling share.
 #include "conformance/oracles/oracle.h"
-#include "ferrite/tensor/ops/detail/pooling_records.h"
+#include "ferrite/tensor/ops/detail/windows.h"
 
 namespace oracles {
 

@@ -1,4 +1,4 @@
-// Oracles and samples of tensor/ops/pooling_max.cpp.
+// Oracles and samples of tensor/ops/pooling.cpp.
 #include <cmath>
 #include <limits>
 #include <vector>

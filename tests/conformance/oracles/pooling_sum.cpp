@@ -1,4 +1,4 @@
-// Oracles and samples of tensor/ops/pooling_sum.cpp.
+// Oracles and samples of tensor/ops/pooling.cpp.
 #include <algorithm>
 #include <cmath>
 #include <vector>

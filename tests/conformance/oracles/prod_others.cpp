@@ -1,8 +1,7 @@
-// Oracles and samples of tensor/ops/prod_others.cpp.
+// Oracles and samples of tensor/ops/reductions.cpp.
 #include <vector>
 
 #include "conformance/oracles/oracle.h"
-#include "ferrite/tensor/ops/detail/dual_products.h"
 #include "ferrite/tensor/ops/detail/prod_others.h"
 
 namespace oracles::prod_others {

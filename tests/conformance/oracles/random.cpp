@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "conformance/oracles/helpers.h"
-#include "ferrite/tensor/detail/normal.h"
+#include "ferrite/tensor/ops/detail/draws.h"
 
 namespace oracles::random {
 namespace {

@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "conformance/oracles/oracle.h"
+#include "ferrite/tensor/ops/detail/along_axis.h"
 #include "ferrite/tensor/ops/detail/prod_others.h"
-#include "ferrite/tensor/ops/detail/reduced_shape.h"
 
 namespace oracles::reductions {
 namespace {

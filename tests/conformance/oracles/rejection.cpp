@@ -1,4 +1,4 @@
-// Oracles and samples of tensor/ops/rejection.cpp.
+// Oracles and samples of tensor/ops/sampling.cpp.
 #include <cmath>
 #include <vector>
 

@@ -1,4 +1,4 @@
-// Oracles and samples of tensor/ops/rounding.cpp.
+// Oracles and samples of tensor/ops/math.cpp.
 #include <cmath>
 #include <vector>
 

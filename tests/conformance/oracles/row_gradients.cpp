@@ -1,12 +1,11 @@
-// Oracles and samples of tensor/ops/row_gradients.cpp.
+// Oracles and samples of tensor/ops/normalization.cpp.
 #include <cmath>
 #include <numeric>
 #include <vector>
 
 #include "conformance/oracles/helpers.h"
 #include "ferrite/tensor/ops/detail/at_once.h"
-#include "ferrite/tensor/ops/detail/layer_norm.h"
-#include "ferrite/tensor/ops/detail/row_gradients.h"
+#include "ferrite/tensor/ops/detail/normalization.h"
 
 namespace oracles::row_gradients {
 namespace {

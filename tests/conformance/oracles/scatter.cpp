@@ -5,9 +5,6 @@
 #include "conformance/oracles/scatter_elements.h"
 #include "ferrite/tensor/ops/detail/along_axis.h"
 #include "ferrite/tensor/ops/detail/index.h"
-#include "ferrite/tensor/ops/detail/known_index.h"
-#include "ferrite/tensor/ops/detail/scatters.h"
-#include "ferrite/tensor/ops/detail/slices.h"
 
 namespace oracles::scatter {
 namespace {

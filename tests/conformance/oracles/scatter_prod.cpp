@@ -1,10 +1,9 @@
-// Oracles and samples of tensor/ops/scatter_prod.cpp.
+// Oracles and samples of tensor/ops/scatter.cpp.
 #include <vector>
 
 #include "conformance/oracles/scatter_elements.h"
-#include "ferrite/tensor/ops/detail/dual_products.h"
-#include "ferrite/tensor/ops/detail/known_index.h"
-#include "ferrite/tensor/ops/detail/scatters.h"
+#include "ferrite/tensor/ops/detail/index.h"
+#include "ferrite/tensor/ops/detail/prod_others.h"
 
 namespace oracles::scatter_prod {
 namespace {

@@ -1,4 +1,4 @@
-// Oracles and samples of tensor/ops/searching.cpp.
+// Oracles and samples of tensor/ops/sorting.cpp.
 #include <cmath>
 #include <vector>
 

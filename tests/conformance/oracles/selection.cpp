@@ -1,9 +1,9 @@
-// Oracles and samples of tensor/ops/selection.cpp.
+// Oracles and samples of tensor/ops/indexing.cpp.
 #include <algorithm>
 #include <vector>
 
 #include "conformance/oracles/oracle.h"
-#include "ferrite/tensor/ops/detail/values_known.h"
+#include "ferrite/tensor/ops/define.h"
 
 namespace oracles::selection {
 namespace {

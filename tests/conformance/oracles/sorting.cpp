@@ -7,8 +7,7 @@
 
 #include "conformance/oracles/oracle.h"
 #include "ferrite/tensor/ops/detail/along_axis.h"
-#include "ferrite/tensor/ops/detail/known_index.h"
-#include "ferrite/tensor/ops/detail/rank_index.h"
+#include "ferrite/tensor/ops/detail/index.h"
 #include "ferrite/tensor/ops/detail/row_sorter.h"
 
 namespace oracles::sorting {

@@ -1,4 +1,4 @@
-// Oracles and samples of tensor/ops/spectrograms.cpp.
+// Oracles and samples of tensor/ops/signal.cpp.
 #include <algorithm>
 #include <cmath>
 #include <numbers>

@@ -1,4 +1,4 @@
-// Oracles and samples of tensor/ops/trigonometry.cpp.
+// Oracles and samples of tensor/ops/math.cpp.
 #include <cmath>
 #include <numbers>
 

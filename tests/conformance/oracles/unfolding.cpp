@@ -2,8 +2,7 @@
 #include <vector>
 
 #include "conformance/oracles/oracle.h"
-#include "ferrite/tensor/ops/detail/pooling_records.h"
-#include "ferrite/tensor/ops/detail/space_options.h"
+#include "ferrite/tensor/ops/detail/windows.h"
 #include "ferrite/tensor/windows.h"
 
 namespace oracles::unfolding {

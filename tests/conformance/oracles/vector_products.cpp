@@ -1,4 +1,4 @@
-// Oracles and samples of tensor/ops/vector_products.cpp.
+// Oracles and samples of tensor/ops/product.cpp.
 #include <algorithm>
 #include <cmath>
 #include <vector>

@@ -1,4 +1,4 @@
-// Oracles and samples of tensor/ops/windows.cpp.
+// Oracles and samples of tensor/ops/views.cpp.
 #include <vector>
 
 #include "conformance/oracles/oracle.h"

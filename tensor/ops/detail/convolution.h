@@ -1,0 +1,144 @@
+#pragma once
+/// Convolutions: their operations, the geometry of windows, plans, and what runs these.
+#include <memory>
+#include <vector>
+
+#include "ferrite/tensor/kernel/convolution.h"
+#include "ferrite/tensor/primitive.h"
+#include "ferrite/tensor/shape.h"
+#include "ferrite/tensor/tensor.h"
+#include "ferrite/tensor/window_attributes.h"
+
+namespace ferrite::detail {
+
+// ---- the three operations, each of which is a gradient of the others --------------------------------------
+
+/// x [N, C, large...], w [O, C / groups, kernel...], bias [O] or none -> [N, O, size...].
+Tensor convolution(const Tensor& x, const Tensor& w, const Tensor& bias, const ConvolutionAttrs& attrs);
+/// y [N, O, small...], w [O, C / groups, kernel...], bias [C] or none -> [N, C, size...].
+Tensor convolution_transposed(const Tensor& y, const Tensor& w, const Tensor& bias, const ConvolutionAttrs& attrs);
+/// x [N, C, large...], y [N, O, small...] -> [O, C / groups, size...].
+Tensor convolution_weights(const Tensor& x, const Tensor& y, const ConvolutionAttrs& attrs);
+
+// ---- plans: where products read and write -----------------------------------------------------------------
+// Images of the operand, offsets of the taps in them, packets of positions.
+
+/// One axis of a convolution: position i of the small side meets position i * stride + tap * dilation - before of the
+/// large side; positions that this side does not have count as zeros.
+struct WindowAxis {
+  std::int64_t large = 1, small = 1, kernel = 1, stride = 1, before = 0, dilation = 1;
+  bool operator==(const WindowAxis&) const = default;
+};
+/// Depth, height and width; axes that there are not have extent 1.
+struct WindowGeometry {
+  WindowAxis axis[3];
+
+  bool operator==(const WindowGeometry&) const = default;
+  std::int64_t taps() const { return axis[0].kernel * axis[1].kernel * axis[2].kernel; }
+  std::int64_t large() const { return axis[0].large * axis[1].large * axis[2].large; }
+  std::int64_t small() const { return axis[0].small * axis[1].small * axis[2].small; }
+};
+
+/// The images of one channel, one for each phase of the strides, one after the other; or the operand where it stands.
+struct ImagePlan {
+  std::vector<ImageAxes> phases;  ///< none: the operand is read where it stands
+  std::int64_t volume = 0;        ///< elements of a phase
+  std::int64_t plane = 0, row = 0;
+  std::int64_t channel = 0;  ///< from channel to channel
+};
+
+/// Results that read the same taps.
+struct ConvolutionPass {
+  std::vector<std::int64_t> taps;     ///< by number, ascending
+  std::vector<std::int64_t> offsets;  ///< of each tap in a channel's images
+  std::vector<PacketPlace> packets;
+  std::vector<PacketSegment> segments;
+  std::int64_t step = 1;  ///< from lane to lane of the results
+};
+
+struct ConvolutionPlan {
+  ImagePlan image;
+  std::vector<ConvolutionPass> passes;
+};
+
+/// From the large side to the small one: one pass. `lanes` of a packet.
+ConvolutionPlan plan_convolution(const WindowGeometry& g, std::int64_t lanes);
+/// From the small side to the large one, the adjoint: one pass for each phase of the strides.
+ConvolutionPlan plan_transposed(const WindowGeometry& g, std::int64_t lanes);
+
+/// What a plan is made for.
+struct PlanKey {
+  WindowGeometry geometry;
+  std::int64_t lanes = 1;
+  std::int64_t channels = 1;  ///< of a group, on the side that is read
+  bool transposed = false;
+  bool operator==(const PlanKey&) const = default;
+};
+
+/// What products with lanes along channels read: one image, in which strides are steps from place to place.
+struct ChannelPlan {
+  ImagePlan image;
+  std::vector<std::int64_t> offsets;  ///< of all terms
+  std::vector<std::int64_t> places;   ///< by position of the results
+};
+
+/// A plan with what follows from it and from the number of channels.
+struct TermPlan {
+  PlanKey key;
+  ConvolutionPlan plan;
+  std::vector<std::vector<std::int64_t>> offsets;  ///< of all terms, pass by pass
+
+  explicit TermPlan(const PlanKey& k);
+  /// Of a plan with one pass that gives all results, made when it is asked for.
+  const ChannelPlan& channels();
+  /// Bytes that it takes, about, with that of the channels.
+  std::size_t bytes() const;
+
+ private:
+  std::int64_t positions() const { return key.transposed ? key.geometry.large() : key.geometry.small(); }
+
+  std::unique_ptr<ChannelPlan> channels_;
+};
+
+/// The plan for the key: one that this thread has made before and kept, since steps of streams ask for the same again
+/// and again, else a new one. Of the last kPlansKept those of up to kLargestKept bytes are kept; what is larger is the
+/// caller's, in `own`. Valid until this thread asks for another.
+TermPlan& planned(const PlanKey& key, std::unique_ptr<TermPlan>& own);
+inline constexpr std::size_t kPlansKept = 32, kLargestKept = std::size_t{64} << 10;
+
+/// How one channel on both sides of a group goes through planes, as PlaneSource.
+struct PlanePass {
+  std::int64_t taps = 0;  ///< rows and columns of them; 0: it does not
+  std::int64_t stride = 1, start = 0, row = 0, first = 0, last = 0, width = 0;
+  std::int64_t columns[5] = {};
+  bool spread = false;  ///< as PlaneSpread, which needs these only
+  std::int64_t rows_before = 0, columns_before = 0;
+};
+/// Results of the small side, or with `transposed` of the large one, whose rows then go from the last to the first.
+PlanePass plane_of(const WindowGeometry& g, bool transposed);
+
+/// How a pass with one channel on both sides of a group goes along lines.
+struct LinePass {
+  std::int64_t taps = 0;  ///< 0: it does not
+  std::int64_t offsets[kMostLineTaps] = {};
+};
+/// Results of the small side, or with `transposed` of the large one, of at least `shortest` elements.
+LinePass line_of(const WindowGeometry& g, bool transposed, std::int64_t shortest);
+
+/// Offsets [channels * taps] of all terms of a pass.
+std::vector<std::int64_t> term_offsets(const ConvolutionPass& pass, std::int64_t channels, std::int64_t channel);
+/// By position of the small side, row-major: its place in the image of a forward plan.
+std::vector<std::int64_t> position_places(const WindowGeometry& g, const ImagePlan& image);
+
+// ---- running, on row-major tensors of floats --------------------------------------------------------------
+
+/// y [N, O, small] = w [O, I, taps] over x [N, groups I, large], plus bias [O] unless it is null.
+void run_convolution(const Tensor& x, const Tensor& w, const Tensor* bias, Tensor& y, const WindowGeometry& g,
+                     std::int64_t groups);
+/// x [N, groups I, large] from y [N, O, small], plus bias [groups I] unless it is null.
+void run_transposed(const Tensor& y, const Tensor& w, const Tensor* bias, Tensor& x, const WindowGeometry& g,
+                    std::int64_t groups);
+/// w [O, I, taps] = sums over N and all positions of y times what each tap reads of x.
+void run_weight_gradient(const Tensor& x, const Tensor& y, Tensor& w, const WindowGeometry& g, std::int64_t groups);
+
+}  // namespace ferrite::detail
