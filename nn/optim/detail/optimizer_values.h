@@ -1,9 +1,10 @@
 #pragma once
-/// What several optimisers check and compute alike.
+/// What several optimisers check and compute alike, and what Adam's updates begin with, as an operation.
 #include <string>
 
 #include "ferrite/nn/optim/detail/rule.h"
 #include "ferrite/nn/optim/optimizer.h"
+#include "ferrite/tensor/primitive.h"
 
 namespace ferrite::nn::detail {
 
@@ -30,5 +31,15 @@ OptionValue pair_option(double a, double b);
 
 /// Appends the states of another group.
 void append(std::vector<State>& list, const std::vector<State>& more);
+
+/// The constants of `adam_begin`.
+struct AdamBetas {
+  double beta1 = 0, beta2 = 0;
+  static constexpr auto fields = attr_list(attr("beta1", &AdamBetas::beta1), attr("beta2", &AdamBetas::beta2));
+};
+
+/// Updates done so far, i64 [parameters], and which of the parameters another one updates (1 or 0; undefined: all)
+/// -> {t = steps + updated, 1 - beta1^t, 1 - beta2^t}: `adam_begin`.
+Tensors begin_adam(const Tensor& steps, const Tensor& updated, const Attrs& betas);
 
 }  // namespace ferrite::nn::detail
