@@ -47,7 +47,6 @@
 #include "ferrite/nn/layers/branches.h"
 #include "ferrite/nn/layers/causal_conv1d.h"
 #include "ferrite/nn/layers/convolution.h"
-#include "ferrite/nn/layers/folding.h"
 #include "ferrite/nn/layers/layers.h"
 #include "ferrite/nn/layers/norms.h"
 #include "ferrite/nn/layers/parametrized.h"

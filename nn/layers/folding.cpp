@@ -1,5 +1,5 @@
 /// Norms folded into the linear layers and convolutions before them.
-#include "ferrite/nn/layers/folding.h"
+#include "ferrite/nn/layers/sequential.h"
 
 #include <optional>
 

@@ -4,8 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "ferrite/nn/detail/chain_call.h"
-#include "ferrite/nn/detail/joined_steps.h"
+#include "ferrite/nn/detail/layer_calls.h"
 #include "ferrite/nn/detail/stream_steps.h"
 #include "ferrite/nn/step_graph.h"
 #include "ferrite/tensor/norms.h"

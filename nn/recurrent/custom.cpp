@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ferrite/nn/recurrent/detail/recurrent_checks.h"
+#include "ferrite/nn/recurrent/detail/recurrent_options.h"
 #include "ferrite/nn/recurrent/detail/recurrent_scan.h"
 #include "ferrite/tensor/padding.h"
 

@@ -3,10 +3,10 @@
 
 #include <cmath>
 
-#include "ferrite/nn/detail/value_of.h"
-#include "ferrite/nn/recurrent/detail/cell_functions.h"
-#include "ferrite/nn/recurrent/detail/recurrent_checks.h"
+#include "ferrite/nn/detail/layer_calls.h"
+#include "ferrite/nn/recurrent/detail/recurrent_options.h"
 #include "ferrite/nn/recurrent/detail/recurrent_scan.h"
+#include "ferrite/nn/recurrent/detail/sequence_operation.h"
 #include "ferrite/tensor/padding.h"
 
 namespace ferrite::nn {

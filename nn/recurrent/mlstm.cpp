@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "ferrite/compile/scan.h"
-#include "ferrite/nn/detail/value_of.h"
+#include "ferrite/nn/detail/layer_calls.h"
 #include "ferrite/nn/recurrent/detail/xlstm.h"
 #include "ferrite/nn/recurrent/steps.h"
 #include "ferrite/tensor/linear_scan.h"

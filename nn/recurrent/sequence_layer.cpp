@@ -2,8 +2,8 @@
 #include "ferrite/nn/recurrent/sequence_layer.h"
 
 #include "ferrite/nn/carry.h"
-#include "ferrite/nn/detail/lengths.h"
-#include "ferrite/nn/recurrent/detail/recurrent_checks.h"
+#include "ferrite/nn/detail/layer_calls.h"
+#include "ferrite/nn/recurrent/detail/recurrent_options.h"
 #include "ferrite/tensor/padding.h"
 
 namespace ferrite::nn {

@@ -312,7 +312,6 @@ BOOST_AUTO_TEST_CASE(one_header_reaches_all) {
                                        "tensor/pointwise.h",
                                        "tensor/operations.h",
                                        "tensor/elementwise.h",
-                                       "nn/text_table.h",
                                        "nn/step_graph.h",
                                        "nn/recurrent/sequence_parts.h",
                                        "io/png.h",

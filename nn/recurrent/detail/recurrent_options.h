@@ -1,5 +1,7 @@
 #pragma once
-/// Conversions between the options of one kind of recurrent layer and those of all.
+/// Conversions between the options of one kind of recurrent layer and those of all; checks of sizes and dtypes.
+#include <string>
+
 #include "ferrite/nn/recurrent/recurrent.h"
 
 namespace ferrite::nn::detail {
@@ -22,5 +24,11 @@ RecurrentSizes sizes_of(std::int64_t input_size, std::int64_t hidden_size, const
   if constexpr (requires { o.zoneout_cell; }) s.zoneout_cell = o.zoneout_cell;
   return s;
 }
+
+/// Throws ValueError, beginning with the name, for sizes that no layer can have.
+void check_sizes(const std::string& name, const RecurrentSizes& sizes);
+
+/// Throws DtypeError unless x has the dtype of the weights.
+void check_dtype(const std::string& name, const Tensor& x, Dtype dtype, const char* what);
 
 }  // namespace ferrite::nn::detail

@@ -1,7 +1,7 @@
 /// The GRU: its step in operations, its operation on sequences, and the layer.
 #include "ferrite/nn/recurrent/gru.h"
 
-#include "ferrite/nn/recurrent/detail/recurrence_kernels.h"
+#include "ferrite/nn/recurrent/detail/recurrence.h"
 #include "ferrite/nn/recurrent/detail/recurrent_options.h"
 #include "ferrite/nn/recurrent/detail/sequence_operation.h"
 #include "ferrite/tensor/kernel/tables.h"

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "ferrite/nn/detail/value_of.h"
+#include "ferrite/nn/detail/layer_calls.h"
 #include "ferrite/nn/recurrent/detail/xlstm.h"
 
 namespace ferrite::nn {
