@@ -13,7 +13,6 @@
 #include "ferrite/io/safetensors.h"
 #include "ferrite/io/torch.h"
 #include "ferrite/io/zip/zip.h"
-#include "ferrite/io/zip/zip_format.h"
 
 namespace ferrite::io {
 namespace {

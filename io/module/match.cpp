@@ -6,7 +6,6 @@
 #include <cstring>
 #include <iterator>
 
-#include "ferrite/io/detail/decimal.h"
 #include "ferrite/io/detail/file_dtype.h"
 #include "ferrite/io/detail/io_text.h"
 #include "ferrite/io/suggest.h"

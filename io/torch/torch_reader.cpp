@@ -6,7 +6,6 @@
 #include <limits>
 
 #include "ferrite/io/detail/io_text.h"
-#include "ferrite/io/file/file_block.h"
 #include "ferrite/io/file/input_file.h"
 #include "ferrite/io/torch/container.h"
 #include "ferrite/io/torch/strided_decode.h"
