@@ -13,7 +13,6 @@
 #include "ferrite/tensor/ops.h"
 
 namespace ferrite::nn::detail {
-namespace {
 
 /// What goes from step to step. In a new one all is 0.
 struct MatrixMemory {
@@ -26,6 +25,8 @@ struct MatrixMemory {
 struct MatrixSteps {
   Tensor q, k, v, i, log_f;
 };
+
+namespace {
 
 /// The exponent of a memory that holds nothing, and of a step that is hidden: minus infinity in effect, but finite, so
 /// that differences are no NaN.

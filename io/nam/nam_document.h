@@ -1,12 +1,14 @@
 #pragma once
-/// A `.nam` file as a small tree of values, its weights apart in one store.
+/// A `.nam` file as a small tree of values, its weights apart in one store; and the sizes of a WaveNet in it, read and
+/// written.
 #include <cstdint>
 #include <deque>
 #include <span>
 #include <string>
 #include <string_view>
 
-#include "ferrite/io/json/json_numbers.h"
+#include "ferrite/io/json/json_reader.h"
+#include "ferrite/nn/layers/wavenet.h"
 
 namespace ferrite::io::detail::nam {
 
@@ -38,6 +40,7 @@ struct Document {
 
 /// Throws IoError beginning with `where`: no JSON object, limits, keys that occur twice, weights that are no numbers.
 Document read_document(std::span<const std::byte> bytes, std::string_view where);
+
 /// A value as JSON, on one line.
 std::string text_of(const Document& document, const Node& node);
 
@@ -72,5 +75,16 @@ class Object {
 
 /// The size that a node holds. Throws IoError.
 std::int64_t size_of(const Node& node, std::string_view where);
+
+/// What `config` says, but for head_scale, which is the last of the weights. Throws IoError for what is not supported
+/// and for sizes that do not fit.
+nn::WavenetOptions wavenet_options(Object config);
+
+/// The object `config`. `newer` becomes true where it has keys that files of version 0.5 do not have. Throws IoError
+/// beginning with `where` for an activation that the format does not have.
+std::string config_of(const nn::WavenetOptions& options, std::string_view where, bool& newer);
+
+/// A number in the fewest digits that read back as the same f64, with a sign for -0.
+void append_number(std::string& out, double value);
 
 }  // namespace ferrite::io::detail::nam
