@@ -141,7 +141,6 @@
 #include "ferrite/train/dataset.h"
 #include "ferrite/train/fit.h"
 #include "ferrite/train/heat_map.h"
-#include "ferrite/train/image_grid.h"
 #include "ferrite/train/line_chart.h"
 #include "ferrite/train/loss.h"
 #include "ferrite/train/metrics.h"

@@ -49,7 +49,7 @@ void check_torch_has(const nn::Optimizer& optimizer, std::string_view who);
 // ---- reading -------------------------------------------------------------------------------------------
 
 /// A number in Python's words; nothing for None and for what is none.
-std::optional<double> number_of(std::string_view text) {
+std::optional<double> number_in(std::string_view text) {
   if (text == "True") return 1;
   if (text == "False") return 0;
   double value = 0;
@@ -84,14 +84,14 @@ std::string spelled(const nn::OptionValue& value) {
 
 /// Whether a file says the same of an option.
 bool agrees(const nn::OptionValue& value, std::string_view text) {
-  if (const bool* flag = std::get_if<bool>(&value)) return number_of(text) == (*flag ? 1.0 : 0.0);
-  if (const double* v = std::get_if<double>(&value)) return number_of(text) == *v;
+  if (const bool* flag = std::get_if<bool>(&value)) return number_in(text) == (*flag ? 1.0 : 0.0);
+  if (const double* v = std::get_if<double>(&value)) return number_in(text) == *v;
   const auto* several = std::get_if<std::vector<std::optional<double>>>(&value);
   if (!several) return text == "None";
   const std::vector<std::string_view> items = items_of(text);
   if (items.size() != several->size()) return false;
   for (std::size_t i = 0; i < items.size(); ++i)
-    if (number_of(items[i]) != (*several)[i]) return false;
+    if (number_in(items[i]) != (*several)[i]) return false;
   return true;
 }
 
@@ -173,8 +173,8 @@ class OptimizerReader {
     const auto* betas = std::get_if<std::vector<std::optional<double>>>(&option.value);
     if (option.name != "momentum" && !(option.name == "betas" && betas)) return false;
     const std::vector<std::string_view> items = betas ? items_of(text) : std::vector{text};
-    if (items.empty() || (betas && (items.size() != 2 || number_of(items[1]) != (*betas)[1]))) return false;
-    const std::optional<double> momentum = number_of(items[0]);
+    if (items.empty() || (betas && (items.size() != 2 || number_in(items[1]) != (*betas)[1]))) return false;
+    const std::optional<double> momentum = number_in(items[0]);
     if (!momentum || !(*momentum >= 0 && *momentum < 1)) return false;
     momenta_.emplace_back(group, *momentum);
     return true;
@@ -238,7 +238,7 @@ class OptimizerReader {
   /// A number, or a tensor of one.
   std::optional<double> number_at(const std::string& name) {
     if (const std::string* text = plain(name)) {
-      const std::optional<double> value = number_of(*text);
+      const std::optional<double> value = number_in(*text);
       if (!value) fail(quote(name) + " is no number: " + quote(*text));
       return value;
     }
