@@ -226,6 +226,8 @@ void Object::finish() const {
       refuse(where_, "the key " + quote(n->key) + " is not supported");
 }
 
+// ---- the configuration of a WaveNet ----------------------------------------------------------------------
+
 namespace {
 
 constexpr std::int64_t kFurthest = std::int64_t{1} << 24;  ///< steps from one end of a convolution to the other

@@ -439,6 +439,8 @@ TorchContents read_torch_zip(std::span<const std::byte> bytes, std::string_view 
   return contents;
 }
 
+// ---- sequences of pickles --------------------------------------------------------------------------------
+
 namespace {
 
 /// LONG1 of 0x1950a86a20f9469cfc6c, the first value of a file.

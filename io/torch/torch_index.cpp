@@ -338,6 +338,8 @@ TorchIndex IndexBuilder::finish() {
   return std::move(index_);
 }
 
+// ---- dictionaries ----------------------------------------------------------------------------------------
+
 namespace {
 
 bool is_container(PickleValue v) {

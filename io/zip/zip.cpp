@@ -109,6 +109,8 @@ Directory find_directory(Bytes bytes, std::string_view where) {
   return directory;
 }
 
+// ---- the directory ---------------------------------------------------------------------------------------
+
 /// What a member takes in the file, its local header included.
 struct Extent {
   std::uint64_t begin = 0;

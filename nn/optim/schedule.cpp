@@ -179,6 +179,8 @@ std::string summary_of_schedule(std::string_view kind,
 
 namespace ferrite::nn {
 
+// ---- schedules by a function of the steps ----------------------------------------------------------------
+
 Schedule::Schedule(const Optimizer& optimizer) {
   for (std::size_t group = 0; group < optimizer.groups(); ++group) {
     rates_.push_back(optimizer.learning_rate_variable(group));

@@ -285,6 +285,8 @@ std::span<const Primitive* const> recurrent_composites() {
   return all;
 }
 
+// ---- the gradient ----------------------------------------------------------------------------------------
+
 namespace {
 
 /// Positions of the operands before those of the sequence.
