@@ -26,14 +26,14 @@
 namespace ferrite::train {
 namespace {
 
-constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();
+constexpr double kNoValue = std::numeric_limits<double>::quiet_NaN();
 
 }  // namespace
 
 double Logs::operator[](std::string_view name) const {
   for (const auto& [n, value] : values_)
     if (n == name) return value;
-  return kNothing;
+  return kNoValue;
 }
 
 bool Logs::contains(std::string_view name) const {
@@ -67,7 +67,7 @@ Logs History::at(std::int64_t epoch) const {
 
 void History::add(const Logs& logs) {
   ++epochs_;
-  for (std::vector<double>& v : values_) v.push_back(kNothing);
+  for (std::vector<double>& v : values_) v.push_back(kNoValue);
   for (const auto& [name, value] : logs) set(name, value);
 }
 
@@ -76,7 +76,7 @@ void History::set(std::string_view name, double value) {
   const auto i = static_cast<std::size_t>(std::find(names_.begin(), names_.end(), name) - names_.begin());
   if (i == names_.size()) {
     names_.emplace_back(name);
-    values_.emplace_back(static_cast<std::size_t>(epochs_), kNothing);
+    values_.emplace_back(static_cast<std::size_t>(epochs_), kNoValue);
   }
   values_[i].back() = value;
 }
@@ -461,7 +461,7 @@ void ProgressBar::on_train_end(Training& t) {
 namespace {
 
 /// The shortest decimal that reads back as the same number; nothing for NaN.
-std::string exact(double value) {
+std::string exact_or_empty(double value) {
   if (std::isnan(value)) return {};
   char digits[32];
   return {std::begin(digits), std::to_chars(std::begin(digits), std::end(digits), value).ptr};
@@ -488,7 +488,7 @@ void CSVLogger::on_epoch_end(Training& t) {
   text += '\n';
   for (std::int64_t e = 0; e < h.epochs(); ++e) {
     text += std::to_string(e + 1);
-    for (const auto& [name, value] : h.at(e)) text += ',' + exact(value);
+    for (const auto& [name, value] : h.at(e)) text += ',' + exact_or_empty(value);
     text += '\n';
   }
   io::write_text(path_, text);

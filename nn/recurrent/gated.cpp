@@ -14,8 +14,6 @@ namespace {
 
 using detail::check_dtype;
 
-std::string text(std::int64_t n) { return std::to_string(n); }
-
 /// The weights as they stand, where nobody records.
 RecurrentWeights<const Tensor*> borrowed(const RecurrentWeights<Parameter>& w) {
   static const Tensor none;
@@ -123,7 +121,7 @@ RecurrentState RecurrentCell::step(const Tensor& x, const RecurrentState& before
 RecurrentState RecurrentCell::advance(const Tensor& x, const RecurrentState& before) const {
   const bool batched = x.rank() == 2;
   if ((!batched && x.rank() != 1) || x.shape()[-1] != input_size())
-    throw ShapeError(std::string(cell_->name) + " cell: expects input [B, " + text(input_size()) + "], got " +
+    throw ShapeError(std::string(cell_->name) + " cell: expects input [B, " + std::to_string(input_size()) + "], got " +
                      x.shape().str());
   check_dtype(std::string(cell_->name), x, weights_.weight_ih.dtype(), "input");
   const Tensor rows = batched ? x : unsqueeze(x, 0);

@@ -73,8 +73,8 @@ Tensors all_steps(const Tensor& x, const RecurrentState& before, const Recurrent
   return sequence<Cell>(x, w, before, o);
 }
 
-constexpr const Primitive* kSteps[] = {&composite<GruStep>};
-constexpr const Primitive* kStepsResetBefore[] = {&composite<GruStepResetBefore>};
+constexpr const Primitive* kGruSteps[] = {&composite<GruStep>};
+constexpr const Primitive* kGruStepsResetBefore[] = {&composite<GruStepResetBefore>};
 
 }  // namespace
 
@@ -82,10 +82,10 @@ constinit const CellFunctions gru_functions = {step<gru_step>, all_steps<GruSequ
 constinit const CellFunctions gru_reset_before_functions = {step<gru_step_reset_before>,
                                                             all_steps<GruResetBeforeSequence>};
 constinit const CellOperations gru_operations = {&structured<Sequence<GruSequence>>,
-                                                 &structured<SequenceGrad<GruSequence>>, kSteps};
+                                                 &structured<SequenceGrad<GruSequence>>, kGruSteps};
 constinit const CellOperations gru_reset_before_operations = {&structured<Sequence<GruResetBeforeSequence>>,
                                                               &structured<SequenceGrad<GruResetBeforeSequence>>,
-                                                              kStepsResetBefore};
+                                                              kGruStepsResetBefore};
 
 const GatedCell& gru_cell() { return kGru; }
 const GatedCell& gru_reset_before_cell() { return kGruResetBefore; }

@@ -47,13 +47,13 @@ Tensors all_steps(const Tensor& x, const RecurrentState& before, const Recurrent
   return sequence<LstmSequence>(x, w, before, o);
 }
 
-constexpr const Primitive* kSteps[] = {&composite<LstmStep>};
+constexpr const Primitive* kLstmSteps[] = {&composite<LstmStep>};
 
 }  // namespace
 
 constinit const CellFunctions lstm_functions = {step, all_steps};
 constinit const CellOperations lstm_operations = {&structured<Sequence<LstmSequence>>,
-                                                  &structured<SequenceGrad<LstmSequence>>, kSteps};
+                                                  &structured<SequenceGrad<LstmSequence>>, kLstmSteps};
 
 }  // namespace detail
 

@@ -45,13 +45,13 @@ Tensors all_steps(const Tensor& x, const RecurrentState& before, const Recurrent
   return sequence<PeepholeLstmSequence>(x, w, before, o);
 }
 
-constexpr const Primitive* kSteps[] = {&composite<PeepholeLstmStep>};
+constexpr const Primitive* kPeepholeLstmSteps[] = {&composite<PeepholeLstmStep>};
 
 }  // namespace
 
 constinit const CellFunctions peephole_lstm_functions = {step, all_steps};
-constinit const CellOperations peephole_lstm_operations = {&structured<Sequence<PeepholeLstmSequence>>,
-                                                           &structured<SequenceGrad<PeepholeLstmSequence>>, kSteps};
+constinit const CellOperations peephole_lstm_operations = {
+    &structured<Sequence<PeepholeLstmSequence>>, &structured<SequenceGrad<PeepholeLstmSequence>>, kPeepholeLstmSteps};
 
 }  // namespace detail
 

@@ -50,14 +50,14 @@ Tensors all_steps(const Tensor& x, const RecurrentState& before, const Recurrent
   return sequence<Cell>(x, w, before, o);
 }
 
-constexpr const Primitive* kSteps[] = {&composite<RnnStep>};
+constexpr const Primitive* kRnnSteps[] = {&composite<RnnStep>};
 
 }  // namespace
 
 constinit const CellFunctions rnn_functions = {step<false>, all_steps<RnnSequence>};
 constinit const CellFunctions rnn_relu_functions = {step<true>, all_steps<RnnReluSequence>};
 constinit const CellOperations rnn_operations = {&structured<Sequence<RnnSequence>>,
-                                                 &structured<SequenceGrad<RnnSequence>>, kSteps};
+                                                 &structured<SequenceGrad<RnnSequence>>, kRnnSteps};
 constinit const CellOperations rnn_relu_operations = {
     &structured<Sequence<RnnReluSequence>>, &structured<SequenceGrad<RnnReluSequence>>, {}};
 
