@@ -16,7 +16,6 @@
 
 #include "ferrite/io/detail/crc32.h"
 #include "ferrite/io/detail/io_text.h"
-#include "ferrite/io/zip/inflate.h"
 
 namespace ferrite::io::detail::zip {
 namespace {

@@ -1,5 +1,5 @@
 #pragma once
-/// Reading and writing zip archives.
+/// Reading and writing zip archives, and inflating their members.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -145,5 +145,25 @@ class ZipWriter {
   std::vector<std::byte> bytes_;
   std::vector<ZipEntry> entries_;
 };
+
+// ---- inflating -----------------------------------------------------------------------------------------
+
+/// How the inflation of a stream ended.
+struct Inflated {
+  enum class End {
+    finished,   ///< the stream is over
+    full,       ///< the memory is full, and the stream has more
+    cut_short,  ///< the bytes are over, and the stream is not
+    damaged
+  };
+  End end = End::finished;
+  std::size_t written = 0;       ///< bytes of the contents
+  std::size_t read = 0;          ///< bytes of the stream; those of `finished` alone
+  std::string_view damage = {};  ///< what is wrong with a damaged stream
+};
+
+/// Inflates a raw deflate stream (RFC 1951) into `out` until either ends. Takes no memory but some of the stack, and
+/// never fails otherwise: it reads and writes nothing outside of both, whatever the bytes are.
+Inflated inflate(std::span<const std::byte> packed, std::span<std::byte> out);
 
 }  // namespace ferrite::io::detail

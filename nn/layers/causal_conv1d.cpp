@@ -8,7 +8,7 @@
 #include "ferrite/nn/carry.h"
 #include "ferrite/nn/detail/input_ring.h"
 #include "ferrite/nn/detail/layer_calls.h"
-#include "ferrite/nn/layers/detail/window_product.h"
+#include "ferrite/nn/layers/detail/channels.h"
 #include "ferrite/nn/step_graph.h"
 #include "ferrite/tensor/kernel/pack.h"
 #include "ferrite/tensor/operations.h"

@@ -6,7 +6,6 @@
 #include "ferrite/nn/detail/layer_calls.h"
 #include "ferrite/nn/detail/stream_steps.h"
 #include "ferrite/nn/layers/detail/channels.h"
-#include "ferrite/nn/layers/detail/window_product.h"
 #include "ferrite/nn/step_graph.h"
 #include "ferrite/tensor/kernel/pack.h"
 #include "ferrite/tensor/recorder.h"

@@ -4,8 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ferrite/nn/recurrent/detail/recurrent_options.h"
-#include "ferrite/nn/recurrent/detail/recurrent_scan.h"
+#include "ferrite/nn/recurrent/detail/recurrent_layers.h"
 #include "ferrite/tensor/padding.h"
 
 namespace ferrite::nn {

@@ -4,8 +4,7 @@
 #include <cmath>
 
 #include "ferrite/nn/detail/layer_calls.h"
-#include "ferrite/nn/recurrent/detail/recurrent_options.h"
-#include "ferrite/nn/recurrent/detail/recurrent_scan.h"
+#include "ferrite/nn/recurrent/detail/recurrent_layers.h"
 #include "ferrite/nn/recurrent/detail/sequence_operation.h"
 #include "ferrite/tensor/padding.h"
 

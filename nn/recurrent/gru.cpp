@@ -2,7 +2,7 @@
 #include "ferrite/nn/recurrent/gru.h"
 
 #include "ferrite/nn/recurrent/detail/recurrence.h"
-#include "ferrite/nn/recurrent/detail/recurrent_options.h"
+#include "ferrite/nn/recurrent/detail/recurrent_layers.h"
 #include "ferrite/nn/recurrent/detail/sequence_operation.h"
 #include "ferrite/tensor/kernel/tables.h"
 

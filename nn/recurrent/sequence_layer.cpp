@@ -3,7 +3,7 @@
 
 #include "ferrite/nn/carry.h"
 #include "ferrite/nn/detail/layer_calls.h"
-#include "ferrite/nn/recurrent/detail/recurrent_options.h"
+#include "ferrite/nn/recurrent/detail/recurrent_layers.h"
 #include "ferrite/tensor/padding.h"
 
 namespace ferrite::nn {

@@ -1,7 +1,7 @@
 /// The steps of a recurrence one after the other, in a loop and as a scan: the definition of lengths and resets.
 #include "ferrite/nn/recurrent/steps.h"
 
-#include "ferrite/nn/recurrent/detail/recurrent_scan.h"
+#include "ferrite/nn/recurrent/detail/recurrent_layers.h"
 
 namespace ferrite::nn {
 namespace {

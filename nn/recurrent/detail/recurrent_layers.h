@@ -1,7 +1,8 @@
 #pragma once
-/// Conversions between the options of one kind of recurrent layer and those of all; checks of sizes and dtypes.
+/// What recurrent layers share: sizes taken from the options of one kind, checks of sizes and dtypes, steps as a scan.
 #include <string>
 
+#include "ferrite/compile/scan.h"
 #include "ferrite/nn/recurrent/recurrent.h"
 
 namespace ferrite::nn::detail {
@@ -30,5 +31,20 @@ void check_sizes(const std::string& name, const RecurrentSizes& sizes);
 
 /// Throws DtypeError unless x has the dtype of the weights.
 void check_dtype(const std::string& name, const Tensor& x, Dtype dtype, const char* what);
+
+// ---- steps as a scan -----------------------------------------------------------------------------------
+
+/// A step from x_t [B, D] as the body of a scan.
+Scan scan_of(RecurrentStep step);
+
+/// All steps of a layer in one direction: outputs, the last h, the last c if there is one.
+Tensors run_scan(const Scan& scan, const Tensor& x, const RecurrentState& before, const SequenceOptions& options);
+
+/// What Form::scan names: these functions, and the steps of streams.
+struct ScanForm {
+  decltype(nn::detail::scan_of)* scan_of;
+  decltype(run_scan)* run;
+  decltype(nn::detail::traced_step)* traced_step;
+};
 
 }  // namespace ferrite::nn::detail
