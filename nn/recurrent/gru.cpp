@@ -67,11 +67,6 @@ template <Tensor (*kStep)(const Tensor&, const Tensor&, const Tensor&, const Ten
 RecurrentState step(const Tensor& i, const RecurrentState& before, const RecurrentWeights<Tensor>& w) {
   return {kStep(i, before.h, w.weight_hh, w.bias_hh)};
 }
-template <class Cell>
-Tensors all_steps(const Tensor& x, const RecurrentState& before, const RecurrentWeights<const Tensor*>& w,
-                  const SequenceOptions& o) {
-  return sequence<Cell>(x, w, before, o);
-}
 
 constexpr const Primitive* kGruSteps[] = {&composite<GruStep>};
 constexpr const Primitive* kGruStepsResetBefore[] = {&composite<GruStepResetBefore>};

@@ -39,19 +39,15 @@ struct LstmSequence {
   static constexpr const GatedCell& cell = kLstm;
 };
 
-RecurrentState step(const Tensor& i, const RecurrentState& before, const RecurrentWeights<Tensor>& w) {
+RecurrentState step_of_lstm(const Tensor& i, const RecurrentState& before, const RecurrentWeights<Tensor>& w) {
   return lstm_step(i, before, w.weight_hh, w.bias_hh, w.weight_hr);
-}
-Tensors all_steps(const Tensor& x, const RecurrentState& before, const RecurrentWeights<const Tensor*>& w,
-                  const SequenceOptions& o) {
-  return sequence<LstmSequence>(x, w, before, o);
 }
 
 constexpr const Primitive* kLstmSteps[] = {&composite<LstmStep>};
 
 }  // namespace
 
-constinit const CellFunctions lstm_functions = {step, all_steps};
+constinit const CellFunctions lstm_functions = {step_of_lstm, all_steps<LstmSequence>};
 constinit const CellOperations lstm_operations = {&structured<Sequence<LstmSequence>>,
                                                   &structured<SequenceGrad<LstmSequence>>, kLstmSteps};
 

@@ -37,19 +37,15 @@ struct PeepholeLstmSequence {
   static constexpr const GatedCell& cell = kPeepholeLstm;
 };
 
-RecurrentState step(const Tensor& i, const RecurrentState& before, const RecurrentWeights<Tensor>& w) {
+RecurrentState step_of_peephole_lstm(const Tensor& i, const RecurrentState& before, const RecurrentWeights<Tensor>& w) {
   return peephole_lstm_step(i, before, w.weight_hh, w.weight_ch, w.bias_hh);
-}
-Tensors all_steps(const Tensor& x, const RecurrentState& before, const RecurrentWeights<const Tensor*>& w,
-                  const SequenceOptions& o) {
-  return sequence<PeepholeLstmSequence>(x, w, before, o);
 }
 
 constexpr const Primitive* kPeepholeLstmSteps[] = {&composite<PeepholeLstmStep>};
 
 }  // namespace
 
-constinit const CellFunctions peephole_lstm_functions = {step, all_steps};
+constinit const CellFunctions peephole_lstm_functions = {step_of_peephole_lstm, all_steps<PeepholeLstmSequence>};
 constinit const CellOperations peephole_lstm_operations = {
     &structured<Sequence<PeepholeLstmSequence>>, &structured<SequenceGrad<PeepholeLstmSequence>>, kPeepholeLstmSteps};
 

@@ -44,11 +44,6 @@ template <bool kWithRelu>
 RecurrentState step(const Tensor& i, const RecurrentState& before, const RecurrentWeights<Tensor>& w) {
   return {rnn_step(i, before.h, w.weight_hh, w.bias_hh, kWithRelu)};
 }
-template <class Cell>
-Tensors all_steps(const Tensor& x, const RecurrentState& before, const RecurrentWeights<const Tensor*>& w,
-                  const SequenceOptions& o) {
-  return sequence<Cell>(x, w, before, o);
-}
 
 constexpr const Primitive* kRnnSteps[] = {&composite<RnnStep>};
 

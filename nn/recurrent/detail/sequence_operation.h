@@ -237,4 +237,11 @@ Tensors sequence(const Tensor& x, const RecurrentWeights<const Tensor*>& w, cons
   return out;
 }
 
+/// The same as `CellFunctions` have it.
+template <class Cell>
+Tensors all_steps(const Tensor& x, const RecurrentState& before, const RecurrentWeights<const Tensor*>& w,
+                  const SequenceOptions& o) {
+  return sequence<Cell>(x, w, before, o);
+}
+
 }  // namespace ferrite::nn::detail
