@@ -25,9 +25,9 @@
 namespace ferrite::io::detail {
 namespace {
 
-inline constexpr std::string_view kStatePrefix = "optimizer.";
-inline constexpr std::string_view kModuleStatePrefix = "state.";
-inline constexpr std::string_view kAliasPrefix = "alias:";
+constexpr std::string_view kStatePrefix = "optimizer.";
+constexpr std::string_view kModuleStatePrefix = "state.";
+constexpr std::string_view kAliasPrefix = "alias:";
 
 /// A variable and where its value stands in a file.
 struct Slot {

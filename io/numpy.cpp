@@ -25,10 +25,10 @@ namespace ferrite::io::detail {
 namespace {
 
 /// NumPy refuses longer headers too.
-inline constexpr std::uint64_t kMostNpyHeader = 10'000;
+constexpr std::uint64_t kMostNpyHeader = 10'000;
 
 /// What has the whole header of any sound file: magic, version, length, header.
-inline constexpr std::uint64_t kMostNpyFront = 12 + kMostNpyHeader;
+constexpr std::uint64_t kMostNpyFront = 12 + kMostNpyHeader;
 
 /// The header of an .npy file, read and checked.
 struct NpyHeader {

@@ -26,7 +26,7 @@ namespace {
 /// The last two are ITU-T G.711: 13 or 14 bits in 8.
 enum class WavSample : std::uint8_t { integer, floating, a_law, mu_law };
 
-inline constexpr std::uint16_t kWavInteger = 1, kWavFloat = 3, kWavALaw = 6, kWavMuLaw = 7, kWavExtensible = 0xfffe;
+constexpr std::uint16_t kWavInteger = 1, kWavFloat = 3, kWavALaw = 6, kWavMuLaw = 7, kWavExtensible = 0xfffe;
 
 struct WavLayout {
   WavSample sample = WavSample::integer;
@@ -284,7 +284,7 @@ Audio read_wav(const std::filesystem::path& path) {
 namespace {
 
 constexpr std::string_view kWhere = "write_wav";
-constexpr std::uint64_t kMostBefore = 64;  // more than stands before the samples
+constexpr std::uint64_t kBeforeSamples = 64;  // more than stands before the samples
 
 std::string message(std::string_view what) { return std::string(kWhere) + ": " + std::string(what); }
 
@@ -324,7 +324,7 @@ detail::WavLayout layout_of(const Tensor& samples, std::int64_t rate, WavFormat 
 
 std::uint32_t checked_size(const Tensor& samples, const detail::WavLayout& layout) {
   const auto count = static_cast<std::uint64_t>(samples.numel());
-  if (count > (0xffffffffU - kMostBefore) / layout.sample_bytes())
+  if (count > (0xffffffffU - kBeforeSamples) / layout.sample_bytes())
     detail::refuse(kWhere, "too long for a WAV file, which holds 4 GiB: " + samples.shape().str() + " of " +
                                std::to_string(layout.bits) + " bits");
   return static_cast<std::uint32_t>(count * layout.sample_bytes());
@@ -370,7 +370,7 @@ std::vector<std::byte> serialize_wav(const Audio& audio, WavFormat format) {
   const detail::WavLayout layout = layout_of(samples, audio.rate, format);
   const std::uint32_t size = checked_size(samples, layout);
   Output out;
-  out.bytes.reserve(kMostBefore + size);
+  out.bytes.reserve(kBeforeSamples + size);
   append_front(out, layout, size);
   const std::span<const float> values = samples.values<float>();
   const std::size_t channels = layout.channels, frames = values.size() / channels;

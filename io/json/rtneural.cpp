@@ -26,7 +26,7 @@
 namespace ferrite::io::detail {
 namespace {
 
-inline constexpr std::size_t kMostWeights = 4;  ///< arrays that a layer can need; of more only their number is kept
+constexpr std::size_t kMostWeights = 4;  ///< arrays that a layer can need; of more only their number is kept
 
 /// One entry of "layers" as the file has it.
 struct RtneuralEntry {
