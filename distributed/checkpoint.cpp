@@ -4,7 +4,7 @@
 #include <functional>
 #include <optional>
 
-#include "ferrite/distributed/detail/texts.h"
+#include "ferrite/distributed/detail/link.h"
 #include "ferrite/io/safetensors.h"
 
 namespace ferrite::mpi {

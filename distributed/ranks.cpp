@@ -7,7 +7,6 @@
 #include "ferrite/distributed/detail/joint_step.h"
 #include "ferrite/distributed/detail/link.h"
 #include "ferrite/distributed/detail/spread_states.h"
-#include "ferrite/distributed/detail/texts.h"
 #include "ferrite/tensor/define.h"
 #include "ferrite/tensor/ops.h"
 

@@ -1,7 +1,7 @@
 /// Networks that the builder made, and their summaries.
 #include "ferrite/dsl/network.h"
 
-#include "ferrite/nn/text_table.h"
+#include "ferrite/nn/summary.h"
 
 namespace ferrite::dsl {
 namespace {

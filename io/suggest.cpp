@@ -15,7 +15,7 @@ namespace {
 // Suggestions are a courtesy: they must not cost more than the error itself.
 constexpr std::size_t kMostCandidates = 2000;
 constexpr std::size_t kLongestName = 200;
-constexpr std::size_t kMostListed = 4;
+constexpr std::size_t kSuggested = 4;
 
 /// Whether one name is the other behind a dotted prefix.
 bool ends_alike(std::string_view a, std::string_view b) {
@@ -66,15 +66,15 @@ std::string advice_on(std::string_view name, std::span<const std::string_view> c
   std::string list;
   std::size_t n = 0;
   const auto add = [&](std::string_view candidate) {
-    if (++n <= kMostListed) list += (n > 1 ? ", " : "") + quote(candidate);
+    if (++n <= kSuggested) list += (n > 1 ? ", " : "") + quote(candidate);
   };
   for (const std::string_view c : candidates)
     if (ends_alike(name, c)) add(c);
-  if (n > 0) return "; did you mean " + list + (n > kMostListed ? " or another one?" : "?");
+  if (n > 0) return "; did you mean " + list + (n > kSuggested ? " or another one?" : "?");
   const std::string_view near = nearest(name, candidates);
   if (!near.empty()) return "; did you mean " + quote(near) + "?";
   for (const std::string_view c : candidates) add(c);
-  return "; there are " + list + (n > kMostListed ? " and " + std::to_string(n - kMostListed) + " more" : "");
+  return "; there are " + list + (n > kSuggested ? " and " + std::to_string(n - kSuggested) + " more" : "");
 }
 
 std::optional<std::string> common_prefix(std::span<const std::string_view> shorter,

@@ -5,7 +5,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "ferrite/nn/detail/chain_call.h"
+#include "ferrite/nn/detail/layer_calls.h"
 
 namespace ferrite::nn {
 namespace {

@@ -1,11 +1,22 @@
 #pragma once
-/// Summaries of calls of modules that are no chains.
+/// Summaries of calls of modules that are no chains, and the tables of text that summaries print.
+#include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "ferrite/nn/module.h"
+#include "ferrite/tensor/language.h"
 
 namespace ferrite::nn {
+
+using Cells = std::vector<std::string>;
+
+/// 1234567 as "1,234,567".
+std::string grouped(std::int64_t n);
+
+/// Rows of equally many cells with a rule below the first and above the last; from cell `numbers` on they end in line.
+std::string text_table(const std::vector<Cells>& rows, std::size_t numbers);
 
 /// A table of what a call does, layer by layer in the order in which they run: the type of the last result, parameters
 /// (tied ones once, where they stand first) and multiply-adds. The call runs on types alone, so it takes abstract

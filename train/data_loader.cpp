@@ -1,11 +1,178 @@
-/// The order of epochs: shuffled, sampled by weights, cut into buckets.
+/// The order of epochs, shuffled, sampled by weights, cut into buckets; and batches made when asked for, or ahead by
+/// threads.
 #include "ferrite/train/data_loader.h"
 
 #include <algorithm>
 #include <cmath>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
 #include <numeric>
+#include <span>
+#include <thread>
+#include <vector>
 
-#include "ferrite/train/detail/batch_maker.h"
+#include "ferrite/tensor/denormals.h"
+#include "ferrite/train/dataset.h"
+
+namespace ferrite::train::detail {
+
+/// The examples of an epoch, and which of them are a batch.
+struct EpochOrder {
+  struct Part {
+    std::int64_t begin = 0, end = 0;  ///< in `examples`
+    std::int64_t length = 0;          ///< sequences are padded to it at least
+  };
+  std::vector<std::int64_t> examples;
+  std::vector<Part> parts;
+
+  /// Batches of the examples from `begin` to `end`.
+  void cut(std::int64_t begin, std::int64_t end, std::int64_t size, bool drop_last, std::int64_t length);
+  /// Throws ShapeError for a batch that there is not.
+  const Part& part(std::int64_t i) const;
+  std::span<const std::int64_t> examples_of(std::int64_t i) const;
+};
+
+/// Makes the batches of an epoch from `first` on, in order; with threads, some ahead of the one that is asked for.
+class BatchMaker {
+ public:
+  BatchMaker(Dataset data, EpochOrder order, const ExampleKey& key, std::int64_t first, int threads, int prefetch);
+  ~BatchMaker();
+  BatchMaker(const BatchMaker&) = delete;
+  BatchMaker& operator=(const BatchMaker&) = delete;
+
+  std::int64_t at() const { return at_; }
+  bool done() const { return at_ == count(); }
+  /// The batch of this place. Throws what making it threw.
+  const Batch& current();
+  void advance();
+
+ private:
+  /// A batch that a thread makes, or has made.
+  struct Slot {
+    Batch batch{};
+    std::exception_ptr error{};
+    bool ready = false;
+  };
+  std::int64_t count() const { return static_cast<std::int64_t>(order_.parts.size()); }
+  Slot& slot(std::int64_t i) { return slots_[static_cast<std::size_t>(i) % slots_.size()]; }
+  void work();
+
+  Dataset data_;
+  EpochOrder order_;
+  ExampleKey key_;
+  std::int64_t at_;
+  bool made_ = false;  ///< without threads: whether `own_` is the batch of this place
+  Batch own_{};
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<Slot> slots_;
+  std::int64_t next_;  ///< that no thread has taken
+  bool stop_ = false;
+  std::vector<std::jthread> threads_;  // last: joined before the rest goes
+};
+
+// ---- batches -------------------------------------------------------------------------------------------
+
+void EpochOrder::cut(std::int64_t begin, std::int64_t end, std::int64_t size, bool drop_last, std::int64_t length) {
+  for (std::int64_t at = begin; at < end; at += std::min(size, end - at))
+    if (end - at >= size || !drop_last) parts.push_back({at, at + std::min(size, end - at), length});
+}
+
+const EpochOrder::Part& EpochOrder::part(std::int64_t i) const {
+  if (i < 0 || i >= static_cast<std::int64_t>(parts.size()))
+    throw ShapeError("data loader: there is no batch " + std::to_string(i) + ", an epoch has " +
+                     std::to_string(parts.size()));
+  return parts[static_cast<std::size_t>(i)];
+}
+
+std::span<const std::int64_t> EpochOrder::examples_of(std::int64_t i) const {
+  const Part& p = part(i);
+  return std::span(examples).subspan(static_cast<std::size_t>(p.begin), static_cast<std::size_t>(p.end - p.begin));
+}
+
+namespace {
+
+/// Batch `i`; `key` is that of the first example of the epoch.
+Batch make_batch(const Dataset& data, const EpochOrder& order, const ExampleKey& key, std::int64_t i) {
+  const EpochOrder::Part& p = order.part(i);
+  const KeepDenormals keep;  // the same batch, whatever the mode of the thread
+  return data.batch(order.examples_of(i), {key.seed, key.epoch, static_cast<std::uint64_t>(p.begin)}, p.length);
+}
+
+}  // namespace
+
+BatchMaker::BatchMaker(Dataset data, EpochOrder order, const ExampleKey& key, std::int64_t first, int threads,
+                       int prefetch)
+    : data_(std::move(data)),
+      order_(std::move(order)),
+      key_(key),
+      at_(first),
+      slots_(static_cast<std::size_t>(threads) * static_cast<std::size_t>(prefetch)),
+      next_(first) {
+  for (int t = 0; t < threads; ++t) threads_.emplace_back([this] { work(); });
+}
+
+BatchMaker::~BatchMaker() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  changed_.notify_all();
+}
+
+void BatchMaker::work() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock,
+                  [&] { return stop_ || next_ == count() || next_ < at_ + static_cast<std::int64_t>(slots_.size()); });
+    if (stop_ || next_ == count()) return;
+    const std::int64_t i = next_++;
+    lock.unlock();
+    Slot made;
+    try {
+      made.batch = make_batch(data_, order_, key_, i);
+    } catch (...) {
+      made.error = std::current_exception();
+    }
+    made.ready = true;
+    lock.lock();
+    slot(i) = std::move(made);
+    changed_.notify_all();
+  }
+}
+
+const Batch& BatchMaker::current() {
+  if (slots_.empty()) {
+    if (!made_) own_ = make_batch(data_, order_, key_, at_);
+    made_ = true;
+    return own_;
+  }
+  (void)order_.part(at_);
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return slot(at_).ready; });
+  if (slot(at_).error) std::rethrow_exception(slot(at_).error);
+  return slot(at_).batch;
+}
+
+void BatchMaker::advance() {
+  if (done()) return;
+  made_ = false;
+  if (slots_.empty()) {
+    ++at_;
+    return;
+  }
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return slot(at_).ready; });
+  slot(at_) = {};
+  ++at_;
+  changed_.notify_all();
+}
+
+}  // namespace ferrite::train::detail
+
+// ---- the order of epochs -------------------------------------------------------------------------------
 
 namespace ferrite::train {
 namespace {

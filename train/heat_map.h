@@ -1,5 +1,6 @@
 #pragma once
-/// Matrices as pictures: heat maps as SVG text.
+/// Matrices and images as pictures: heat maps as SVG text, images side by side in one.
+#include <cstdint>
 #include <filesystem>
 #include <limits>
 #include <string>
@@ -26,5 +27,16 @@ std::string heat_map(const Tensor& values, const HeatMapOptions& options = {});
 
 /// Writes that text as a file, so that an old one is replaced as a whole. Throws as above, and IoError.
 void write_heat_map(const std::filesystem::path& path, const Tensor& values, const HeatMapOptions& options = {});
+
+struct ImageGridOptions {
+  std::int64_t columns = 8;  ///< images in a row, fewer where there are fewer
+  std::int64_t padding = 1;  ///< pixels between and around them
+  double background = 0;     ///< the value of the padding, and of places without an image
+};
+
+/// Images side by side as one: [N, H, W] -> [H', W'], [N, C, H, W] -> [C, H', W'], in their dtype, for `heat_map`,
+/// EventWriter::image and io::write_png. Throws ShapeError for other ranks and no images, ValueError for columns below
+/// 1 and a negative padding.
+Tensor image_grid(const Tensor& images, const ImageGridOptions& options = {});
 
 }  // namespace ferrite::train

@@ -5,7 +5,7 @@
 
 #include "ferrite/io/suggest.h"
 #include "ferrite/nn/loss.h"
-#include "ferrite/train/detail/mean.h"
+#include "ferrite/train/detail/train_step.h"
 
 namespace ferrite::train {
 namespace {

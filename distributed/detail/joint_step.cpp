@@ -2,18 +2,329 @@
 #include "ferrite/distributed/detail/joint_step.h"
 
 #include <algorithm>
+#include <condition_variable>
+#include <exception>
+#include <functional>
 #include <limits>
+#include <mutex>
 #include <optional>
+#include <thread>
+#include <vector>
 
+#include "ferrite/autograd/hooks.h"
 #include "ferrite/autograd/tape.h"
-#include "ferrite/distributed/detail/team.h"
 #include "ferrite/nn/replicas.h"
+#include "ferrite/tensor/denormals.h"
+#include "ferrite/tensor/error.h"
 #include "ferrite/tensor/ops.h"
+#include "ferrite/tensor/recorder.h"
 
 namespace ferrite::mpi::detail {
+
+/// Runs body(0), body(1), ... on the calling thread. A body that calls `meet` waits there: the next one goes on, on a
+/// thread of its own, and when all have come the joined value goes to each. Only one runs at a time, always in the
+/// order of their numbers, so that what they compute, send and record has one order; recorders outside hear all of
+/// them.
+class Team {
+ public:
+  using Body = std::function<void(int)>;
+  using JoinAll = std::function<Tensor(const Tensors&)>;
+  Team(int members, Body body, JoinAll join)
+      : states_(static_cast<std::size_t>(members)),
+        given_(states_.size()),
+        body_(std::move(body)),
+        join_(std::move(join)) {}
+  Team(const Team&) = delete;
+  Team& operator=(const Team&) = delete;
+
+  /// Throws what the first body that throws throws, and ValueError where one ends while others wait.
+  void run();
+  /// In a body: the join of what all members give in this meeting.
+  Tensor meet(int member, const Tensor& x);
+
+ private:
+  enum class State : std::uint8_t { unstarted, running, waiting, released, done };
+  struct Abandoned {};
+  int find(State s) const;
+  void work(int member);
+  void begin(int member);
+  void go_on(std::unique_lock<std::mutex>& lock);
+  void stop_all(std::exception_ptr error);
+
+  std::vector<State> states_;
+  Tensors given_;
+  Body body_;
+  JoinAll join_;
+  Tensor joined_;
+  std::vector<Recorder*> outer_;
+  bool flush_denormals_ = false;
+  std::mutex mutex_;
+  std::condition_variable turn_;
+  std::exception_ptr error_;
+  std::vector<std::thread> threads_;
+};
+
+// ---- the shards of a process ---------------------------------------------------------------------------
+
+int Team::find(State s) const {
+  const auto at = std::ranges::find(states_, s);
+  return at == states_.end() ? -1 : static_cast<int>(at - states_.begin());
+}
+
+void Team::stop_all(std::exception_ptr error) {
+  if (!error_) error_ = std::move(error);
+  turn_.notify_all();
+}
+
+/// A member, and then those that nobody has begun, on this thread.
+void Team::work(int member) {
+  while (member >= 0) {
+    std::exception_ptr error;
+    try {
+      body_(member);
+    } catch (const Abandoned&) {
+    } catch (...) {
+      error = std::current_exception();
+    }
+    std::unique_lock lock(mutex_);
+    states_[static_cast<std::size_t>(member)] = State::done;
+    if (error) stop_all(error);
+    if (error_) {
+      turn_.notify_all();
+      return;
+    }
+    member = find(State::unstarted);
+    if (member >= 0) {
+      states_[static_cast<std::size_t>(member)] = State::running;
+    } else {
+      go_on(lock);
+    }
+  }
+}
+
+/// A member on a thread of its own, seen by the recorders that see the caller.
+void Team::begin(int member) {
+  states_[static_cast<std::size_t>(member)] = State::running;
+  threads_.emplace_back([this, member] {
+    std::optional<FlushDenormals> flush;
+    if (flush_denormals_) flush.emplace();
+    std::vector<std::unique_ptr<Recording>> recordings;
+    for (Recorder* r : outer_) recordings.push_back(std::make_unique<Recording>(*r));
+    work(member);
+    while (!recordings.empty()) recordings.pop_back();
+  });
+}
+
+/// Gives the turn to the next member; with the lock held.
+void Team::go_on(std::unique_lock<std::mutex>&) {
+  if (find(State::released) < 0 && find(State::waiting) >= 0) {
+    if (find(State::done) >= 0) {
+      stop_all(std::make_exception_ptr(ValueError(
+          "mpi: step: the shards do not call Replicas::sum equally often: shard " + std::to_string(find(State::done)) +
+          " of this rank ended while others wait; make the loss of every shard of "
+          "the same operations")));
+      return;
+    }
+    try {
+      joined_ = join_(given_);
+    } catch (...) {
+      stop_all(std::current_exception());
+      return;
+    }
+    std::ranges::fill(states_, State::released);
+  }
+  if (const int next = find(State::released); next >= 0) states_[static_cast<std::size_t>(next)] = State::running;
+  turn_.notify_all();
+}
+
+Tensor Team::meet(int member, const Tensor& x) {
+  std::unique_lock lock(mutex_);
+  if (error_) throw Abandoned();
+  given_[static_cast<std::size_t>(member)] = x;
+  State& own = states_[static_cast<std::size_t>(member)];
+  own = State::waiting;
+  if (const int next = find(State::unstarted); next >= 0) {
+    begin(next);
+  } else {
+    go_on(lock);
+  }
+  turn_.wait(lock, [&] { return own == State::running || error_; });
+  if (error_) throw Abandoned();
+  return joined_;
+}
+
+void Team::run() {
+  const auto& recorders = ferrite::detail::frame().recorders;
+  outer_.assign(recorders.begin(), recorders.end());
+  flush_denormals_ = FlushDenormals::active();
+  if (states_.empty()) return;
+  states_[0] = State::running;
+  work(0);
+  {
+    std::unique_lock lock(mutex_);
+    turn_.wait(lock, [&] {
+      return error_ || static_cast<std::size_t>(std::ranges::count(states_, State::done)) == states_.size();
+    });
+  }
+  for (std::thread& t : threads_) t.join();
+  if (error_) std::rethrow_exception(error_);
+}
+
+// ---- buckets of gradients ------------------------------------------------------------------------------
+
 namespace {
 
 Tensor add(const Tensor& a, const Tensor& b) { return a + b; }
+
+}  // namespace
+
+std::vector<Bucket> buckets_of(const std::vector<Parameter>& parameters, const std::vector<std::size_t>& order,
+                               std::int64_t bytes) {
+  std::vector<Bucket> all;
+  std::int64_t filled = 0;
+  for (const std::size_t i : order) {
+    const Parameter& p = parameters[i];
+    const bool another = all.empty() || filled >= bytes || parameters[all.back().parameters[0]].dtype() != p.dtype();
+    if (another) all.emplace_back(), filled = 0;
+    all.back().parameters.push_back(i);
+    all.back().numel += p.numel();
+    filled += p.numel() * size_of(p.dtype());
+  }
+  return all;
+}
+
+Gradients::Gradients(const std::vector<Parameter>& parameters, const Route& route, const Tree& tree, const Leaves& own)
+    : parameters_(parameters), route_(route), reached_(parameters.size()), alone_(parameters.size()) {
+  for (std::size_t i = 0; i < parameters.size(); ++i) trees_.emplace_back(tree, own, add);
+}
+
+void Gradients::plan(const std::vector<Bucket>& buckets, const std::vector<char>& known) {
+  buckets_ = &buckets;
+  known_ = &known;
+  bucket_of_.assign(parameters_.size(), buckets.size());
+  missing_.clear();
+  missing_in_all_ = 0;
+  for (std::size_t b = 0; b < buckets.size(); ++b) {
+    missing_.push_back(buckets[b].parameters.size());
+    missing_in_all_ += missing_.back();
+    for (const std::size_t i : buckets[b].parameters) bucket_of_[i] = b;
+  }
+}
+
+void Gradients::arrived(int shard, std::size_t parameter, const Tensor& gradient) {
+  if (bucket_of_[parameter] == buckets_->size() || (!known_->empty() && !(*known_)[parameter]))
+    throw ValueError("mpi: step: the loss did not depend on parameter '" + parameters_[parameter].name() +
+                     "' in the first step, and does now; compute with the same parameters in every step, or make "
+                     "another DataParallel");
+  reached_[parameter] = 1;
+  give(shard, parameter, gradient);
+}
+
+void Gradients::give(int shard, std::size_t parameter, const Tensor& gradient) {
+  LocalTree& tree = trees_[parameter];
+  tree.give(shard, gradient);
+  if (!tree.complete()) return;
+  --missing_[bucket_of_[parameter]];
+  --missing_in_all_;
+  send_complete();
+}
+
+/// Buckets leave in their order, which is the same on every rank.
+void Gradients::send_complete() {
+  while (sent_.size() < buckets_->size() && missing_[sent_.size()] == 0) {
+    const Bucket& bucket = (*buckets_)[sent_.size()];
+    if (missing_in_all_ > 0) ++early_;
+    if (route_.alone) {
+      for (const std::size_t i : bucket.parameters) alone_[i] = trees_[i].take()[0];
+      sent_.emplace_back();
+      continue;
+    }
+    std::vector<std::vector<Tensor>> nodes;  // by node: the parameters' flat gradients
+    for (const std::size_t i : bucket.parameters) {
+      const Tensors own = trees_[i].take();
+      nodes.resize(own.size());
+      for (std::size_t k = 0; k < own.size(); ++k) nodes[k].push_back(reshape(own[k], {-1}));
+    }
+    Tensors whole;
+    for (const auto& flat : nodes)
+      whole.push_back(flat.size() == 1 ? flat[0] : concat(std::span<const Tensor>(flat), 0));
+    sent_.push_back(start(route_, whole, bucket.numel));
+  }
+}
+
+void Gradients::fill(int shard) {
+  for (const Bucket& bucket : *buckets_)
+    for (const std::size_t i : bucket.parameters)
+      if (!trees_[i].has(shard)) give(shard, i, zeros(parameters_[i].shape(), parameters_[i].dtype()));
+}
+
+Tensors Gradients::finish(const Tensor& count, const std::vector<char>& known) {
+  Tensors all(parameters_.size());
+  for (std::size_t b = 0; b < buckets_->size(); ++b) {
+    const Bucket& bucket = (*buckets_)[b];
+    const Tensor divisor = cast(count, parameters_[bucket.parameters[0]].dtype());
+    if (route_.alone) {
+      for (const std::size_t i : bucket.parameters)
+        if (known[i]) all[i] = alone_[i] / divisor;
+      continue;
+    }
+    const Tensor mean = wait(route_, sent_[b]) / divisor;
+    std::int64_t begin = 0;
+    for (const std::size_t i : bucket.parameters) {
+      const std::int64_t end = begin + parameters_[i].numel();
+      if (known[i]) all[i] = reshape(slice(mean, 0, begin, end), parameters_[i].shape());
+      begin = end;
+    }
+  }
+  return all;
+}
+
+// ---- variables as one shard sees them ------------------------------------------------------------------
+
+void KnownVariables::add(const Variable& v) {
+  if (!place.try_emplace(v.identity(), written.size()).second) return;
+  written.push_back(v);
+  counts.push_back(v.kind() == VariableKind::state && v.dtype() == Dtype::i64 && v.shape().rank() == 0);
+}
+
+ShardView::ShardView(const KnownVariables& known, const Tensors& start, Arrived arrived)
+    : known_(known), values_(start), wrote_(start.size()), arrived_(std::move(arrived)) {}
+
+void ShardView::read(const Variable& variable, Tensor& value) {
+  if (const auto at = known_.place.find(variable.identity()); at != known_.place.end()) {
+    value = values_[at->second];
+    return;
+  }
+  const auto at = known_.parameter.find(variable.identity());
+  if (at == known_.parameter.end() || !arrived_ || value.tape_id() == 0) return;
+  const auto& listening = ferrite::detail::frame().recorders;
+  if (std::none_of(listening.begin(), listening.end(), [&](const Recorder* r) { return r->holds(value); })) return;
+  const std::size_t i = at->second;
+  Tensor& hooked = hooked_[i];
+  if (!hooked.defined()) {
+    order_.push_back(i);
+    hooked = hook_gradient(value, [this, i](const Tensor& g) {
+      arrived_(i, g);
+      return Tensor();
+    });
+  }
+  value = hooked;
+}
+
+bool ShardView::write(const Variable& variable, const Tensor& value) {
+  const auto at = known_.place.find(variable.identity());
+  if (at == known_.place.end())
+    throw ValueError("mpi: step: the loss writes '" + variable.name() +
+                     "', which is no variable of the model; name it in DataParallelOptions::variables");
+  values_[at->second] = value.unmarked();
+  wrote_[at->second] = 1;
+  return true;
+}
+
+// ---- the step ------------------------------------------------------------------------------------------
+
+namespace {
+
 Tensor larger(const Tensor& a, const Tensor& b) { return maximum(a, b); }
 
 Pattern pattern_of(const World& world, int shards, Join join, int channel) {

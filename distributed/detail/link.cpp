@@ -1,15 +1,223 @@
-/// MPI's start and end, waiting with a deadline, and the questions that ranks ask each other after one.
+/// Links between ranks: one exchange after the other, the nodes of all ranks joined piece by piece and handed round;
+/// the same as operations that are recorded; bytes and texts.
 #include "ferrite/distributed/detail/link.h"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <mutex>
 #include <thread>
 
-#include "ferrite/distributed/detail/exchange.h"
 #include "ferrite/distributed/world.h"
+#include "ferrite/tensor/define.h"
+#include "ferrite/tensor/error.h"
+#include "ferrite/tensor/ops.h"
+#include "ferrite/tensor/strided.h"
 
 namespace ferrite::mpi::detail {
+
+/// Every rank finishes the tree for its piece of the elements: pieces of all nodes come to it (all to all), and the
+/// joined pieces go to all (all gather). A gathering is the second half alone.
+struct Link::Exchange {
+  enum class Stage : std::uint8_t { scattering, joined, gathering, done };
+
+  const Pattern* pattern = nullptr;
+  Dtype dtype = Dtype::f32;
+  std::int64_t count = 0;
+  Stage stage = Stage::scattering;
+  MPI_Request scatter = MPI_REQUEST_NULL, gather = MPI_REQUEST_NULL;
+  std::vector<std::byte> sent, received;  ///< nodes of this rank for others, and nodes of all for this rank's piece
+  std::vector<std::byte> result;          ///< with this rank's piece in its place
+  std::vector<int> send_counts, send_begins, receive_counts, receive_begins;  ///< of elements
+  std::vector<int> piece_counts, piece_begins;                                ///< of elements, by rank
+};
+
+// ---- an exchange ---------------------------------------------------------------------------------------
+
+namespace {
+
+MPI_Datatype type_of(Dtype dtype) {
+  return dtype == Dtype::f64 ? MPI_DOUBLE : dtype == Dtype::i64 ? MPI_INT64_T : MPI_FLOAT;
+}
+
+std::size_t bytes_of(std::int64_t elements, Dtype dtype) { return static_cast<std::size_t>(elements * size_of(dtype)); }
+
+/// a = a + b, or the larger one.
+template <class T>
+void join_values(T* a, const T* b, std::int64_t n, Join join) {
+  if (join == Join::sum) {
+    for (std::int64_t i = 0; i < n; ++i) a[i] = a[i] + b[i];
+  } else {
+    for (std::int64_t i = 0; i < n; ++i) a[i] = std::max(a[i], b[i]);
+  }
+}
+void join_bytes(std::byte* a, const std::byte* b, std::int64_t n, Dtype dtype, Join join) {
+  if (dtype == Dtype::f64)
+    join_values(reinterpret_cast<double*>(a), reinterpret_cast<const double*>(b), n, join);
+  else if (dtype == Dtype::i64)
+    join_values(reinterpret_cast<std::int64_t*>(a), reinterpret_cast<const std::int64_t*>(b), n, join);
+  else
+    join_values(reinterpret_cast<float*>(a), reinterpret_cast<const float*>(b), n, join);
+}
+
+/// Positions of consecutive parts.
+std::vector<int> begins_of(const std::vector<int>& counts) {
+  std::vector<int> begins(counts.size());
+  for (std::size_t i = 1; i < counts.size(); ++i) begins[i] = begins[i - 1] + counts[i - 1];
+  return begins;
+}
+
+}  // namespace
+
+std::int64_t Link::add(Pattern pattern) {
+  patterns_.push_back(std::move(pattern));
+  return static_cast<std::int64_t>(patterns_.size()) - 1;
+}
+
+/// An exchange with its buffers: one that has ended, of the same kind, or a new one. Fresh pages cost more than the
+/// copies.
+std::unique_ptr<Link::Exchange> Link::spare(std::int64_t pattern, Dtype dtype, std::int64_t count) {
+  const Pattern* const wanted = &patterns_.at(static_cast<std::size_t>(pattern));
+  for (auto at = spares_.begin(); at != spares_.end(); ++at) {
+    if ((*at)->pattern != wanted || (*at)->dtype != dtype || (*at)->count != count) continue;
+    std::unique_ptr<Exchange> found = std::move(*at);
+    spares_.erase(at);
+    return found;
+  }
+  auto made = std::make_unique<Exchange>();
+  Exchange& e = *made;
+  e.pattern = wanted, e.dtype = dtype, e.count = count;
+  const std::size_t R = static_cast<std::size_t>(size_), me = static_cast<std::size_t>(rank_);
+  std::size_t most = 1;
+  for (const auto& nodes : wanted->nodes) most = std::max(most, nodes.size());
+  if (count > std::numeric_limits<int>::max() / static_cast<std::int64_t>(most * (gathers(e) ? 1 : R)))
+    throw ValueError("mpi: exchange: MPI cannot count so many elements at once: " + std::to_string(count) +
+                     "; cut them into smaller tensors");
+  for (std::size_t r = 0; r < R; ++r) {
+    const std::int64_t each = count / size_, more = count % size_;
+    e.piece_counts.push_back(
+        static_cast<int>(gathers(e) ? wanted->counts[r] : each + (static_cast<std::int64_t>(r) < more ? 1 : 0)));
+  }
+  e.piece_begins = begins_of(e.piece_counts);
+  e.result.resize(bytes_of(count, dtype));
+  if (gathers(e)) return made;
+  const int own = static_cast<int>(wanted->nodes[me].size());
+  for (std::size_t r = 0; r < R; ++r) {
+    e.send_counts.push_back(r == me ? 0 : e.piece_counts[r] * own);
+    e.receive_counts.push_back(e.piece_counts[me] * static_cast<int>(wanted->nodes[r].size()));
+  }
+  e.send_begins = begins_of(e.send_counts), e.receive_begins = begins_of(e.receive_counts);
+  e.sent.resize(bytes_of(e.send_begins.back() + e.send_counts.back(), dtype));
+  e.received.resize(bytes_of(e.receive_begins.back() + e.receive_counts.back(), dtype));
+  e.receive_counts[me] = 0;  // this rank's own nodes do not pass through MPI
+  return made;
+}
+
+std::int64_t Link::start(std::int64_t pattern, Dtype dtype, std::int64_t count,
+                         const std::vector<const std::byte*>& given) {
+  check_alive();
+  const std::size_t R = static_cast<std::size_t>(size_), me = static_cast<std::size_t>(rank_);
+  std::unique_ptr<Exchange> made = spare(pattern, dtype, count);
+  Exchange& e = *made;
+  if (!gathers(e)) {
+    for (std::size_t r = 0; r < R; ++r) {
+      std::byte* to = r == me ? e.received.data() + bytes_of(e.receive_begins[r], dtype)
+                              : e.sent.data() + bytes_of(e.send_begins[r], dtype);
+      for (const std::byte* node : given) {
+        const std::size_t n = bytes_of(e.piece_counts[r], dtype);
+        if (n) std::memcpy(to, node + bytes_of(e.piece_begins[r], dtype), n);
+        to += n;
+      }
+    }
+    e.stage = Exchange::Stage::scattering;
+  } else {
+    if (e.piece_counts[me] > 0)
+      std::memcpy(e.result.data() + bytes_of(e.piece_begins[me], dtype), given[0], bytes_of(e.piece_counts[me], dtype));
+    e.stage = Exchange::Stage::joined;
+  }
+  ++traffic_.exchanges;
+  const std::size_t piece = bytes_of(e.piece_counts[me], dtype);
+  traffic_.bytes_sent += static_cast<std::int64_t>(e.sent.size() + piece * (R - 1));
+  traffic_.bytes_received += static_cast<std::int64_t>(
+      e.received.size() - (gathers(e) ? 0 : piece * e.pattern->nodes[me].size()) + e.result.size() - piece);
+  const std::int64_t ticket = next_ticket_++;
+  exchanges_.emplace(ticket, std::move(made));
+  if (!gathers(e))
+    check(MPI_Ialltoallv(e.sent.data(), e.send_counts.data(), e.send_begins.data(), type_of(dtype), e.received.data(),
+                         e.receive_counts.data(), e.receive_begins.data(), type_of(dtype), scatter_[e.pattern->channel],
+                         &e.scatter),
+          "exchange");
+  poll();
+  return ticket;
+}
+
+/// The tree of this rank's piece.
+void Link::join_segments(Exchange& e) {
+  const std::int64_t n = e.piece_counts[static_cast<std::size_t>(rank_)];
+  const std::size_t bytes = bytes_of(n, e.dtype);
+  std::vector<Leaves> all;
+  for (const auto& nodes : e.pattern->nodes) all.insert(all.end(), nodes.begin(), nodes.end());
+  std::size_t next = 0;
+  const std::byte* const root = joined(
+      all, {0, e.pattern->tree.leaves()}, next, [&](std::size_t i) { return e.received.data() + i * bytes; },
+      [&](std::byte* a, const std::byte* b) { join_bytes(a, b, n, e.dtype, e.pattern->join); });
+  if (bytes)
+    std::memcpy(e.result.data() + bytes_of(e.piece_begins[static_cast<std::size_t>(rank_)], e.dtype), root, bytes);
+  e.stage = Exchange::Stage::joined;
+}
+
+bool Link::gathers(const Exchange& e) { return e.pattern->join == Join::gather; }
+
+void Link::advance(Exchange& e) {
+  if (e.stage == Exchange::Stage::scattering && is_done(e.scatter, "exchange")) join_segments(e);
+  if (e.stage == Exchange::Stage::gathering && is_done(e.gather, "exchange")) e.stage = Exchange::Stage::done;
+}
+
+void Link::poll() {
+  bool earlier_gathers[kChannels] = {true, true};  // the order of gatherings is that of the tickets
+  for (auto& [ticket, e] : exchanges_) {
+    advance(*e);
+    bool& may = earlier_gathers[static_cast<std::size_t>(e->pattern->channel)];
+    if (e->stage == Exchange::Stage::scattering) may = false;
+    if (e->stage != Exchange::Stage::joined || !may) {
+      if (e->stage == Exchange::Stage::joined) may = false;
+      continue;
+    }
+    e->stage = Exchange::Stage::gathering;
+    check(MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, e->result.data(), e->piece_counts.data(),
+                          e->piece_begins.data(), type_of(e->dtype), gather_[e->pattern->channel], &e->gather),
+          "exchange");
+  }
+}
+
+bool Link::drained() {
+  poll();
+  std::erase_if(exchanges_, [](const auto& e) { return e.second->stage == Exchange::Stage::done; });
+  return exchanges_.empty();
+}
+
+void Link::finish(std::int64_t ticket, std::byte* result) {
+  check_alive();
+  const auto at = exchanges_.find(ticket);
+  if (at == exchanges_.end())
+    throw ValueError("mpi: exchange: there is none with the ticket " + std::to_string(ticket) +
+                     "; each is waited for once");
+  Exchange& e = *at->second;
+  until(
+      [&] {
+        poll();
+        return e.stage == Exchange::Stage::done;
+      },
+      "exchange");
+  if (!e.result.empty()) std::memcpy(result, e.result.data(), e.result.size());
+  spares_.push_back(std::move(at->second));
+  exchanges_.erase(at);
+  constexpr std::size_t kMostSpares = 64;
+  if (spares_.size() > kMostSpares) spares_.pop_front();
+}
+
+// ---- links ---------------------------------------------------------------------------------------------
+
 namespace {
 
 constexpr int kAsk = 1, kHere = 2, kLeft = 3;  // tags of notes
@@ -294,6 +502,112 @@ void Link::leave() noexcept {
       fail("leave", "this rank has left the job by an exception; make no more calls", {rank_});
   } catch (...) {  // what the caller throws says more
   }
+}
+
+// ---- exchanges that are recorded -----------------------------------------------------------------------
+
+namespace {
+
+using ferrite::define::Writer;
+
+struct StartAttrs {
+  std::int64_t link = 0, pattern = 0, total = 0;
+  static constexpr auto fields = attr_list(attr("link", &StartAttrs::link), attr("pattern", &StartAttrs::pattern),
+                                           attr("total", &StartAttrs::total));
+};
+
+/// Nodes [N] -> the ticket of their exchange, i64 [1].
+struct Start {
+  using Attributes = StartAttrs;
+  static constexpr auto name = "mpi_start", onnx = "", stablehlo = "";
+  static constexpr auto summary = "begins to join the operands with those of other ranks; gives a ticket";
+  static constexpr Effects effects{.throws = true, .communicates = true, .allocates = true};
+
+  static Specs infer(Inputs in, const Attributes&) {
+    const Spec first = in[0].spec();
+    if (first.shape.rank() != 1 ||
+        (first.dtype != Dtype::f32 && first.dtype != Dtype::f64 && first.dtype != Dtype::i64))
+      throw ShapeError("mpi_start: takes f32, f64 or i64 of rank 1, got " + first.str());
+    for (const Tensor& x : in)
+      if (!(x.spec() == first)) throw ShapeError("mpi_start: nodes differ: " + first.str() + " and " + x.spec().str());
+    return {{{1}, Dtype::i64}};
+  }
+  static void eval(Inputs in, std::span<Tensor> out, const Attributes& a) {
+    Tensors nodes;
+    std::vector<const std::byte*> given;
+    for (const Tensor& x : in) nodes.push_back(contiguous(x));
+    for (const Tensor& x : nodes) given.push_back(x.raw());
+    *Writer::data<std::int64_t>(out[0]) = link_of(a.link)->start(a.pattern, in[0].dtype(), a.total, given);
+  }
+};
+
+struct WaitAttrs {
+  std::int64_t link = 0, total = 0;
+  Dtype dtype = Dtype::f32;
+  static constexpr auto fields =
+      attr_list(attr("link", &WaitAttrs::link), attr("total", &WaitAttrs::total), attr("dtype", &WaitAttrs::dtype));
+};
+
+/// A ticket -> the joined elements [N].
+struct Wait {
+  using Attributes = WaitAttrs;
+  static constexpr auto name = "mpi_wait", onnx = "", stablehlo = "";
+  static constexpr auto summary = "what the exchange of a ticket gives, when it is there";
+  static constexpr Effects effects{.throws = true, .communicates = true, .allocates = true};
+
+  static Specs infer(Inputs, const Attributes& a) { return {{{a.total}, a.dtype}}; }
+  static void eval(Inputs in, std::span<Tensor> out, const Attributes& a) {
+    link_of(a.link)->finish(in[0].item<std::int64_t>(), Writer::raw(out[0]));
+  }
+};
+
+}  // namespace
+
+Route route_of(const std::shared_ptr<Link>& link, Pattern pattern) {
+  return {number_of(link), link->add(std::move(pattern)), link->size() == 1};
+}
+
+Sent start(const Route& route, const Tensors& nodes, std::int64_t total) {
+  Sent sent{.result = {{total}, nodes[0].dtype()}};
+  if (route.alone) {
+    sent.whole = nodes[0];
+    return sent;
+  }
+  InlineVector<const Tensor*, 8> in;
+  for (const Tensor& x : nodes) in.push_back(&x);
+  sent.ticket =
+      define::structured<Start>.apply({in.data(), in.size()}, StartAttrs{route.link, route.pattern, total})[0];
+  return sent;
+}
+
+Tensor wait(const Route& route, const Sent& sent) {
+  if (route.alone) return sent.whole;
+  const Tensor* const in[] = {&sent.ticket};
+  return define::structured<Wait>.apply(in, WaitAttrs{route.link, sent.result.shape[0], sent.result.dtype})[0];
+}
+
+Tensor exchanged(const Route& route, const Tensors& nodes) {
+  return wait(route, start(route, nodes, nodes[0].numel()));
+}
+
+// ---- bytes and texts -----------------------------------------------------------------------------------
+
+void broadcast_bytes(const World& world, std::vector<std::byte>& bytes, int root) {
+  const Tensor size = Tensor::from({static_cast<std::int64_t>(bytes.size())});
+  bytes.resize(static_cast<std::size_t>(world.broadcast(size, root).item<std::int64_t>()));
+  world.link()->broadcast(bytes.data(), bytes.size(), root);
+}
+
+std::string first_text(const World& world, const std::string& own) {
+  if (!world.any(!own.empty())) return {};
+  int root = 0;
+  while (!world.any(root == world.rank() && !own.empty())) ++root;
+  std::vector<std::byte> bytes(own.size());
+  std::ranges::transform(own, bytes.begin(), [](char c) { return static_cast<std::byte>(c); });
+  broadcast_bytes(world, bytes, root);
+  std::string text(bytes.size(), ' ');
+  std::ranges::transform(bytes, text.begin(), [](std::byte b) { return static_cast<char>(b); });
+  return text;
 }
 
 }  // namespace ferrite::mpi::detail

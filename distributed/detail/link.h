@@ -1,7 +1,6 @@
 #pragma once
 /// MPI as the other sources use it: requests that are polled until a deadline, and errors that name the silent ranks.
 #include <mpi.h>
-
 #include <chrono>
 #include <cstddef>
 #include <deque>
@@ -14,6 +13,9 @@
 #include "ferrite/distributed/detail/tree.h"
 #include "ferrite/distributed/world.h"
 #include "ferrite/tensor/dtype.h"
+#include "ferrite/tensor/tensor.h"
+
+// ---- links ---------------------------------------------------------------------------------------------
 
 namespace ferrite::mpi::detail {
 
@@ -113,7 +115,42 @@ class Link : public std::enable_shared_from_this<Link> {
 
 /// The link that has a number in this process. Throws ValueError for one that has ended.
 std::shared_ptr<Link> link_of(std::int64_t number);
+
 /// The number of a link.
 std::int64_t number_of(const std::shared_ptr<Link>& link);
+
+// ---- exchanges that are recorded -----------------------------------------------------------------------
+
+/// A pattern of a link, for elements of one dtype.
+struct Route {
+  std::int64_t link = 0, pattern = 0;
+  bool alone = false;  ///< one rank: nothing is sent
+};
+Route route_of(const std::shared_ptr<Link>& link, Pattern pattern);
+
+/// What has been sent and not yet waited for.
+struct Sent {
+  Tensor ticket{};  ///< undefined where there is one rank
+  Tensor whole{};   ///< there, the result
+  Spec result{};
+};
+
+/// Begins to join the nodes of this rank, each [N] of one dtype (f32, f64, i64), with those of the others; `total` is
+/// the N of the result, which for a gathering is the sum of all ranks'.
+Sent start(const Route& route, const Tensors& nodes, std::int64_t total);
+
+/// The joined elements [N].
+Tensor wait(const Route& route, const Sent& sent);
+
+/// Both.
+Tensor exchanged(const Route& route, const Tensors& nodes);
+
+// ---- bytes and texts -----------------------------------------------------------------------------------
+
+/// The root's bytes, on every rank, whatever the others have.
+void broadcast_bytes(const World& world, std::vector<std::byte>& bytes, int root = 0);
+
+/// The text of the lowest rank whose text is not empty; empty where none is.
+std::string first_text(const World& world, const std::string& own);
 
 }  // namespace ferrite::mpi::detail

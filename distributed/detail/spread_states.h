@@ -3,7 +3,7 @@
 #include <map>
 #include <vector>
 
-#include "ferrite/distributed/detail/rank_operations.h"
+#include "ferrite/distributed/detail/link.h"
 #include "ferrite/distributed/world.h"
 #include "ferrite/nn/optim/optimizer.h"
 

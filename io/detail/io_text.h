@@ -1,5 +1,6 @@
 #pragma once
-/// Text of errors about files: quoted and shortened names, paths, shapes.
+/// Text of files and of errors about them: quoted and shortened names, paths, shapes; numbers in decimal notation,
+/// independent of the locale.
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -34,5 +35,30 @@ std::optional<std::size_t> invalid_utf8(std::string_view text);
 
 /// Appends a JSON string with its quotes, escaped as serde_json does: only `"`, `\` and control characters.
 void append_json_string(std::string& out, std::string_view text);
+
+// ---- numbers -------------------------------------------------------------------------------------------
+
+enum class DecimalKind : std::uint8_t { number, malformed, too_large };
+
+template <class T>
+struct Decimal {
+  DecimalKind kind = DecimalKind::malformed;
+  T value{};
+};
+
+/// `text` without blanks and tabs at its ends.
+std::string_view trimmed(std::string_view text);
+
+/// All of `text` as a number, a leading plus included: "-1.5e3", "inf", "nan" (in any case). What is too small is 0
+/// with its sign.
+Decimal<double> parse_double(std::string_view text);
+
+/// All of `text` as an integer in decimal digits.
+Decimal<std::int64_t> parse_integer(std::string_view text);
+
+/// Appends the fewest digits that read back as the same number; "nan", "inf", "-inf".
+void append_number(std::string& out, double value);
+void append_number(std::string& out, float value);
+void append_number(std::string& out, std::int64_t value);
 
 }  // namespace ferrite::io::detail

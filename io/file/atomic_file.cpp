@@ -1,18 +1,124 @@
-/// Writes a temporary file, flushes it to disk, and renames it to the target.
+/// Saving so that an old file is replaced as a whole or not at all: the temporary files of saves with the removal of
+/// abandoned ones, and files of text.
 #include "ferrite/io/atomic_file.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <random>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "ferrite/io/detail/io_text.h"
-#include "ferrite/io/file/stale_files.h"
+#include "ferrite/io/file/input_file.h"
 #include "ferrite/io/file/system_calls.h"
+#include "ferrite/io/text_file.h"
+
+// ---- temporary files -----------------------------------------------------------------------------------
+
+namespace ferrite::io::detail {
+namespace {
+
+constexpr std::size_t kLongestName = 190;
+
+std::filesystem::path folder_of(const std::filesystem::path& target) {
+  const std::filesystem::path folder = target.parent_path();
+  return folder.empty() ? std::filesystem::path(".") : folder;
+}
+
+/// Different at every call in this process, and nearly certainly in all others; O_EXCL settles the rest.
+std::uint32_t random_bits() {
+  static std::atomic<std::uint32_t> next = std::random_device{}();
+  const auto ticks = std::chrono::steady_clock::now().time_since_epoch().count();
+  std::seed_seq mix{next.fetch_add(1), static_cast<std::uint32_t>(ticks), static_cast<std::uint32_t>(::getpid())};
+  std::uint32_t bits[1];
+  mix.generate(bits, bits + 1);
+  return bits[0];
+}
+
+/// The process number in ".<name>.tmp.<pid>.<random>"; 0 where the name is not of that form.
+int owner_of(std::string_view name, std::string_view stem) {
+  if (!name.starts_with(stem)) return 0;
+  name.remove_prefix(stem.size());
+  const char* end = name.data() + name.size();
+  int pid = 0;
+  const auto number = std::from_chars(name.data(), end, pid);
+  if (number.ec != std::errc{} || pid <= 0 || number.ptr == end || *number.ptr != '.') return 0;
+  std::uint32_t random = 0;
+  const auto rest = std::from_chars(number.ptr + 1, end, random, 16);
+  return rest.ec == std::errc{} && rest.ptr == end ? pid : 0;
+}
+
+bool alive(int pid) { return ::kill(pid, 0) == 0 || errno != ESRCH; }
+
+/// Opening what is not a regular file has effects: the writer at the other end of a FIFO would continue, without a
+/// reader.
+bool is_file(const std::filesystem::path& path) {
+  struct stat about {};
+  return ::lstat(path.c_str(), &about) == 0 && S_ISREG(about.st_mode);
+}
+
+/// Removes a temporary file unless somebody holds a lock on it. Process numbers are used again, after a restart of a
+/// container above all, so our own number proves nothing: the owner of a temporary file holds the lock as long as it
+/// lives. The lock is kept while the file is removed, so that an owner who has just created it, but not locked it yet,
+/// finds either the lock taken or the file gone, and takes another name.
+void remove_unlocked(const std::filesystem::path& path) {
+  if (!is_file(path)) return;
+  const int fd = system_calls().open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0);
+  if (fd < 0) return;
+  if (::flock(fd, LOCK_EX | LOCK_NB) == 0) ::unlink(path.c_str());
+  ::close(fd);
+}
+
+/// ".<name>.tmp.", the name cut so that a temporary name stays below the 255 bytes that file systems allow.
+std::string temporary_stem(const std::filesystem::path& target) {
+  std::string name = target.filename().string();
+  if (name.size() > kLongestName) {
+    std::size_t cut = kLongestName;
+    while (cut > 0 && (static_cast<unsigned char>(name[cut]) & 0xc0) == 0x80) --cut;
+    name.resize(cut);
+  }
+  return "." + name + ".tmp.";
+}
+
+/// A name in the target's folder that no living process uses.
+std::filesystem::path temporary_path(const std::filesystem::path& target) {
+  char hex[8];
+  const auto end = std::to_chars(hex, hex + sizeof(hex), random_bits(), 16).ptr;
+  return folder_of(target) / (temporary_stem(target) + std::to_string(::getpid()) + "." + std::string(hex, end));
+}
+
+/// Removes the temporary files of a target whose processes have died. Never throws: another save will try again.
+void remove_stale(const std::filesystem::path& target) noexcept {
+  try {
+    const std::string stem = temporary_stem(target);
+    std::error_code ignored;
+    std::filesystem::directory_iterator entries(folder_of(target), ignored);
+    for (; !ignored && entries != std::filesystem::directory_iterator{}; entries.increment(ignored)) {
+      const std::filesystem::path& path = entries->path();
+      const int pid = owner_of(path.filename().native(), stem);
+      if (pid != 0 && (pid == ::getpid() || !alive(pid))) remove_unlocked(path);
+    }
+  } catch (...) {
+    return;
+  }
+}
+
+}  // namespace
+
+}  // namespace ferrite::io::detail
+
+// ---- saving --------------------------------------------------------------------------------------------
 
 namespace ferrite::io {
 
@@ -160,6 +266,18 @@ void write_atomically(const std::filesystem::path& target, std::span<const std::
   AtomicFile file(target);
   file.write(bytes);
   file.commit();
+}
+
+// ---- text ----------------------------------------------------------------------------------------------
+
+std::string read_text(const std::filesystem::path& path) {
+  const detail::WholeFile file = detail::read_whole(path);
+  const std::span<const std::byte> bytes = file.bytes.span();
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+void write_text(const std::filesystem::path& path, std::string_view text) {
+  write_atomically(path, std::as_bytes(std::span(text)));
 }
 
 }  // namespace ferrite::io

@@ -1,17 +1,46 @@
-/// Reads regular files and reports failures with their paths.
+/// Reading regular files: from front to back, whole into memory from the heap, mapped; and the system calls behind it.
 #include "ferrite/io/file/input_file.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
-
+#include <unistd.h>
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdio>
+#include <limits>
+#include <new>
+#include <string>
 
 #include "ferrite/io/detail/io_text.h"
 #include "ferrite/io/file/system_calls.h"
 
 namespace ferrite::io::detail {
+namespace {
+
+int open_file(const char* path, int flags, mode_t mode) { return ::open(path, flags, mode); }
+int stat_file(int fd, struct stat* out) { return ::fstat(fd, out); }
+
+}  // namespace
+
+SystemCalls& system_calls() noexcept {
+  static SystemCalls calls = {open_file, stat_file, ::read,   ::write, ::fchmod,
+                              ::fsync,   ::mmap,    ::munmap, ::close, std::rename};
+  return calls;
+}
+
+Block::Block(std::uint64_t size, std::string_view where) {
+  if (size > std::numeric_limits<std::size_t>::max())
+    refuse(where, "too large for this machine: " + std::to_string(size) + " bytes");
+  size_ = static_cast<std::size_t>(size);
+  try {
+    bytes_ = std::make_unique_for_overwrite<std::byte[]>(size_);
+  } catch (const std::bad_alloc&) {
+    refuse(where, "not enough memory to read the file: " + counted(size_, "byte"));
+  }
+}
+
 namespace {
 
 /// One call reads no more than this: Linux stops at 2^31 - 4096, macOS refuses more than 2^31 - 1.
@@ -92,5 +121,18 @@ WholeFile read_whole(const std::filesystem::path& path) {
   file.expect_end();
   return whole;
 }
+
+Mapping::Mapping(const InputFile& file) {
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  if (file.size() > std::numeric_limits<std::size_t>::max() - page)
+    refuse(file.where(), "too large for this machine: " + counted(file.size(), "byte"));
+  file.expect_size();
+  const auto bytes = static_cast<std::size_t>(file.size());
+  void* const at = system_calls().mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, file.descriptor(), 0);
+  if (at == MAP_FAILED) refuse_errno(file.where(), "cannot map the file", errno);
+  readable_ = {static_cast<const std::byte*>(at), (bytes + page - 1) / page * page};
+}
+
+Mapping::~Mapping() { system_calls().munmap(const_cast<std::byte*>(readable_.data()), readable_.size()); }
 
 }  // namespace ferrite::io::detail

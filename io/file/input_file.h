@@ -1,16 +1,30 @@
 #pragma once
-/// Reading a regular file from front to back.
+/// Reading a regular file from front to back, whole or mapped into memory.
 #include <sys/stat.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <span>
 #include <string>
-
-#include "ferrite/io/file/file_block.h"
+#include <string_view>
 
 namespace ferrite::io::detail {
+
+/// Bytes from the heap that are not cleared first.
+class Block {
+ public:
+  Block() = default;
+  /// Throws IoError, its message beginning with `where`, when there is not enough memory.
+  Block(std::uint64_t size, std::string_view where);
+
+  std::span<std::byte> span() { return {bytes_.get(), size_}; }
+  std::span<const std::byte> span() const { return {bytes_.get(), size_}; }
+
+ private:
+  std::size_t size_ = 0;
+  std::unique_ptr<std::byte[]> bytes_;
+};
 
 /// A regular file opened for reading from front to back. Every failure is an IoError with the path and the
 /// system's words.
@@ -51,5 +65,23 @@ struct WholeFile {
   Block bytes;
 };
 WholeFile read_whole(const std::filesystem::path& path);
+
+/// The bytes of a file in memory that the system fills page by page, when they are read. They stay readable when the
+/// file is closed, renamed, removed or replaced by another of its name; they change where somebody writes into the
+/// file, and reading what somebody cut off ends the process (SIGBUS).
+class Mapping {
+ public:
+  /// Throws IoError where the system maps no such file, or when the file has another size than when it was opened.
+  explicit Mapping(const InputFile& file);
+  ~Mapping();
+  Mapping(const Mapping&) = delete;
+  Mapping& operator=(const Mapping&) = delete;
+
+  /// The bytes of the file, and zeros behind them to the end of the last page.
+  std::span<const std::byte> readable() const { return readable_; }
+
+ private:
+  std::span<const std::byte> readable_;
+};
 
 }  // namespace ferrite::io::detail

@@ -1,8 +1,14 @@
-/// The table of GGUF's types: blocks, bytes and names.
+/// The table of GGUF's types, and their quantised blocks: products and sums in the order of the package gguf, so that
+/// the bits are its own.
 #include "ferrite/io/gguf/gguf_format.h"
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+
+// ---- types ---------------------------------------------------------------------------------------------
 
 namespace ferrite::io::detail::gguf {
 namespace {
@@ -60,6 +66,191 @@ const TensorType* tensor_type_of(FileDtype plain) {
   const auto at = std::ranges::find_if(
       kTypes, [plain](const TensorType& t) { return t.packing == Packing::plain && t.plain == plain; });
   return at == kTypes.end() ? nullptr : &*at;
+}
+
+// ---- blocks --------------------------------------------------------------------------------------------
+
+namespace {
+
+constexpr std::size_t kSmall = 32, kSuper = 256;  // elements of a block
+constexpr std::size_t kPart = 32;                 // elements of a super-block with one scale and minimum
+
+using Bytes = const std::uint8_t*;
+
+float half_at(Bytes at) {
+  float16 h{};
+  std::memcpy(&h, at, sizeof(h));
+  return static_cast<float>(h);
+}
+
+std::uint32_t word_at(Bytes at) {
+  std::uint32_t w = 0;
+  std::memcpy(&w, at, sizeof(w));
+  return w;
+}
+
+/// The 4 bits of element i of 32: the low halves of 16 bytes, then the high ones.
+int nibble(Bytes at, std::size_t i) { return i < kSmall / 2 ? at[i] & 15 : at[i - kSmall / 2] >> 4; }
+
+/// d [f16], 32 x 4 bits: d (q - 8).
+void q4_0(Bytes b, float* out) {
+  const float d = half_at(b);
+  for (std::size_t i = 0; i < kSmall; ++i) out[i] = d * static_cast<float>(nibble(b + 2, i) - 8);
+}
+
+/// d, m [f16], 32 x 4 bits: d q + m.
+void q4_1(Bytes b, float* out) {
+  const float d = half_at(b), m = half_at(b + 2);
+  for (std::size_t i = 0; i < kSmall; ++i) out[i] = d * static_cast<float>(nibble(b + 4, i)) + m;
+}
+
+/// The fifth bit of element i, of a word, above its four others.
+int five_bits(std::uint32_t high, Bytes low, std::size_t i) {
+  return nibble(low, i) | static_cast<int>((high >> i & 1U) << 4);
+}
+
+/// d [f16], 32 high bits, 32 x 4 bits: d (q - 16).
+void q5_0(Bytes b, float* out) {
+  const float d = half_at(b);
+  const std::uint32_t high = word_at(b + 2);
+  for (std::size_t i = 0; i < kSmall; ++i) out[i] = d * static_cast<float>(five_bits(high, b + 6, i) - 16);
+}
+
+/// d, m [f16], 32 high bits, 32 x 4 bits: d q + m.
+void q5_1(Bytes b, float* out) {
+  const float d = half_at(b), m = half_at(b + 2);
+  const std::uint32_t high = word_at(b + 4);
+  for (std::size_t i = 0; i < kSmall; ++i) out[i] = d * static_cast<float>(five_bits(high, b + 8, i)) + m;
+}
+
+/// d [f16], 32 x i8: d q.
+void q8_0(Bytes b, float* out) {
+  const float d = half_at(b);
+  for (std::size_t i = 0; i < kSmall; ++i) out[i] = static_cast<float>(static_cast<std::int8_t>(b[2 + i])) * d;
+}
+
+struct ScaleAndMinimum {
+  int scale, minimum;
+};
+
+/// Eight scales and minima of 6 bits each in 12 bytes: the first four in the low bits of bytes 0 to 7; of the others 4
+/// bits in bytes 8 to 11 and the 2 upper ones in those of bytes 0 to 7.
+ScaleAndMinimum scale_of(Bytes at, std::size_t part) {
+  if (part < 4) return {at[part] & 63, at[part + 4] & 63};
+  return {(at[part + 4] & 15) | (at[part - 4] >> 2 & 48), (at[part + 4] >> 4) | (at[part] >> 2 & 48)};
+}
+
+/// d, dmin [f16], scales and minima, 256 x 4 bits: of each part d sc q - dmin m. Two parts share 32 bytes.
+void q4_k(Bytes b, float* out) {
+  const float d = half_at(b), dmin = half_at(b + 2);
+  const Bytes low = b + 16;
+  for (std::size_t part = 0; part < kSuper / kPart; ++part) {
+    const auto [scale, minimum] = scale_of(b + 4, part);
+    const float ds = d * static_cast<float>(scale), dm = dmin * static_cast<float>(minimum);
+    for (std::size_t i = 0; i < kPart; ++i) {
+      const int q = low[part / 2 * kPart + i] >> (part % 2 * 4) & 15;
+      *out++ = ds * static_cast<float>(q) - dm;
+    }
+  }
+}
+
+/// As Q4_K, with a fifth bit: that of part p is bit p of 32 bytes.
+void q5_k(Bytes b, float* out) {
+  const float d = half_at(b), dmin = half_at(b + 2);
+  const Bytes high = b + 16, low = b + 48;
+  for (std::size_t part = 0; part < kSuper / kPart; ++part) {
+    const auto [scale, minimum] = scale_of(b + 4, part);
+    const float ds = d * static_cast<float>(scale), dm = dmin * static_cast<float>(minimum);
+    for (std::size_t i = 0; i < kPart; ++i) {
+      const int q = (low[part / 2 * kPart + i] >> (part % 2 * 4) & 15) | (high[i] >> part & 1) << 4;
+      *out++ = ds * static_cast<float>(q) - dm;
+    }
+  }
+}
+
+/// 256 x 4 low bits, 256 x 2 high bits, 16 scales [i8], d [f16]: d sc (q - 32), a scale for 16 elements. Of each half,
+/// 64 bytes hold the low bits and 32 the high ones.
+void q6_k(Bytes b, float* out) {
+  const float d = half_at(b + 208);
+  for (std::size_t i = 0; i < kSuper; ++i) {
+    const std::size_t half = i / 128, part = i % 128 / kPart, in = i % kPart;
+    const int low = b[half * 64 + part % 2 * kPart + in] >> (part / 2 * 4) & 15;
+    const int high = b[128 + half * kPart + in] >> (part * 2) & 3;
+    const float ds = d * static_cast<float>(static_cast<std::int8_t>(b[192 + i / 16]));
+    out[i] = ds * static_cast<float>((low | high << 4) - 32);
+  }
+}
+
+template <class F>
+void each_block(std::size_t elements, std::size_t bytes, std::span<const std::byte> blocks, std::span<float> out,
+                F&& f) {
+  const auto* at = reinterpret_cast<Bytes>(blocks.data());
+  for (std::size_t i = 0; i < out.size(); i += elements, at += bytes) f(at, out.data() + i);
+}
+
+bool put_scale(float d, std::byte* to) {
+  const auto h = static_cast<float16>(d);
+  std::memcpy(to, &h, sizeof(h));
+  return std::isfinite(static_cast<float>(h));
+}
+
+/// 1 / d, and 0 where that is none: of zeros, and of numbers whose scale is 0 in f16 anyway.
+float inverse(float d) {
+  const float id = 1 / d;
+  return d == 0 || !std::isfinite(id) ? 0 : id;
+}
+
+/// The scale is max|x| / 127; halves are rounded away from zero.
+bool quantize_q8_0(const float* x, std::byte* to) {
+  float most = 0;
+  for (std::size_t i = 0; i < kSmall; ++i) most = std::max(most, std::abs(x[i]));
+  const float d = most / 127, id = inverse(d);
+  for (std::size_t i = 0; i < kSmall; ++i)
+    to[2 + i] = static_cast<std::byte>(static_cast<std::int8_t>(std::round(x[i] * id)));
+  return put_scale(d, to);
+}
+
+/// The number of the largest magnitude, the first of several, becomes -8: its scale is it / -8.
+bool quantize_q4_0(const float* x, std::byte* to) {
+  float extreme = x[0];
+  for (std::size_t i = 1; i < kSmall; ++i)
+    if (std::abs(x[i]) > std::abs(extreme)) extreme = x[i];
+  const float d = extreme / -8, id = inverse(d);
+  const auto q = [&](std::size_t i) {
+    return static_cast<std::uint8_t>(std::clamp(static_cast<int>(x[i] * id + 8.5F), 0, 15));
+  };
+  for (std::size_t i = 0; i < kSmall / 2; ++i) to[2 + i] = static_cast<std::byte>(q(i) | q(i + kSmall / 2) << 4);
+  return put_scale(d, to);
+}
+
+}  // namespace
+
+void dequantize(Packing packing, std::span<const std::byte> blocks, std::span<float> out) {
+  const TensorType& type = tensor_type(packing);
+  const auto each = [&](auto f) { each_block(type.block_elements, type.block_bytes, blocks, out, f); };
+  switch (packing) {
+    case Packing::q4_0: return each(q4_0);
+    case Packing::q4_1: return each(q4_1);
+    case Packing::q5_0: return each(q5_0);
+    case Packing::q5_1: return each(q5_1);
+    case Packing::q8_0: return each(q8_0);
+    case Packing::q4_k: return each(q4_k);
+    case Packing::q5_k: return each(q5_k);
+    case Packing::q6_k: return each(q6_k);
+    case Packing::none:
+    case Packing::plain: break;
+  }
+}
+
+bool quantize(Packing packing, std::span<const float> elements, std::span<std::byte> blocks) {
+  const std::size_t bytes = tensor_type(packing).block_bytes;
+  bool fits = true;
+  for (std::size_t i = 0; i < elements.size() / kSmall; ++i) {
+    const float* x = elements.data() + i * kSmall;
+    std::byte* to = blocks.data() + i * bytes;
+    fits &= packing == Packing::q8_0 ? quantize_q8_0(x, to) : quantize_q4_0(x, to);
+  }
+  return fits;
 }
 
 }  // namespace ferrite::io::detail::gguf

@@ -1,12 +1,313 @@
-/// Tensors and metadata of GGUF files.
+/// Reads GGUF files: the head, checked and kept in compact tables, then tensors and metadata.
+#include <algorithm>
+#include <array>
 #include <charconv>
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
+#include <limits>
+#include <numeric>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "ferrite/io/detail/io_text.h"
 #include "ferrite/io/file/input_file.h"
 #include "ferrite/io/gguf.h"
-#include "ferrite/io/gguf/blocks.h"
-#include "ferrite/io/gguf/gguf_index.h"
+#include "ferrite/io/gguf/gguf_format.h"
+#include "ferrite/tensor/extents.h"
+
+namespace ferrite::io::detail::gguf {
+namespace {
+
+/// What a file says of a tensor.
+struct Description {
+  std::string_view name;
+  std::array<std::int64_t, kMostDimensions> extents{};  ///< row-major: the first varies slowest
+  std::uint32_t rank = 0;
+  std::uint32_t type = 0;
+  std::uint64_t offset = 0;  ///< of its bytes in the data
+  std::uint64_t elements = 0;
+  std::uint64_t bytes = 0;  ///< 0 for an unknown type
+
+  std::span<const std::int64_t> shape() const { return {extents.data(), rank}; }
+};
+
+/// A value of the metadata: its bytes in the file.
+struct Value {
+  std::string_view key;
+  ValueType type{};
+  ValueType element{};               ///< of a list
+  std::uint64_t count = 1;           ///< of a list's elements
+  std::span<const std::byte> bytes;  ///< of a string without its length; of a list's elements one after another
+};
+
+/// Takes eight bytes for a tensor or key, and four for its place in the order of names; descriptions are read again
+/// where they stand when asked for.
+class Index {
+ public:
+  /// Throws IoError beginning with `where` for all that parse_gguf refuses.
+  Index(std::span<const std::byte> file, std::string_view where);
+
+  std::size_t tensors() const { return tensors_.size(); }
+  Description tensor(std::size_t i) const;
+  std::string_view name(std::size_t i) const;
+  std::optional<std::size_t> find(std::string_view name) const;
+  std::size_t keys() const { return keys_.size(); }
+  Value value(std::size_t i) const;
+  /// The bytes of all tensors.
+  std::span<const std::byte> data() const { return data_; }
+
+ private:
+  void check_names(std::string_view where);
+  void check_places(std::uint64_t alignment, std::string_view where) const;
+
+  std::span<const std::byte> file_, data_;
+  std::vector<std::uint64_t> tensors_, keys_;  ///< where their descriptions begin
+  std::vector<std::uint32_t> by_name_;         ///< tensors in the order of their names
+};
+
+// ---- the head ------------------------------------------------------------------------------------------
+
+using ferrite::detail::mul_overflows;
+
+/// Takes pieces from the front of the file, within its bytes.
+class Cursor {
+ public:
+  Cursor(std::span<const std::byte> file, std::string_view where, std::uint64_t at = 0)
+      : file_(file), where_(where), at_(at) {}
+
+  std::uint64_t at() const { return at_; }
+  std::uint64_t left() const { return file_.size() - at_; }
+
+  std::span<const std::byte> take(std::uint64_t n, std::string_view what) {
+    if (n > left())
+      refuse(where_, std::string(what) + " at byte " + std::to_string(at_) + " reaches beyond the end of the file: " +
+                         counted(n, "byte") + " wanted, " + std::to_string(left()) + " left; is it cut short?");
+    const auto taken = file_.subspan(static_cast<std::size_t>(at_), static_cast<std::size_t>(n));
+    at_ += n;
+    return taken;
+  }
+  template <class T>
+  T number(std::string_view what) {
+    T value{};
+    std::memcpy(&value, take(sizeof(T), what).data(), sizeof(T));
+    return value;
+  }
+  std::string_view text(std::string_view what) {
+    const auto bytes = take(number<std::uint64_t>(what), what);
+    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+  }
+  /// A text that can be shown.
+  std::string_view name(std::string_view what) {
+    const std::string_view s = text(what);
+    if (invalid_utf8(s)) refuse(where_, std::string(what) + " is not UTF-8: " + quote(s));
+    if (s.find('\0') != std::string_view::npos) refuse(where_, std::string(what) + " holds a NUL: " + quote(s));
+    return s;
+  }
+  /// How many of something that takes at least `least` bytes each.
+  std::uint64_t count(std::uint64_t least, std::string_view what) {
+    const auto n = number<std::uint64_t>(what);
+    if (n > left() / least)
+      refuse(where_, std::string(what) + " is more than the file has room for: " + std::to_string(n));
+    return n;
+  }
+
+ private:
+  std::span<const std::byte> file_;
+  std::string_view where_;
+  std::uint64_t at_;
+};
+
+constexpr std::uint64_t kLeastKey = 8 + 4 + 1, kLeastTensor = 8 + 4 + 4 + 8;
+
+ValueType value_type(Cursor& from, std::string_view key, std::string_view where) {
+  const auto type = from.number<std::uint32_t>("the type of a value");
+  if (type >= kValueTypes)
+    refuse(where, "the value of " + quote(key) + " is of an unknown type: " + std::to_string(type));
+  return static_cast<ValueType>(type);
+}
+
+void check_booleans(std::span<const std::byte> bytes, std::string_view key, std::string_view where) {
+  for (const std::byte b : bytes)
+    if (std::to_integer<unsigned>(b) > 1)
+      refuse(where, "a boolean of " + quote(key) + " is neither 0 nor 1: " + std::to_string(std::to_integer<int>(b)));
+}
+
+/// The elements of a list, from where they begin.
+std::span<const std::byte> list_bytes(Cursor& from, const Value& v, std::span<const std::byte> file) {
+  const std::uint64_t begin = from.at();
+  if (v.element == ValueType::string) {
+    for (std::uint64_t i = 0; i < v.count; ++i) (void)from.text("a text of a list");
+  } else {
+    (void)from.take(v.count * size_of(v.element), "a list");  // the count has been compared with what is left
+  }
+  return file.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(from.at() - begin));
+}
+
+Value read_value(Cursor& from, std::span<const std::byte> file, std::string_view where) {
+  Value v;
+  v.key = from.name("a key");
+  v.type = value_type(from, v.key, where);
+  if (v.type == ValueType::string) {
+    const std::string_view text = from.text("a text");
+    v.bytes = std::as_bytes(std::span(text));
+  } else if (v.type == ValueType::list) {
+    v.element = value_type(from, v.key, where);
+    if (v.element == ValueType::list) refuse(where, quote(v.key) + " is a list of lists, which is not supported");
+    v.count = from.count(std::max<std::uint64_t>(size_of(v.element), v.element == ValueType::string ? 8 : 1),
+                         "the length of a list");
+    v.bytes = list_bytes(from, v, file);
+  } else {
+    v.bytes = from.take(size_of(v.type), "a value");
+  }
+  if (v.type == ValueType::boolean || (v.type == ValueType::list && v.element == ValueType::boolean))
+    check_booleans(v.bytes, v.key, where);
+  return v;
+}
+
+/// The number of elements; its product with the extents before an empty one is checked, too.
+std::uint64_t elements_of(const Description& d, std::string_view where) {
+  if (const auto n = detail::elements_of(d.shape())) return *n;
+  refuse(where, quote(d.name) + " has more elements than can be counted: shape " + bracketed(d.shape()));
+}
+
+void size_up(Description& d, std::string_view where) {
+  d.elements = elements_of(d, where);
+  const TensorType* type = tensor_type(d.type);
+  if (!type) return;
+  const std::uint64_t row = d.rank == 0 ? 1 : static_cast<std::uint64_t>(d.extents[d.rank - 1]);
+  if (row % type->block_elements != 0)
+    refuse(where, quote(d.name) + " has rows of " + std::to_string(row) + " elements, which are no whole blocks of " +
+                      std::to_string(type->block_elements) + ": " + std::string(type->name));
+  if (mul_overflows(d.elements / type->block_elements, std::uint64_t{type->block_bytes}, d.bytes))
+    refuse(where, quote(d.name) + " has more bytes than can be counted: shape " + bracketed(d.shape()));
+}
+
+Description read_description(Cursor& from, std::string_view where) {
+  Description d;
+  d.name = from.name("the name of a tensor");
+  d.rank = from.number<std::uint32_t>("the number of dimensions");
+  if (d.rank > kMostDimensions)
+    refuse(where, quote(d.name) + " has too many dimensions: " + std::to_string(d.rank) + ", at most " +
+                      std::to_string(kMostDimensions) + " are supported");
+  for (std::uint32_t i = d.rank; i-- > 0;) {
+    const auto extent = from.number<std::uint64_t>("an extent");
+    if (extent > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
+      refuse(where, quote(d.name) + " has an extent above 2^63 - 1: " + std::to_string(extent));
+    d.extents[i] = static_cast<std::int64_t>(extent);
+  }
+  d.type = from.number<std::uint32_t>("the type of a tensor");
+  d.offset = from.number<std::uint64_t>("the offset of a tensor");
+  size_up(d, where);
+  return d;
+}
+
+void check_prologue(Cursor& from, std::span<const std::byte> file, std::string_view where) {
+  if (file.size() < kMagic.size() || std::memcmp(file.data(), kMagic.data(), kMagic.size()) != 0)
+    refuse(where, "is no GGUF file: it does not begin with 'GGUF'");
+  (void)from.take(kMagic.size(), "the magic");
+  const auto version = from.number<std::uint32_t>("the version");
+  if (version != 0 && (version & 0xFFFFU) == 0) refuse(where, "is big-endian, which is not supported");
+  if (version != 2 && version != kVersion)
+    refuse(where, "is GGUF of version " + std::to_string(version) + "; supported are 2 and 3");
+}
+
+std::uint64_t alignment_of(const Value& v, std::string_view where) {
+  if (v.type != ValueType::u32) refuse(where, "general.alignment is no u32");
+  std::uint32_t n = 0;
+  std::memcpy(&n, v.bytes.data(), sizeof(n));
+  if (n == 0 || (n & (n - 1)) != 0) refuse(where, "general.alignment is no power of two: " + std::to_string(n));
+  return n;
+}
+
+Index::Index(std::span<const std::byte> file, std::string_view where) : file_(file) {
+  Cursor from(file, where);
+  check_prologue(from, file, where);
+  const auto count = from.count(kLeastTensor, "the number of tensors");
+  const auto keys = from.count(kLeastKey, "the number of keys");
+  if (keys > kMostKeys)
+    refuse(where, "has " + std::to_string(keys) + " keys, at most " + std::to_string(kMostKeys) + " are read");
+  if (count > std::numeric_limits<std::uint32_t>::max())
+    refuse(where, "has too many tensors: " + std::to_string(count));
+  std::uint64_t alignment = kDefaultAlignment;
+  keys_.reserve(static_cast<std::size_t>(keys));
+  for (std::uint64_t i = 0; i < keys; ++i) {
+    keys_.push_back(from.at());
+    const Value v = read_value(from, file, where);
+    if (v.key == kAlignmentKey) alignment = alignment_of(v, where);
+  }
+  tensors_.reserve(static_cast<std::size_t>(count));
+  for (std::uint64_t i = 0; i < count; ++i) {
+    tensors_.push_back(from.at());
+    (void)read_description(from, where);
+  }
+  const std::uint64_t padding = (alignment - from.at() % alignment) % alignment;
+  data_ = file.subspan(static_cast<std::size_t>(from.at() + std::min(padding, from.left())));
+  check_names(where);
+  check_places(alignment, where);
+}
+
+Description Index::tensor(std::size_t i) const {
+  Cursor from(file_, {}, tensors_[i]);
+  return read_description(from, {});
+}
+
+std::string_view Index::name(std::size_t i) const { return Cursor(file_, {}, tensors_[i]).text({}); }
+
+std::optional<std::size_t> Index::find(std::string_view wanted) const {
+  const auto at = std::ranges::lower_bound(by_name_, wanted, {}, [this](std::uint32_t i) { return name(i); });
+  return at != by_name_.end() && name(*at) == wanted ? std::optional<std::size_t>(*at) : std::nullopt;
+}
+
+Value Index::value(std::size_t i) const {
+  Cursor from(file_, {}, keys_[i]);
+  return read_value(from, file_, {});
+}
+
+void Index::check_names(std::string_view where) {
+  by_name_.resize(tensors_.size());
+  std::iota(by_name_.begin(), by_name_.end(), 0U);
+  const auto name_of = [this](std::uint32_t i) { return name(i); };
+  std::ranges::sort(by_name_, {}, name_of);
+  const auto twice = std::ranges::adjacent_find(by_name_, {}, name_of);
+  if (twice != by_name_.end()) refuse(where, "a name occurs twice: " + quote(name(*twice)));
+  std::vector<std::string_view> keys;
+  for (std::size_t i = 0; i < keys_.size(); ++i) keys.push_back(Cursor(file_, {}, keys_[i]).text({}));
+  std::ranges::sort(keys);
+  const auto key = std::ranges::adjacent_find(keys);
+  if (key != keys.end()) refuse(where, "a key occurs twice: " + quote(*key));
+}
+
+void Index::check_places(std::uint64_t alignment, std::string_view where) const {
+  std::vector<std::uint32_t> order = by_name_;
+  std::ranges::sort(order, {}, [this](std::uint32_t i) {
+    const Description d = tensor(i);
+    return std::pair(d.offset, d.bytes);
+  });
+  std::uint64_t end = 0;
+  std::string_view before;
+  for (const std::uint32_t i : order) {
+    const Description d = tensor(i);
+    const std::string place = quote(d.name) + " at offset " + std::to_string(d.offset);
+    if (d.offset % alignment != 0)
+      refuse(where, place + " is not aligned to " + counted(static_cast<std::size_t>(alignment), "byte"));
+    if (d.offset > data_.size() || d.bytes > data_.size() - d.offset)
+      refuse(where, place + " reaches beyond the end of the file: " + counted(d.bytes, "byte") + " of " +
+                        std::to_string(data_.size()) + "; is it cut short?");
+    if (d.offset < end) refuse(where, place + " overlaps " + quote(before));
+    end = d.offset + d.bytes;
+    before = d.name;
+  }
+}
+
+}  // namespace
+
+}  // namespace ferrite::io::detail::gguf
+
+// ---- tensors and metadata ------------------------------------------------------------------------------
 
 namespace ferrite::io {
 namespace {

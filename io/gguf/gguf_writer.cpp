@@ -7,7 +7,6 @@
 #include "ferrite/io/atomic_file.h"
 #include "ferrite/io/detail/io_text.h"
 #include "ferrite/io/gguf.h"
-#include "ferrite/io/gguf/blocks.h"
 #include "ferrite/io/gguf/gguf_format.h"
 #include "ferrite/tensor/ops.h"
 

@@ -33,7 +33,7 @@ std::unique_ptr<nn::GatedRecurrent> unit_of(const GuitarmlOptions& o, const nn::
                                     init);
 }
 
-nn::Init undrawn(const nn::Init& init) { return {.seed = {}, .prefix = {}, .dtype = init.dtype}; }
+nn::Init without_seed(const nn::Init& init) { return {.seed = {}, .prefix = {}, .dtype = init.dtype}; }
 
 /// The words of `model_data`.
 class ModelData {
@@ -130,8 +130,8 @@ std::unique_ptr<GuitarmlNet> net_of(const TensorFile& file) {
 
 GuitarmlNet::GuitarmlNet(const GuitarmlOptions& o, const nn::Init& init)
     : LayerOf(checked(o), init),
-      rec_(unit_of(o, undrawn(init))),
-      lin_({o.hidden_size, o.output_size, o.lin_bias}, undrawn(init)) {
+      rec_(unit_of(o, without_seed(init))),
+      lin_({o.hidden_size, o.output_size, o.lin_bias}, without_seed(init)) {
   adopt("rec", *rec_);
   adopt("lin", lin_);
 }

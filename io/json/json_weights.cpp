@@ -7,7 +7,6 @@
 
 #include "ferrite/io/detail/io_text.h"
 #include "ferrite/io/file/input_file.h"
-#include "ferrite/io/json/json_numbers.h"
 #include "ferrite/io/json/json_reader.h"
 
 namespace ferrite::io {

@@ -1,5 +1,5 @@
 /// The closed table of names that a pickle may mention.
-#include "ferrite/io/torch/pickle_globals.h"
+#include "ferrite/io/torch/pickle.h"
 
 #include <algorithm>
 #include <array>

@@ -1,14 +1,18 @@
 #pragma once
-/// The tensors of a PyTorch checkpoint by name, as views of its storages.
+/// The tensors of a PyTorch checkpoint by name, as views of its storages: how they are collected, and what both forms
+/// of PyTorch's files are read into.
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "ferrite/io/safetensors/safetensors_index.h"
 #include "ferrite/io/torch/pickle.h"
+#include "ferrite/io/zip/zip.h"
 
 namespace ferrite::io::detail {
 
@@ -80,5 +84,63 @@ class ScriptedCode;
 /// The same of a module of TorchScript: its parameters and buffers, as its classes name them, under the names of
 /// state_dict(). Other attributes are left out.
 TorchIndex flatten_module(const Pickle& pickle, ScriptedCode& code, std::string_view key, std::string_view where);
+
+/// What walks over a pickle and names its tensors derives from this: the name of where it is, the tables of what it has
+/// found, and bounds on both.
+class IndexBuilder {
+ protected:
+  /// The name of a file that is one tensor.
+  static constexpr std::string_view kBareName = "tensor";
+  /// Levels of dictionaries, lists and modules.
+  static constexpr std::size_t kMostLevels = 100;
+
+  IndexBuilder(const Pickle& pickle, std::string_view where);
+
+  /// Throws IoError about what has the present name.
+  [[noreturn]] void fail(const std::string& what) const;
+  std::string place() const;
+
+  /// Counts a value that is looked at; refuses more than the pickle has bytes.
+  void count_visit();
+  void check_level(std::size_t levels) const;
+
+  /// Adds what has the present name.
+  void add_tensor(PickleValue value);
+  void add_metadata(std::string_view text);
+
+  /// Refuses before the tables outgrow what a pickle of this size may need.
+  void check_memory(std::size_t text, std::size_t tensors, std::size_t values) const;
+
+  /// The index, its names in order. Refuses names that occur twice.
+  TorchIndex finish();
+
+  const Pickle& pickle_;
+  std::string where_;
+  std::string name_;  ///< of where the walk is
+
+ private:
+  TextRange pooled(std::string_view text);
+
+  std::size_t most_bytes_;
+  std::size_t visits_;
+  TorchIndex index_;
+};
+
+/// A checkpoint whose tensors know where their storages are.
+struct TorchContents {
+  TorchIndex index;
+  ByteOrder order = ByteOrder::little;
+  /// Only where a storage is compressed: its tensors' `record` is then the number of the member, otherwise the
+  /// position of the storage in the file.
+  std::unique_ptr<ZipArchive> archive;
+};
+
+/// Whether the bytes begin as the form before 1.6 does.
+bool looks_like_legacy(std::span<const std::byte> bytes);
+
+/// Reads and checks everything but compressed storages. Throws IoError.
+TorchContents read_torch_zip(std::span<const std::byte> bytes, std::string_view key, std::string_view where,
+                             const ReadOptions& options);
+TorchContents read_torch_legacy(std::span<const std::byte> bytes, std::string_view key, std::string_view where);
 
 }  // namespace ferrite::io::detail

@@ -1,5 +1,5 @@
 /// Inflates raw deflate streams: RFC 1951, whose section numbers stand beside what they define.
-#include "ferrite/io/zip/inflate.h"
+#include "ferrite/io/zip/zip.h"
 
 #include <algorithm>
 #include <array>

@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <memory>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "ferrite/nn/module.h"
 #include "ferrite/nn/step.h"
@@ -16,27 +19,35 @@ namespace ferrite::nn::detail {
 
 /// Joins all steps of a layer into one.
 std::unique_ptr<Step> step_of(const Layer& layer, const StepRows& in);
+
 /// The step of a layer that is made of no others: its own, or else the layer itself on tensors.
 std::unique_ptr<Step> own_step_of(const Layer& layer, const StepRows& in);
+
 /// A step's x: [B, D], of tokens [B].
 inline Spec spec_of(const StepRows& r) {
   return {is_integer(r.dtype) ? Shape{r.batch} : Shape{r.batch, r.width}, r.dtype};
 }
+
 /// Makes all n bytes at a place elements of this value; zeros of types that are no working floats.
 void fill_values(Dtype dtype, double value, std::byte* at, std::int64_t n);
 inline std::int64_t bytes_of(const Spec& s) { return s.shape.numel() * size_of(s.dtype); }
 inline std::int64_t bytes_of(const StepRows& r) { return r.batch * r.width * size_of(r.dtype); }
+
 /// What a tensor [B, D], or [B] of tokens, is as rows. Throws ShapeError for another rank.
 StepRows rows_of(const Tensor& x);
+
 /// The rows that a step of a layer with such states gives.
 StepRows rows_after(const Layer& layer, const StepRows& in, const std::vector<StepState>& states);
+
 /// How many steps of so many bytes go from layer to layer at once: enough to share the work around them, few enough to
 /// stay near.
 inline std::int64_t steps_at_once(std::int64_t bytes) {
   return std::clamp<std::int64_t>(64 * 1024 / std::max<std::int64_t>(bytes, 1), 1, 64);
 }
+
 /// What `most_at_once` says of a layer that carries nothing from one step to the next: any number.
 constexpr std::int64_t kAnyNumber = std::numeric_limits<std::int64_t>::max();
+
 /// Marks a step that may write its result over an input of equal rows: each number depends only on those in its place.
 class InPlace {
  public:
@@ -47,26 +58,32 @@ class InPlace {
   InPlace(const InPlace&) = default;
   InPlace& operator=(const InPlace&) = default;
 };
+
 /// What follows, as events of a profile.
 void run_profiled(Step& step, Step::Inputs x, void* y);
 void run_profiled(Step& step, std::int64_t n, Step::Inputs x, void* y);
+
 /// `run` of a layer's step; an Error that it throws names the layer.
 [[gnu::always_inline]] inline void run_step(Step& step, Step::Inputs x, void* y) {
   if (ferrite::detail::profiling()) [[unlikely]]
     return run_profiled(step, x, y);
   ferrite::detail::in_layer(step.scope(), [&] { step.run(x, y); });
 }
+
 /// `run_rows` and `finish` likewise.
 Step::Rows run_rows_of(Step& step, const Step::Rows* rows, Step::Inputs x, void* y);
 Step::Rows finish_rows_of(Step& step, Step::Rows rows, std::int64_t i, void* y);
+
 /// `run_several` of it.
 [[gnu::always_inline]] inline void run_steps(Step& step, std::int64_t n, Step::Inputs x, void* y) {
   if (ferrite::detail::profiling()) [[unlikely]]
     return run_profiled(step, n, x, y);
   step.run_several(n, x, y);
 }
+
 /// A copy of a layer that stands where the layer stands: errors and costs name the same path.
 std::unique_ptr<Layer> copy_in_place_of(const Layer& layer);
+
 /// The same in evaluation mode.
 std::unique_ptr<Layer> evaluating_copy(const Layer& layer);
 
@@ -107,8 +124,10 @@ class StepMemory {
 
 /// A pointwise operation of one operand.
 std::unique_ptr<Step> pointwise_step(const Primitive& op, const StepRows& rows);
+
 /// x W + b.
 std::unique_ptr<Step> linear_step(const Parameter& weight, const Parameter& bias, std::int64_t batch);
+
 /// Steps in operations, and what they carry.
 struct StepSource {
   std::string kind;
@@ -124,22 +143,29 @@ struct StepSource {
   std::function<Variable(const Variable&)> originals{};
   bool single = true;  ///< `steps` takes n = 1 alone
 };
+
 /// The step that a layer gives in operations (Layer::step).
 StepSource source_of(const Layer& layer, const StepRows& in);
+
 /// The step that is found in a layer's `forward`, traced over time: the steps of the layers that it calls, and programs
 /// of what stands between them, with what they read of earlier steps. Throws ValueError that names the layer and
 /// operation that look ahead or at all steps, or of which that is not known, and TraceError.
 std::unique_ptr<Step> found_step(const Layer& layer, const StepRows& in);
+
 /// Steps in operations as planned programs.
 std::unique_ptr<Step> open_step(const StepSource& source);
+
 /// Rows of a table.
 std::unique_ptr<Step> embedding_step(const Parameter& weight, std::int64_t batch);
+
 /// The step of a layer whose parameter `name` is computed by a function when the step is made and by `refresh`.
 std::unique_ptr<Step> computed_step(const Layer& layer, const std::string& name, std::function<Tensor()> compute,
                                     const StepRows& in);
+
 /// A step that is made of a copy of a layer, and follows the layer.
 std::unique_ptr<Step> step_of_copy(const Layer& layer, std::unique_ptr<Layer> copy,
                                    std::function<std::unique_ptr<Step>(const Layer& copy)> make);
+
 /// What makes an output of a window of inputs [B, taps, D]: a program, or code by hand. It allocates nothing.
 class WindowFunction {
  public:
@@ -162,16 +188,62 @@ class WindowFunction {
  protected:
   WindowFunction(const WindowFunction&) = default;
 };
+
 /// The program of a function of a window, whose variables are the layer's own.
 std::unique_ptr<WindowFunction> window_program(const std::string& kind, const Spec& window,
                                                const std::function<Tensor(const Tensor&)>& f,
                                                const std::function<Variable(const Variable&)>& originals = {});
+
 /// The program of `Windowed::over`.
 std::unique_ptr<WindowFunction> program_of_window(const Windowed& layer, const StepWindow& window, const StepRows& in);
+
 /// A window of inputs, and what makes an output of it.
 std::unique_ptr<Step> window_step(const StepWindow& window, const StepRows& in,
                                   std::unique_ptr<WindowFunction> function);
+
 /// By which variable of a layer one of its copy is replaced: the copy is traced, the stream follows the layer.
 std::function<Variable(const Variable&)> originals_of(const Layer& layer, const Layer& copy);
+
+// ---- steps of several values ---------------------------------------------------------------------------
+
+/// Adds values of equal rows, from the first on: ((x + y) + z) + ...
+std::unique_ptr<Step> sum_step(const StepRows& rows, std::size_t terms);
+
+/// Concatenates the rows of all values.
+std::unique_ptr<Step> concat_step(std::span<const StepRows> rows);
+
+/// Takes `width` numbers of each row, from `first` on.
+std::unique_ptr<Step> columns_step(const StepRows& rows, std::int64_t first, std::int64_t width);
+
+/// Multiplies a value by a number.
+std::unique_ptr<Step> scale_step(const StepRows& rows, double factor);
+
+/// Multiplies two values, number by number.
+std::unique_ptr<Step> product_step(const StepRows& rows);
+
+/// Traces a function of several values once and runs the planned program.
+std::unique_ptr<Step> program_of_values(std::span<const StepRows> rows,
+                                        const std::function<Tensor(const Tensors&)>& together);
+
+/// Runs a step whose values come at different times: early rows wait for the others, at most `most` of them.
+std::unique_ptr<Step> aligned_step(std::unique_ptr<Step> step, std::span<const StepRows> rows, std::int64_t most);
+
+// ---- states --------------------------------------------------------------------------------------------
+
+/// Shows all states of a model's steps, in the order in which they are saved.
+void each_state(Step& whole, const Step::StateVisitor& see);
+
+/// Resets all rows. Allocates nothing.
+void begin_states(Step& whole);
+
+/// Resets one row. Allocates nothing.
+void begin_states(Step& whole, std::int64_t row);
+
+/// Copies all states, in order.
+std::vector<Tensor> saved_states(Step& whole);
+
+/// Takes over states that `saved_states` gave. Throws ValueError for another number of them and for counts that no step
+/// leaves, ShapeError for other types; nothing has changed then.
+void restore_states(Step& whole, std::span<const Tensor> states);
 
 }  // namespace ferrite::nn::detail

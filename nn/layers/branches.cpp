@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "ferrite/nn/detail/joined_steps.h"
 #include "ferrite/nn/detail/stream_steps.h"
 #include "ferrite/nn/step_graph.h"
 

@@ -5,9 +5,8 @@
 #include <bit>
 #include <cmath>
 
-#include "ferrite/nn/detail/lengths.h"
+#include "ferrite/nn/detail/layer_calls.h"
 #include "ferrite/nn/detail/stream_steps.h"
-#include "ferrite/nn/detail/value_of.h"
 #include "ferrite/nn/layers/detail/padding_token.h"
 #include "ferrite/nn/step_graph.h"
 #include "ferrite/tensor/activations.h"

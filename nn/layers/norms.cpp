@@ -3,8 +3,7 @@
 
 #include <limits>
 
-#include "ferrite/nn/detail/lengths.h"
-#include "ferrite/nn/detail/value_of.h"
+#include "ferrite/nn/detail/layer_calls.h"
 #include "ferrite/nn/layers/detail/channels.h"
 #include "ferrite/nn/replicas.h"
 

@@ -1,12 +1,54 @@
-/// Short-time Fourier transforms as layers: the functions of tensor/signal.h on sequences of samples and of frames.
+/// Short-time Fourier transforms, there and back, and their steps for streams.
 #include "ferrite/nn/layers/spectrograms.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "ferrite/nn/detail/lengths.h"
-#include "ferrite/nn/layers/detail/spectra.h"
+#include "ferrite/nn/detail/layer_calls.h"
+#include "ferrite/nn/detail/stream_steps.h"
+#include "ferrite/nn/step_graph.h"
 #include "ferrite/tensor/fft.h"
+#include "ferrite/tensor/kernel/fft_plan.h"
+#include "ferrite/tensor/math.h"
+#include "ferrite/tensor/ops.h"
+
+namespace ferrite::nn::detail {
+namespace {
+
+/// Both options with nothing left to a default.
+template <class Options>
+Options with_lengths(Options o) {
+  if (o.hop_length == 0) o.hop_length = o.n_fft / 4;
+  if (o.win_length == 0) o.win_length = o.n_fft;
+  return o;
+}
+inline std::int64_t frequencies_of(std::int64_t n_fft) { return n_fft / 2 + 1; }
+
+/// What a transform is multiplied by, there and back.
+inline double forward_scale(std::int64_t n_fft, bool normalized) {
+  return normalized ? 1 / std::sqrt(static_cast<double>(n_fft)) : 1;
+}
+inline double backward_scale(std::int64_t n_fft, bool normalized) {
+  return normalized ? 1 / std::sqrt(static_cast<double>(n_fft)) : 1 / static_cast<double>(n_fft);
+}
+
+/// The window in the middle of a frame [n_fft], zeros around it.
+inline Tensor whole_window(const Tensor& taper, std::int64_t n_fft) {
+  const std::int64_t n = taper.shape()[0], left = (n_fft - n) / 2;
+  return n == n_fft ? taper : pad(taper, {left}, {n_fft - n - left});
+}
+
+/// Spectra [B, C, ..., F, 2] as what a layer gives of them, the parts last: [B, C, ..., F, 2] or [B, C, ..., F, 1].
+inline Tensor given_of(const Tensor& spectra, Spectrum spectrum) {
+  if (spectrum == Spectrum::complex) return spectra;
+  const Tensor re = select(spectra, -1, 0), im = select(spectra, -1, 1);
+  return unsqueeze(spectrum == Spectrum::magnitude ? hypot(re, im) : square(re) + square(im), -1);
+}
+
+}  // namespace
+
+}  // namespace ferrite::nn::detail
 
 namespace ferrite::nn {
 namespace {
@@ -95,6 +137,20 @@ void check_input(std::string_view where, const Tensor& x, std::int64_t width, Dt
 
 /// How many frames cover a sample, the ends apart.
 std::int64_t frames_over(std::int64_t n_fft, std::int64_t hop) { return (n_fft + hop - 1) / hop; }
+
+/// Blocks of `hop` samples that all their frames cover, of frames [B, C, T, n_fft] in time, which the window has not
+/// met yet: [B, T - n + 1, hop C], n the frames that cover a sample.
+Tensor covered_blocks(const Tensor& frames, const Tensor& taper, std::int64_t hop) {
+  const std::int64_t B = frames.shape()[0], C = frames.shape()[1], T = frames.shape()[2], n_fft = frames.shape()[3];
+  const std::int64_t over = frames_over(n_fft, hop), blocks = T - over + 1;
+  const Tensor w = detail::whole_window(taper, n_fft);
+  const Tensor sum = slice(overlap_add(frames * w, hop), -1, (over - 1) * hop, T * hop);
+  const Tensor squares = slice(overlap_add(expand(square(w), {over, n_fft}), hop), -1, (over - 1) * hop, over * hop);
+  const Tensor weight = checked(squares, 1e-11, std::numeric_limits<double>::infinity(),
+                                "inverse_stft: the windows leave out a sample: their sum of squares");
+  const Tensor y = reshape(sum, {B, C, blocks, hop}) / weight;
+  return reshape(permute(y, {0, 2, 3, 1}), {B, blocks, hop * C});
+}
 
 }  // namespace
 
@@ -191,7 +247,7 @@ Tensor InverseStft::forward(const Tensor& x, const Context& context) const {
     return reshape(transpose(y), {B, T - 1, o.hop_length * C});
   }
   const FftOptions how{.n = o.n_fft, .norm = o.normalized ? FftNorm::ortho : FftNorm::backward};
-  return detail::covered_blocks(irfft(permute(spectra, {0, 2, 1, 3, 4}), how), taper.value(), o.hop_length);
+  return covered_blocks(irfft(permute(spectra, {0, 2, 1, 3, 4}), how), taper.value(), o.hop_length);
 }
 
 std::optional<StepWindow> InverseStft::window() const {
@@ -203,19 +259,123 @@ Pace InverseStft::pace() const { return options().center ? Pace{.delay = 1} : Wi
 
 Tensor InverseStft::over(const Tensor& x) const { return select(forward(x, {}), 1, 0); }
 
-Tensor detail::covered_blocks(const Tensor& frames, const Tensor& taper, std::int64_t hop) {
-  const std::int64_t B = frames.shape()[0], C = frames.shape()[1], T = frames.shape()[2], n_fft = frames.shape()[3];
-  const std::int64_t over = frames_over(n_fft, hop), blocks = T - over + 1;
-  const Tensor w = whole_window(taper, n_fft);
-  const Tensor sum = slice(overlap_add(frames * w, hop), -1, (over - 1) * hop, T * hop);
-  const Tensor squares = slice(overlap_add(expand(square(w), {over, n_fft}), hop), -1, (over - 1) * hop, over * hop);
-  const Tensor weight = checked(squares, 1e-11, std::numeric_limits<double>::infinity(),
-                                "inverse_stft: the windows leave out a sample: their sum of squares");
-  const Tensor y = reshape(sum, {B, C, blocks, hop}) / weight;
-  return reshape(permute(y, {0, 2, 3, 1}), {B, blocks, hop * C});
-}
-
 template class LayerOf<Stft, StftLayerOptions, Windowed>;
 template class LayerOf<InverseStft, InverseStftOptions, Windowed>;
+
+// Steps of short-time Fourier transforms for streams. The transforms follow plans of their own, since those of a
+// thread are made when it first asks for one; what stands around them are programs.
+
+namespace {
+
+using detail::WindowFunction;
+using ferrite::detail::FftPlan;
+
+/// A window of samples [B, n_fft, C] -> [B, N]: times the window, transformed, as parts or absolute values.
+template <class T>
+class SpectrumOfWindow final : public WindowFunction {
+ public:
+  SpectrumOfWindow(const Stft& layer, const StepRows& in)
+      : n_fft_(layer.options().n_fft),
+        rows_(in.batch * in.width),
+        scale_(detail::forward_scale(n_fft_, layer.options().normalized)),
+        plan_(ferrite::detail::new_fft_plan<T>(n_fft_, true)) {
+    const std::int64_t B = in.batch, F = detail::frequencies_of(n_fft_);
+    const Buffer taper = layer.taper;
+    const Spectrum spectrum = layer.options().spectrum;
+    windowed_ = detail::window_program(layer.kind(), {{B, n_fft_, in.width}, in.dtype}, [&](const Tensor& x) {
+      return flatten(transpose(x) * detail::whole_window(taper.value(), n_fft_), 1);
+    });
+    given_ = detail::window_program(layer.kind(), {{B, in.width, F, 2}, in.dtype}, [&](const Tensor& spectra) {
+      return flatten(detail::given_of(spectra, spectrum), 1);
+    });
+  }
+  SpectrumOfWindow(const SpectrumOfWindow& o)
+      : WindowFunction(o),
+        n_fft_(o.n_fft_),
+        rows_(o.rows_),
+        scale_(o.scale_),
+        plan_(ferrite::detail::new_fft_plan<T>(n_fft_, true)),
+        windowed_(o.windowed_->clone()),
+        given_(o.given_->clone()) {}
+
+  std::byte* x() override { return windowed_->x(); }
+  const std::byte* y() const override { return given_->y(); }
+  StepRows result() const override { return given_->result(); }
+  void run() override {
+    windowed_->run();
+    const auto* from = reinterpret_cast<const T*>(windowed_->y());
+    auto* to = reinterpret_cast<T*>(given_->x());
+    const std::int64_t parts = 2 * detail::frequencies_of(n_fft_);
+    for (std::int64_t r = 0; r < rows_; ++r)
+      ferrite::detail::fft_in_use.of<T>().rfft(*plan_, from + r * n_fft_, to + r * parts, {scale_, 1});
+    given_->run();
+  }
+  void refresh() override { windowed_->refresh(); }
+  std::unique_ptr<WindowFunction> clone() const override { return std::make_unique<SpectrumOfWindow>(*this); }
+
+ private:
+  std::int64_t n_fft_, rows_;
+  double scale_;
+  std::shared_ptr<const FftPlan<T>> plan_;
+  std::unique_ptr<WindowFunction> windowed_, given_;
+};
+
+/// A frame of frequencies [B, C F 2] -> one in time [B, C n_fft], once for all windows that hold it.
+template <class T>
+class FrameInTime final : public Step {
+ public:
+  FrameInTime(const InverseStftOptions& o, std::int64_t batch)
+      : batch_(batch), o_(o), plan_(ferrite::detail::new_fft_plan<T>(o.n_fft, true)) {}
+  FrameInTime(const FrameInTime& o)
+      : Step(o), batch_(o.batch_), o_(o.o_), plan_(ferrite::detail::new_fft_plan<T>(o_.n_fft, true)) {}
+
+  StepRows result() const override { return {batch_, o_.channels * o_.n_fft, dtype_of<T>}; }
+  bool commits() const override { return false; }
+  void run(Inputs x, void* y) override {
+    const auto* from = static_cast<const T*>(x[0]);
+    auto* to = static_cast<T*>(y);
+    const std::int64_t parts = 2 * detail::frequencies_of(o_.n_fft);
+    for (std::int64_t r = 0; r < batch_ * o_.channels; ++r)
+      ferrite::detail::fft_in_use.of<T>().irfft(*plan_, from + r * parts, to + r * o_.n_fft,
+                                                {detail::backward_scale(o_.n_fft, o_.normalized), 2});
+  }
+  std::unique_ptr<Step> clone() const override { return std::make_unique<FrameInTime>(*this); }
+
+ private:
+  std::int64_t batch_;
+  InverseStftOptions o_;
+  std::shared_ptr<const FftPlan<T>> plan_;
+};
+
+template <template <class> class C, class Base, class... A>
+std::unique_ptr<Base> of_dtype(Dtype dtype, const A&... a) {
+  if (dtype == Dtype::f64) return std::make_unique<C<double>>(a...);
+  return std::make_unique<C<float>>(a...);
+}
+
+}  // namespace
+
+std::size_t Stft::add_steps(StepGraph& graph, std::size_t x) const {
+  if (!streams()) return Layer::add_steps(graph, x);
+  const StepRows in = graph.rows(x);
+  auto function = of_dtype<SpectrumOfWindow, WindowFunction>(in.dtype, *this, in);
+  return graph.add(*this, detail::window_step(*window(), in, std::move(function)), {x});
+}
+
+std::size_t InverseStft::add_steps(StepGraph& graph, std::size_t x) const {
+  if (!streams()) return Layer::add_steps(graph, x);
+  const InverseStftOptions& o = options();
+  const StepRows in = graph.rows(x);
+  const std::size_t in_time = graph.add(*this, of_dtype<FrameInTime, Step>(in.dtype, o, in.batch), {x});
+  const StepRows frames = graph.rows(in_time);
+  const StepWindow w = *window();
+  const Buffer window_buffer = taper;
+  auto joined = detail::window_program(
+      kind(), {{in.batch, w.taps, frames.width}, in.dtype}, [&](const Tensor& windows) {  // [B, n, C n_fft]
+        const Tensor by_channel = transpose(reshape(windows, {in.batch, w.taps, o.channels, o.n_fft}), 1, 2);
+        return select(covered_blocks(by_channel, window_buffer.value(), o.hop_length), 1, 0);
+      });
+  return graph.add(*this, detail::window_step(w, frames, std::move(joined)), {in_time});
+}
 
 }  // namespace ferrite::nn

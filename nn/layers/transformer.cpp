@@ -1,8 +1,7 @@
 /// The layers of a transformer: attention and two products, each with a residual and a norm.
 #include "ferrite/nn/layers/transformer.h"
 
-#include "ferrite/nn/detail/joined_steps.h"
-#include "ferrite/nn/detail/lengths.h"
+#include "ferrite/nn/detail/layer_calls.h"
 #include "ferrite/nn/detail/stream_steps.h"
 #include "ferrite/nn/step_graph.h"
 #include "ferrite/tensor/ops.h"

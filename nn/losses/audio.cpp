@@ -1,8 +1,14 @@
-/// Losses of audio signals.
+/// Losses of audio signals: of their samples, and of their spectrograms.
 #include "ferrite/nn/losses/audio.h"
 
+#include <limits>
+
 #include "ferrite/nn/losses/detail/losses.h"
+#include "ferrite/tensor/math.h"
 #include "ferrite/tensor/ops.h"
+#include "ferrite/tensor/signal.h"
+
+// ---- samples -------------------------------------------------------------------------------------------
 
 namespace ferrite::nn {
 namespace detail {
@@ -116,6 +122,109 @@ Tensor dc_loss(const Tensor& prediction, const Tensor& target, const AudioLossPa
   const Tensor losses = s.counts.defined() ? detail::composed<detail::DcLoss>({{&s.x, &s.y, &s.counts}}, s.attrs)
                                            : detail::composed<detail::DcLoss>({{&s.x, &s.y}}, s.attrs);
   return detail::reduced(losses, counts, s.losses);
+}
+
+// ---- spectrograms --------------------------------------------------------------------------------------
+
+namespace {
+
+constexpr std::string_view kWhere = "multi_resolution_stft_loss";
+
+/// Signals in rows [N, T].
+Tensor in_rows(const Tensor& x, int axis) {
+  const std::int64_t T = x.shape()[axis];
+  Shape order;
+  for (int i = 0; i < x.rank(); ++i)
+    if (i != axis) order.push_back(i);
+  order.push_back(axis);
+  return reshape(permute(x, order), {T == 0 ? 0 : x.numel() / T, T});
+}
+
+/// Signals in rows [N, T], and where they end, [N], or undefined.
+struct Rows {
+  Tensor prediction, target, lengths;
+};
+
+/// Throws unless lengths [B] fit signals whose time is axis 1.
+Rows with_lengths(const Tensor& prediction, const Tensor& target, int axis, const Tensor& lengths) {
+  if (!lengths.defined()) return {in_rows(prediction, axis), in_rows(target, axis), {}};
+  if (axis != 1) detail::throw_shape(kWhere, "lengths need time as axis 1, got axis " + std::to_string(axis));
+  const Tensor within = detail::counted(kWhere, target.spec(), {.lengths = lengths}).valid;
+  const Tensor x = in_rows(ferrite::where(within, prediction, 0.0), axis),
+               y = in_rows(ferrite::where(within, target, 0.0), axis);
+  const std::int64_t B = lengths.shape()[0], inner = B == 0 ? 0 : x.shape()[0] / B;
+  return {x, y, reshape(expand(unsqueeze(lengths, 1), {B, inner}), {B * inner})};
+}
+
+/// Signals with their reflections about 0 and about their own ends, [N, T + 2 side]; what lies further on is not used.
+Tensor reflected(const Tensor& rows, const Tensor& lengths, std::int64_t side) {
+  const std::int64_t N = rows.shape()[0], T = rows.shape()[1];
+  if (T <= side)
+    detail::throw_shape(kWhere,
+                        "signals of " + std::to_string(T) + " samples have no reflection of " + std::to_string(side));
+  const Tensor own = where(eq(lengths, 0), T, lengths);  // what does not count at all is computed as if all did
+  const Tensor ends = unsqueeze(checked(own, side + 1, T, {"multi_resolution_stft_loss: length"}), 1);
+  const Tensor at = abs(arange(-side, T + side, 1, Dtype::i64));
+  const Tensor back = where(lt(at, ends), at, 2 * (ends - 1) - at);
+  return gather(rows, 1, expand(clamp(back, 0, T - 1), {N, T + 2 * side}));
+}
+
+/// [N, F, frames].
+Tensor magnitudes(const Tensor& rows, const Tensor& lengths, const StftResolution& r, double epsilon) {
+  const Tensor window = hann_window(r.win_length, {.dtype = rows.dtype()});
+  const bool own_ends = lengths.defined();
+  const Tensor s = stft(own_ends ? reflected(rows, lengths, r.n_fft / 2) : rows, r.n_fft, window,
+                        {.hop_length = r.hop_length, .win_length = r.win_length, .center = !own_ends});
+  return sqrt(clamp(sum(square(s), {-1}), epsilon, std::numeric_limits<double>::infinity()));
+}
+
+/// Sums and means over the frames that count.
+class Frames {
+ public:
+  /// Of magnitudes of that shape.
+  Frames(const Tensor& lengths, const Shape& shape, const StftResolution& r) {
+    if (!lengths.defined()) return;
+    const Tensor frames =
+        where(gt(lengths, 0), 1 + floor_divide(lengths + (r.n_fft / 2 * 2 - r.n_fft), r.hop_length), 0);
+    counts_ = expand(unsqueeze(length_mask(frames, shape[2]), 1), shape);
+  }
+  Tensor sum(const Tensor& x) const { return ferrite::sum(counted(x)); }
+  Tensor mean(const Tensor& x) const {
+    return counts_.defined() ? sum(x) / ferrite::sum(cast(counts_, x.dtype())) : ferrite::mean(x);
+  }
+
+ private:
+  Tensor counted(const Tensor& x) const { return counts_.defined() ? where(counts_, x, 0.0) : x; }
+
+  Tensor counts_;
+};
+
+}  // namespace
+
+Tensor multi_resolution_stft_loss(const Tensor& prediction, const Tensor& target,
+                                  const StftLossParameters& parameters) {
+  const StftLossParameters& p = parameters;
+  if (p.resolutions.empty()) throw ValueError(std::string(kWhere) + ": no resolutions are given");
+  for (const StftResolution& r : p.resolutions)
+    if (r.n_fft < 1 || r.hop_length < 1 || r.win_length < 1)
+      throw ValueError(std::string(kWhere) + ": lengths of a resolution must be at least 1, got " +
+                       Shape{r.n_fft, r.hop_length, r.win_length}.str());
+  ferrite::detail::check_not_negative(std::string(kWhere) + ": weights", {p.convergence, p.log_magnitude, p.magnitude});
+  detail::check_positive(kWhere, "epsilon", p.epsilon);
+  detail::check_float(kWhere, "the prediction", prediction);
+  detail::check_same(kWhere, prediction, target);
+  const int axis = axis_of(p.axis, target.rank(), kWhere);
+  const Rows rows = with_lengths(prediction, target, axis, p.lengths);
+  Tensor total = zeros({}, target.dtype());
+  for (const StftResolution& r : p.resolutions) {
+    const Tensor a = magnitudes(rows.prediction, rows.lengths, r, p.epsilon),
+                 b = magnitudes(rows.target, rows.lengths, r, p.epsilon);
+    const Frames frames(rows.lengths, a.shape(), r);
+    if (p.convergence != 0) total = total + p.convergence * sqrt(frames.sum(square(b - a)) / frames.sum(square(b)));
+    if (p.log_magnitude != 0) total = total + p.log_magnitude * frames.mean(abs(log(a) - log(b)));
+    if (p.magnitude != 0) total = total + p.magnitude * frames.mean(abs(a - b));
+  }
+  return total / static_cast<double>(p.resolutions.size());
 }
 
 }  // namespace ferrite::nn

@@ -187,4 +187,18 @@ Tensor reduce_loss(const Tensor& losses, const LossOptions& options) {
   return detail::reduced(losses, detail::counted("reduce_loss", losses.spec(), options), options);
 }
 
+// The lists of the operations and composites that losses are made of.
+
+namespace detail {
+
+std::span<const Primitive* const> loss_operations() { return sequence_records(); }
+
+std::span<const Primitive* const> loss_composites() {
+  static const auto all =
+      joined({reduction_records(), regression_records(), classification_records(), ranking_records(), audio_records()});
+  return all;
+}
+
+}  // namespace detail
+
 }  // namespace ferrite::nn

@@ -3,8 +3,7 @@
 
 #include <cmath>
 
-#include "ferrite/nn/optim/detail/adam_begin.h"
-#include "ferrite/nn/optim/detail/common.h"
+#include "ferrite/nn/optim/detail/optimizer_values.h"
 #include "ferrite/nn/optim/detail/rule_update.h"
 #include "ferrite/tensor/define.h"
 

@@ -1,12 +1,47 @@
-/// The step that all optimisers share: checks, updates, undoing on errors.
+/// What all optimisers share: the step with its checks, updates and undoing on errors, what changes them from outside
+/// (frozen parameters, momenta that schedules set), clipping of gradients, and values that several compute alike.
 #include "ferrite/nn/optim/optimizer.h"
 
 #include <algorithm>
 #include <cmath>
 #include <unordered_set>
 
-#include "ferrite/nn/optim/detail/journal.h"
+#include "ferrite/nn/optim/detail/optimizer_values.h"
+#include "ferrite/tensor/inline_vector.h"
+#include "ferrite/tensor/ops.h"
 #include "ferrite/tensor/recorder.h"
+#include "ferrite/tensor/variable.h"
+
+namespace ferrite::nn::detail {
+namespace {
+
+/// Remembers what variables held before they were assigned.
+class Journal final : public Recorder {
+ public:
+  void record(const Primitive&, const Attrs&, Inputs, std::span<Tensor>) override {}
+  void read(const Variable&, Tensor&) override {}
+  bool write(const Variable& variable, const Tensor&) override {
+    before_.push_back({variable, variable.peek()});
+    return false;
+  }
+  /// Gives the variables what they held at first. Not while the journal records.
+  void undo() const {
+    for (auto e = before_.rbegin(); e != before_.rend(); ++e) e->variable.assign(e->value);
+  }
+
+ private:
+  struct Entry {
+    Variable variable;
+    Tensor value;
+  };
+  ferrite::detail::PooledVector<Entry> before_;
+};
+
+}  // namespace
+
+}  // namespace ferrite::nn::detail
+
+// ---- the step ------------------------------------------------------------------------------------------
 
 namespace ferrite::nn {
 namespace {
@@ -250,4 +285,189 @@ void Optimizer::update_group(std::size_t group, std::span<const Tensor> grads) {
   }
 }
 
+// ---- frozen parameters and momenta ---------------------------------------------------------------------
+
+namespace {
+
+std::size_t index_of(const std::vector<Parameter>& parameters, const Parameter& wanted, const char* who) {
+  if (!wanted.defined()) throw ValueError(std::string("optimizer: ") + who + ": the parameter is an empty handle");
+  const auto found = std::find(parameters.begin(), parameters.end(), wanted);
+  if (found == parameters.end())
+    throw ValueError(std::string("optimizer: ") + who + ": it does not have the parameter '" + wanted.name() + "'");
+  return static_cast<std::size_t>(found - parameters.begin());
+}
+
+}  // namespace
+
+void Optimizer::set_frozen(std::span<const Parameter> parameters, bool frozen) {
+  std::vector<std::size_t> places;
+  for (const Parameter& p : parameters) places.push_back(index_of(parameters_, p, frozen ? "freeze" : "unfreeze"));
+  for (const std::size_t i : places) frozen_[i]->store(frozen);
+  any_frozen_ = static_cast<std::size_t>(
+      std::count_if(frozen_.begin(), frozen_.end(), [](const auto& flag) { return flag->load(); }));
+}
+
+/// A program that asks while it is traced runs again only while the answer is the same.
+bool Optimizer::frozen(const Parameter& parameter) const {
+  return ferrite::detail::read_flag(frozen_[index_of(parameters_, parameter, "frozen")]);
+}
+
+double Optimizer::momentum(std::size_t group) const {
+  const Group& g = at(group);
+  if (!g.momentum) throw ValueError("optimizer: it has no momentum");
+  return g.cycled.defined() ? g.cycled.peek().item<double>() : *g.momentum;
+}
+
+void Optimizer::set_momentum(double momentum, std::size_t group) {
+  if (!at(group).momentum)
+    throw ValueError("optimizer: it has no momentum to set: " + Scalar(momentum).str() + "; make it with one");
+  if (!(momentum >= 0 && momentum < 1))
+    throw ValueError("optimizer: the momentum must lie in [0, 1), got " + Scalar(momentum).str());
+  if (ferrite::detail::frame().tracing)
+    throw TraceError("optimizer: a momentum is set outside of the program that is traced; set it after the step");
+  Group& g = groups_[group];
+  const Tensor value = full({}, momentum, Dtype::f64);
+  if (g.cycled.defined()) return g.cycled.assign(value);
+  const std::string name = "cycled_momentum" + (group > 0 ? "." + std::to_string(group) : std::string());
+  State state(name, value);
+  states_.push_back({name, state});
+  g.cycled = state;
+  g.cycles->store(true);
+}
+
+const State& Optimizer::momentum_variable(std::size_t group) const& {
+  if (!at(group).cycled.defined()) throw ValueError("optimizer: the momentum was never set, so it is no variable");
+  return at(group).cycled;
+}
+
+Tensor Optimizer::momentum_now(std::size_t group) const {
+  const Group& g = groups_[group];
+  return g.cycled.defined() ? g.cycled.value() : full({}, g.momentum.value_or(0), Dtype::f64);
+}
+
+// ---- clipping of gradients -----------------------------------------------------------------------------
+
+namespace {
+
+/// What the norms of tensors are put together from: sums of powers, or the largest.
+Tensor part_of_norm(const Tensor& g, double order) {
+  if (order == 2) return sum(square(g));
+  if (order == 1) return sum(abs(g));
+  if (std::isinf(order)) return g.numel() > 0 ? amax(abs(g)) : zeros({}, g.dtype());
+  return sum(pow(abs(g), order));
+}
+
+Tensor whole_norm(const Tensor& total, double order) {
+  if (order == 2) return sqrt(total);
+  if (order == 1 || std::isinf(order)) return total;
+  return pow(total, 1 / order);
+}
+
+/// The parts of all gradients together; undefined for none.
+Tensor total_of(const Tensors& grads, double order) {
+  Tensor total;
+  for (const Tensor& g : grads) {
+    if (!g.defined()) continue;
+    const Tensor part = part_of_norm(g, order);
+    total = !total.defined() ? part : std::isinf(order) ? maximum(total, part) : total + part;
+  }
+  return total;
+}
+
+/// By what gradients are divided first, so that nothing leaves the range of the dtype: a power of two, which rounds
+/// nothing, where `total` comes near its ends, and 1 in between. Of orders whose powers reach further it is the largest
+/// element.
+Tensor divisor_of(const Tensors& grads, const Tensor& total, double order) {
+  const bool narrow = total.dtype() == Dtype::f32;
+  const Tensor one = full({}, 1, total.dtype());
+  if (order != 1 && order != 2 && !std::isinf(order)) {
+    const Tensor largest = maximum(total_of(grads, kInfinityNorm), narrow ? 0x1p-100 : 0x1p-900);
+    return where(largest <= (narrow ? 0x1.fffffep127 : 0x1.fffffffffffffp1023), largest, one);
+  }
+  const double high = narrow ? 0x1p100 : 0x1p900, low = narrow ? 0x1p-80 : 0x1p-800;
+  const double large = narrow ? 0x1p88 : 0x1p700, small = narrow ? 0x1p-86 : 0x1p-600;
+  return where(total > high, one * large, where(total < low, one * small, one));
+}
+
+/// Whether it is known that dividing by it changes nothing, so that it may be left out.
+bool is_one(const Tensor& divisor) {
+  const ferrite::detail::Frame& frame = ferrite::detail::frame();
+  if (!frame.recorders.empty() || frame.tracing || divisor.is_abstract()) return false;
+  return cast(divisor, Dtype::f64).item<double>() == 1;
+}
+
+}  // namespace
+
+ClippedGradients clip_grad_norm(const Tensors& grads, double max_norm, double order) {
+  if (!(max_norm > 0)) throw ValueError("clip_grad_norm: max_norm must be positive, got " + Scalar(max_norm).str());
+  if (!(order > 0)) throw ValueError("clip_grad_norm: the order must be positive, got " + Scalar(order).str());
+  const Tensor total = total_of(grads, order);
+  if (!total.defined())
+    throw ValueError("clip_grad_norm: no gradient of " + std::to_string(grads.size()) +
+                     " is defined; was the loss computed from these parameters?");
+  const Tensor divisor = divisor_of(grads, total, order);
+  ClippedGradients out;
+  if (is_one(divisor)) {
+    out.norm = whole_norm(total, order);
+    const Tensor scale = minimum(max_norm / (out.norm + 1e-6), 1.0);
+    for (const Tensor& g : grads) out.grads.push_back(g.defined() ? g * scale : Tensor());
+    return out;
+  }
+  Tensors small;
+  for (const Tensor& g : grads) small.push_back(g.defined() ? g / divisor : Tensor());
+  const Tensor norm = whole_norm(total_of(small, order), order);
+  out.norm = norm * divisor;
+  // min(1, max_norm / (norm divisor + 1e-6)) is pace / divisor, in two steps that stay in range. A NaN stays.
+  const Tensor pace = max_norm / (norm + 1e-6 / divisor), one = full({}, 1, total.dtype());
+  const Tensor keeps = pace >= divisor;
+  const Tensor first = where(keeps, one, divisor), scale = where(keeps, one, pace);
+  for (const Tensor& g : grads) out.grads.push_back(g.defined() ? g / first * scale : Tensor());
+  return out;
+}
+
+Tensors clip_grad_value(const Tensors& grads, double value) {
+  if (!(value > 0) || !std::isfinite(value))
+    throw ValueError("clip_grad_value: the value must be finite and positive, got " + Scalar(value).str());
+  Tensors out;
+  for (const Tensor& g : grads) out.push_back(g.defined() ? clamp(g, -value, value) : Tensor());
+  return out;
+}
+
 }  // namespace ferrite::nn
+
+// ---- values --------------------------------------------------------------------------------------------
+
+namespace ferrite::nn::detail {
+
+void check_below_one(const char* who, const char* what, double value) {
+  if (!(value >= 0 && value < 1))
+    throw ValueError(std::string(who) + ": " + what + " must lie in [0, 1), got " + Scalar(value).str());
+}
+
+RuleDecay decay_of(double weight_decay, bool decoupled) {
+  if (weight_decay == 0) return RuleDecay::none;
+  return decoupled ? RuleDecay::weights : RuleDecay::gradient;
+}
+
+Tensor count_step(const State& steps, const Tensor& updated) {
+  const Tensor before = steps.value();
+  const Tensor next = updated.defined() ? before + updated : before + 1;
+  steps.assign(next);
+  const Tensor t = cast(next, Dtype::f64);
+  return updated.defined() ? maximum(t, 1) : t;  // nothing reads those of others, which must be numbers
+}
+
+Tensor number_at(const Tensor& number, std::size_t place) {
+  return number.rank() == 0 ? number : select(number, 0, static_cast<std::int64_t>(place));
+}
+
+Tensor correction(const Tensor& beta, const Tensor& steps) { return 1 - pow(beta, steps); }
+Tensor correction(double beta, const Tensor& steps) { return 1 - pow(beta, steps); }
+
+OptionValue pair_option(double a, double b) { return std::vector<std::optional<double>>{a, b}; }
+
+void append(std::vector<State>& list, const std::vector<State>& more) {
+  list.insert(list.end(), more.begin(), more.end());
+}
+
+}  // namespace ferrite::nn::detail

@@ -1,8 +1,157 @@
-/// Optimisers whose update treats every element alike.
+/// Optimisers whose update treats every element alike, and their steps: in place by one sweep where nobody records,
+/// else as operations.
 #include "ferrite/nn/optim/rule_optimizer.h"
 
-#include "ferrite/nn/optim/detail/rule_steps.h"
+#include "ferrite/nn/optim/detail/optimizer_values.h"
+#include "ferrite/nn/optim/detail/rule_update.h"
+#include "ferrite/tensor/accumulate.h"
 #include "ferrite/tensor/ops.h"
+#include "ferrite/tensor/profiled.h"
+#include "ferrite/tensor/strided.h"
+
+namespace ferrite::nn::detail {
+
+using namespace ferrite::detail;
+
+struct RuleSteps::Group {
+  /// Where the number of a parameter stands: `step` elements apart, 0 for one that they share.
+  struct Number {
+    const double* first = nullptr;
+    std::size_t step = 0;
+  };
+
+  RuleForm form;
+  std::array<std::vector<State>, kRuleStates> states;
+  Attrs attrs{};          ///< of `rule_update`
+  RuleNumbers numbers{};  ///< of the running update
+  std::array<Number, kRuleNumbers> read{};
+  RuleSweep<float> f32 = nullptr;
+  RuleSweep<double> f64 = nullptr;
+
+  bool has(std::size_t k) const { return (form.states >> k & 1U) != 0; }
+
+  /// Numbers that an update leaves undefined are constants of the rule.
+  void take(RuleNumbers now) {
+    numbers = std::move(now);
+    unsigned given = 0;
+    for (std::size_t k = 0; k < kRuleNumbers; ++k) {
+      const Tensor& number = numbers[k];
+      if (number.defined()) given |= 1U << k;
+      if (!number.defined()) read[k] = {k < kFixedNumbers ? &form.rule.numbers[k] : &kNone, 0};
+      if (number.defined() && !number.is_abstract()) read[k] = {number.data<double>(), number.rank() == 0 ? 0U : 1U};
+    }
+    if (given == form.numbers && !attrs.empty()) return;
+    form.numbers = given;
+    attrs = rule_attrs(form);
+  }
+
+  template <class T>
+  RuleNumbersOf<T> numbers_of(std::size_t place) const {
+    RuleNumbersOf<T> list;
+    for (std::size_t k = 0; k < kRuleNumbers; ++k) list[k] = static_cast<T>(read[k].first[read[k].step * place]);
+    return list;
+  }
+
+  static constexpr double kNone = 0;
+};
+
+struct RuleSteps::Pending {
+  const Variable* variable;
+  Tensor* w;
+  const Tensor* g;
+  const Group* group;
+  std::size_t place;
+  std::array<Tensor*, kRuleStates> states{};
+  Tensor dense{}, fresh{};  ///< the gradient row-major; for the new value, where somebody else holds the old one
+
+  template <class T>
+  void run(RuleSweep<T> sweep) {
+    const Tensor& from = dense.defined() ? dense : *g;
+    RuleRun<T> run{w->data<T>(), from.data<T>(), Writer::data<T>(fresh.defined() ? fresh : *w)};
+    for (std::size_t k = 0; k < kRuleStates; ++k)
+      if (states[k]) run.states[k] = run.states_out[k] = Writer::data<T>(*states[k]);
+    run_shared<T>(sweep, group->form.rule, group->numbers_of<T>(place), run, w->numel());
+  }
+};
+
+namespace {
+
+/// The value of a variable that may be written in place: a handle that is counted costs as much as a small update.
+Tensor& value_of(const Variable& variable) { return const_cast<Tensor&>(held_by(variable)); }
+
+}  // namespace
+
+RuleSteps::RuleSteps() = default;
+RuleSteps::~RuleSteps() = default;
+
+void RuleSteps::add(const Rule& rule, std::array<std::vector<State>, kRuleStates> states) {
+  unsigned set = 0;
+  for (std::size_t k = 0; k < kRuleStates; ++k) set |= (states[k].empty() ? 0U : 1U) << k;
+  check_states("optimizer", rule.kind, set);
+  groups_.push_back(std::make_unique<Group>(Group{{rule, set, 0}, std::move(states)}));
+}
+
+void RuleSteps::begin() { pending_.clear(); }
+
+void RuleSteps::begin_group(std::size_t group, const Tensor& rate, RuleNumbers numbers) {
+  Group& g = *groups_[group];
+  if (uses_number(g.form.rule, kRate)) numbers[kRate] = rate;
+  g.take(std::move(numbers));
+  g.f32 = sweep_of<float>(g.form.rule, g.form.states);
+  g.f64 = sweep_of<double>(g.form.rule, g.form.states);
+}
+
+void RuleSteps::update(const Variable& w, std::size_t group, std::size_t place, const Tensor& grad, bool recorded) {
+  if (recorded || !prepare(w, *groups_[group], place, grad)) apply(w, *groups_[group], place, grad);
+}
+
+bool RuleSteps::prepare(const Variable& w, Group& group, std::size_t place, const Tensor& grad) {
+  Tensor* const value = &value_of(w);
+  if (grad.is_abstract() || !value->contiguous()) return false;
+  std::array<Tensor*, kRuleStates> states{};
+  for (std::size_t k = 0; k < kRuleStates; ++k) {
+    if (!group.has(k)) continue;
+    states[k] = &value_of(group.states[k][place]);
+    if (!owned_alone(*states[k]) || !states[k]->contiguous()) return false;
+    for (std::size_t j = 0; j < k; ++j)
+      if (states[j] == states[k]) return false;  // tied
+  }
+  Pending& p = pending_.emplace_back(Pending{&w, value, &grad, &group, place, states});
+  if (!grad.contiguous()) p.dense = dense(grad);
+  if (!owned_alone(*value)) p.fresh = Tensor::empty(value->spec());
+  return true;
+}
+
+/// As an operation: reads the variables and assigns what it gives.
+void RuleSteps::apply(const Variable& w, Group& group, std::size_t place, const Tensor& grad) {
+  InlineVector<Tensor, 2 + kRuleStates + kRuleNumbers> operands;
+  operands.push_back(w.value());
+  operands.push_back(grad);
+  for (std::size_t k = 0; k < kRuleStates; ++k)
+    if (group.has(k)) operands.push_back(group.states[k][place].value());
+  for (const Tensor& number : group.numbers)
+    if (number.defined()) operands.push_back(number_at(number, place));
+  const Tensors out = update_by_rule(OperandList(operands), group.attrs);
+  std::size_t at = 1;
+  for (std::size_t k = 0; k < kRuleStates; ++k)
+    if (group.has(k)) group.states[k][place].assign(out[at++]);
+  w.assign(out[0]);
+}
+
+void RuleSteps::run() {
+  for (Pending& p : pending_) {
+    const ProfileEvent event("rule_update", Scope());
+    if (p.w->dtype() == Dtype::f32) {
+      p.run<float>(p.group->f32);
+    } else {
+      p.run<double>(p.group->f64);
+    }
+    if (p.fresh.defined()) p.variable->assign(p.fresh);
+  }
+  pending_.clear();
+}
+
+}  // namespace ferrite::nn::detail
 
 namespace ferrite::nn {
 

@@ -1,15 +1,33 @@
-/// Elementwise updates as one operation, `rule_update`, and the kernels in use.
+/// Elementwise updates as one operation, `rule_update`: shared among threads, and the kernels in use.
 #include "ferrite/nn/optim/detail/rule_update.h"
 
+#include <algorithm>
 #include <bit>
+#include <cstdint>
 
 #include "ferrite/autograd/lenient_grad.h"
 #include "ferrite/nn/optim/detail/rules.h"
-#include "ferrite/nn/optim/detail/shares.h"
 #include "ferrite/tensor/define.h"
 #include "ferrite/tensor/kernel/tables.h"
+#include "ferrite/tensor/threads.h"
 
 namespace ferrite::nn::detail {
+namespace {
+
+constexpr std::int64_t kShare = 1 << 15;  ///< elements
+
+/// Whether a sweep over n elements is worth more than one share.
+constexpr bool is_shared(std::int64_t n) { return n >= 2 * kShare; }
+
+/// f(first element, number of elements) for adjacent shares of n elements.
+template <class F>
+void each_share(std::int64_t n, const F& f) {
+  ferrite::detail::parallel_for((n + kShare - 1) / kShare,
+                                [&](std::int64_t k) { f(k * kShare, std::min(kShare, n - k * kShare)); });
+}
+
+}  // namespace
+
 using namespace ferrite::detail;
 
 FERRITE_TABLES(RuleKernels, rule_kernels, rules_in_use)
@@ -69,6 +87,7 @@ unsigned set_of(const ferrite::Positions& positions) {
   for (const std::int64_t k : positions.list()) set |= 1U << k;
   return set;
 }
+
 /// Throws unless the positions ascend and lie below `count`.
 void check_positions(const ferrite::Positions& positions, const char* what, std::size_t count) {
   std::int64_t least = 0;

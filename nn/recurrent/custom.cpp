@@ -4,8 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ferrite/nn/recurrent/detail/recurrent_checks.h"
-#include "ferrite/nn/recurrent/detail/recurrent_scan.h"
+#include "ferrite/nn/recurrent/detail/recurrent_layers.h"
 #include "ferrite/tensor/ops.h"
 
 namespace ferrite::nn {

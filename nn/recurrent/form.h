@@ -5,7 +5,7 @@
 namespace ferrite::nn {
 
 namespace detail {
-/// What runs a layer's steps as a scan (nn/recurrent/detail/recurrent_scan.h).
+/// What runs a layer's steps as a scan (nn/recurrent/detail/recurrent_layers.h).
 struct ScanForm;
 extern const ScanForm scan_form;
 }  // namespace detail

@@ -3,18 +3,15 @@
 
 #include <cmath>
 
-#include "ferrite/nn/detail/value_of.h"
-#include "ferrite/nn/recurrent/detail/cell_functions.h"
-#include "ferrite/nn/recurrent/detail/recurrent_checks.h"
-#include "ferrite/nn/recurrent/detail/recurrent_scan.h"
+#include "ferrite/nn/detail/layer_calls.h"
+#include "ferrite/nn/recurrent/detail/recurrent_layers.h"
+#include "ferrite/nn/recurrent/detail/sequence_operation.h"
 #include "ferrite/tensor/ops.h"
 
 namespace ferrite::nn {
 namespace {
 
 using detail::check_dtype;
-
-std::string text(std::int64_t n) { return std::to_string(n); }
 
 /// The weights as they stand, where nobody records.
 RecurrentWeights<const Tensor*> borrowed(const RecurrentWeights<Parameter>& w) {
@@ -123,7 +120,7 @@ RecurrentState RecurrentCell::step(const Tensor& x, const RecurrentState& before
 RecurrentState RecurrentCell::advance(const Tensor& x, const RecurrentState& before) const {
   const bool batched = x.rank() == 2;
   if ((!batched && x.rank() != 1) || x.shape()[-1] != input_size())
-    throw ShapeError(std::string(cell_->name) + " cell: expects input [B, " + text(input_size()) + "], got " +
+    throw ShapeError(std::string(cell_->name) + " cell: expects input [B, " + std::to_string(input_size()) + "], got " +
                      x.shape().str());
   check_dtype(std::string(cell_->name), x, weights_.weight_ih.dtype(), "input");
   const Tensor rows = batched ? x : unsqueeze(x, 0);

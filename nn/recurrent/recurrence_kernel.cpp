@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "ferrite/nn/recurrent/detail/recurrence_kernels.h"
+#include "ferrite/nn/recurrent/detail/recurrence.h"
 #include "ferrite/tensor/kernel/level.h"
 #include "ferrite/tensor/kernel/tile.h"
 

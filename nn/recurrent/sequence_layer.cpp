@@ -2,14 +2,12 @@
 #include "ferrite/nn/recurrent/sequence_layer.h"
 
 #include "ferrite/nn/carry.h"
-#include "ferrite/nn/detail/lengths.h"
-#include "ferrite/nn/recurrent/detail/recurrent_checks.h"
+#include "ferrite/nn/detail/layer_calls.h"
+#include "ferrite/nn/recurrent/detail/recurrent_layers.h"
 #include "ferrite/tensor/ops.h"
 
 namespace ferrite::nn {
 namespace {
-
-std::string text(std::int64_t n) { return std::to_string(n); }
 
 Shape with_rows(const Shape& row, std::int64_t batch) {
   Shape s = row;
@@ -34,7 +32,8 @@ SequenceLayer::SequenceLayer(std::string_view name, std::int64_t input_size, std
 
 void SequenceLayer::check_input(const Tensor& x, int rank, const char* shape) const {
   if (x.rank() != rank || x.shape()[-1] != input_size_)
-    throw ShapeError(std::string(name_) + ": expects " + shape + text(input_size_) + "], got " + x.shape().str());
+    throw ShapeError(std::string(name_) + ": expects " + shape + std::to_string(input_size_) + "], got " +
+                     x.shape().str());
   detail::check_dtype(std::string(name_), x, dtype_, "input");
 }
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "ferrite/compile/stream_program.h"
-#include "ferrite/nn/detail/states.h"
+#include "ferrite/nn/detail/stream_steps.h"
 #include "ferrite/nn/detail/traced_layer.h"
 #include "ferrite/tensor/math.h"
 #include "ferrite/tensor/random.h"

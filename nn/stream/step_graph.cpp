@@ -6,7 +6,6 @@
 #include <optional>
 #include <utility>
 
-#include "ferrite/nn/detail/joined_steps.h"
 #include "ferrite/nn/detail/stream_steps.h"
 
 namespace ferrite::nn::detail {

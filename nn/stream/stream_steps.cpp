@@ -1,8 +1,13 @@
-/// The steps of layers without a recurrence, and the fallback that runs a layer on tensors.
+/// The steps of layers without a recurrence, the fallback that runs a layer on tensors, steps that are made of a copy
+/// of a layer, and the states of a stream, whichever steps hold them.
 #include "ferrite/nn/detail/stream_steps.h"
+
+#include <algorithm>
+
 #include "ferrite/nn/carry.h"
 #include "ferrite/tensor/kernel/pack.h"
 #include "ferrite/tensor/log.h"
+#include "ferrite/tensor/operations.h"
 #include "ferrite/tensor/recorder.h"
 
 namespace ferrite::nn::detail {
@@ -300,6 +305,221 @@ std::unique_ptr<Step> linear_step(const Parameter& weight, const Parameter& bias
 
 std::unique_ptr<Step> embedding_step(const Parameter& weight, std::int64_t batch) {
   return std::make_unique<EmbeddingStep>(weight, batch);
+}
+
+// ---- copies of layers ----------------------------------------------------------------------------------
+
+namespace {
+
+/// The step of a copy, which takes the layer's values when it is told to.
+class StepOfCopy final : public Step {
+ public:
+  using Make = std::function<std::unique_ptr<Step>(const Layer& copy)>;
+  using Compute = std::function<void(const Layer& copy)>;
+
+  /// `compute` gives the copy what the layer has no variable for; null: there is nothing.
+  StepOfCopy(const Layer& layer, std::unique_ptr<Layer> copy, Make make, Compute compute)
+      : parameters_(layer.named_parameters()),
+        buffers_(layer.named_buffers()),
+        states_(layer.named_states()),
+        copy_(std::move(copy)),
+        make_(std::move(make)),
+        compute_(std::move(compute)) {
+    if (compute_) compute_(*copy_);
+    step_ = make_(*copy_);
+  }
+  StepOfCopy(const StepOfCopy& o)
+      : Step(o),
+        parameters_(o.parameters_),
+        buffers_(o.buffers_),
+        states_(o.states_),
+        copy_(evaluating_copy(*o.copy_)),
+        make_(o.make_),
+        compute_(o.compute_),
+        step_(make_(*copy_)) {
+    restore_states(*step_, saved_states(*o.step_));
+  }
+
+  StepRows result() const override { return step_->result(); }
+  Pace pace() const override { return step_->pace(); }
+  void run(Inputs x, void* y) override { step_->run(x, y); }
+  void commit() override { step_->commit(); }
+  bool never_throws() const override { return step_->never_throws(); }
+  void advance(Inputs x, void* y) override { step_->advance(x, y); }
+  bool skips() const override { return step_->skips(); }
+  Rows run_rows(const Rows* rows, Inputs x, void* y) override { return step_->run_rows(rows, x, y); }
+  void commit_rows(Rows rows) override { step_->commit_rows(rows); }
+  bool commits() const override { return step_->commits(); }
+  std::int64_t finishing() const override { return step_->finishing(); }
+  Rows finish(Rows rows, std::int64_t i, void* y) override { return step_->finish(rows, i, y); }
+  std::int64_t most_at_once() const override { return step_->most_at_once(); }
+  std::int64_t sure(std::int64_t n, Inputs x) const override { return step_->sure(n, x); }
+  void run_several(std::int64_t n, Inputs x, void* y) override { step_->run_several(n, x, y); }
+  void refresh() override {
+    take_values(parameters_, copy_->named_parameters());
+    take_values(buffers_, copy_->named_buffers());
+    take_values(states_, copy_->named_states());
+    if (compute_) compute_(*copy_);
+    step_->refresh();
+  }
+  void each(const StepVisitor& see) override { step_->each(see); }
+  std::unique_ptr<Step> clone() const override { return std::make_unique<StepOfCopy>(*this); }
+
+ private:
+  std::vector<Named<Parameter>> parameters_;  ///< of the layer, which the stream follows
+  std::vector<Named<Buffer>> buffers_;
+  std::vector<Named<State>> states_;
+  std::unique_ptr<Layer> copy_;
+  Make make_;
+  Compute compute_;
+  std::unique_ptr<Step> step_;
+};
+
+}  // namespace
+
+std::unique_ptr<Step> step_of_copy(const Layer& layer, std::unique_ptr<Layer> copy,
+                                   std::function<std::unique_ptr<Step>(const Layer& copy)> make) {
+  return std::make_unique<StepOfCopy>(layer, std::move(copy), std::move(make), nullptr);
+}
+
+std::unique_ptr<Step> computed_step(const Layer& layer, const std::string& name, std::function<Tensor()> compute,
+                                    const StepRows& in) {
+  std::size_t at = 0;
+  while (layer.named_parameters()[at].name != name) ++at;
+  const Parameter original = layer.named_parameters()[at].variable;
+  return std::make_unique<StepOfCopy>(
+      layer, evaluating_copy(layer), [in](const Layer& copy) { return step_of(copy, in); },
+      [at, original, compute = std::move(compute)](const Layer& copy) {
+        (void)original.peek();  // throws where a value would become a constant of a program
+        const NewFrame frame;
+        copy.named_parameters()[at].variable.assign(compute());
+      });
+}
+
+// ---- states --------------------------------------------------------------------------------------------
+
+namespace {
+
+/// A walk through a state of one row, in pieces that lie side by side in memory and in what `save` gives.
+class RowPieces {
+ public:
+  explicit RowPieces(const StateMemory& s)
+      : s_(s),
+        parts_(s.parts.rank() > 0 ? s.parts : s.spec.shape),
+        strides_(s.strides),
+        dense_(parts_.strides()),
+        piece_(size_of(s.spec.dtype)),
+        inner_(parts_.rank()) {
+    for (int k = 0; k < dense_.rank(); ++k) dense_[k] *= piece_;
+    if (strides_.rank() == 0) strides_ = dense_;
+    while (inner_ > 0 && inner_ - 1 != s.rows && inner_ - 1 != s.entries && strides_[inner_ - 1] == piece_)
+      piece_ *= parts_[--inner_];
+  }
+  /// f(where in memory, where in what `save` gives, bytes, whether it means something).
+  template <class F>
+  void each(std::int64_t row, const F& f) const {
+    if (s_.spec.shape.numel() > 0) along(0, row, row * strides_[s_.rows], row * dense_[s_.rows], 0, f);
+  }
+
+ private:
+  template <class F>
+  void along(int axis, std::int64_t row, std::int64_t at, std::int64_t given, std::int64_t entry, const F& f) const {
+    if (axis == inner_) {
+      std::int64_t in_ring = entry * (s_.entries < 0 ? 0 : strides_[s_.entries]);
+      if (s_.at) in_ring = (s_.at[row] + s_.behind + in_ring) % s_.ring;
+      return f(s_.first + at + in_ring, given, piece_, !s_.made || entry < s_.made[row]);
+    }
+    if (axis == s_.rows) return along(axis + 1, row, at, given, entry, f);
+    for (std::int64_t i = 0; i < parts_[axis]; ++i) {
+      const bool counts = axis == s_.entries;
+      along(axis + 1, row, at + (counts ? 0 : i * strides_[axis]), given + i * dense_[axis], counts ? i : entry, f);
+    }
+  }
+
+  const StateMemory& s_;
+  Shape parts_, strides_, dense_;  ///< extents, and bytes from one to the next in memory and in what `save` gives
+  std::int64_t piece_;             ///< bytes
+  int inner_;                      ///< the first axis inside a piece
+};
+
+std::int64_t batch_of(const StateMemory& s) { return s.spec.shape[s.rows]; }
+
+void begin_row(const StateMemory& s, std::int64_t row) {
+  if (s.made) return;
+  const std::int64_t inner = s.spec.shape.strides()[s.rows] * size_of(s.spec.dtype), outer = inner * batch_of(s);
+  RowPieces(s).each(row, [&](std::byte* at, std::int64_t given, std::int64_t bytes, bool) {
+    if (!s.initial.defined()) return fill_values(s.spec.dtype, s.fill, at, bytes);
+    std::copy_n(s.initial.raw() + given / outer * inner + given % inner, bytes, at);
+  });
+}
+
+Tensor saved(const StateMemory& s) {
+  Tensor t = zeros(s.spec.shape, s.spec.dtype);
+  std::byte* const to = ferrite::detail::Writer::raw(t);
+  const RowPieces pieces(s);
+  for (std::int64_t row = 0; row < batch_of(s); ++row)
+    pieces.each(row, [&](const std::byte* at, std::int64_t given, std::int64_t bytes, bool means) {
+      if (means) std::copy_n(at, bytes, to + given);
+    });
+  return t;
+}
+
+void check(const StateMemory& s, const Tensor& given) {
+  if (given.spec() != s.spec) throw ShapeError("stream: holds a state " + s.spec.str() + ", got " + given.spec().str());
+  if (s.spec.dtype != Dtype::i64 || s.most == kAnyNumber) return;
+  for (const std::int64_t n : given.to_vector<std::int64_t>())
+    if (n < 0 || n > s.most)
+      throw ValueError("stream: '" + std::string(s.name) + "' of a row cannot be " + std::to_string(n) +
+                       ", which lies outside 0.." + std::to_string(s.most));
+}
+
+void take(const StateMemory& s, const Tensor& given) {
+  const Tensor dense = contiguous(given);
+  const RowPieces pieces(s);
+  for (std::int64_t row = 0; row < batch_of(s); ++row)
+    pieces.each(row, [&](std::byte* at, std::int64_t from, std::int64_t bytes, bool) {
+      std::copy_n(dense.raw() + from, bytes, at);
+    });
+}
+
+}  // namespace
+
+void begin_states(Step& whole) {
+  whole.each([](Step& step) {
+    step.states([](const StateMemory& s) {
+      for (std::int64_t row = 0; row < batch_of(s); ++row) begin_row(s, row);
+    });
+    step.states_changed();
+  });
+}
+
+void begin_states(Step& whole, std::int64_t row) {
+  whole.each([row](Step& step) {
+    step.states([row](const StateMemory& s) { begin_row(s, row); });
+    step.states_changed();
+  });
+}
+
+void each_state(Step& whole, const Step::StateVisitor& see) {
+  whole.each([&see](Step& step) { step.states(see); });
+}
+
+std::vector<Tensor> saved_states(Step& whole) {
+  std::vector<Tensor> states;
+  each_state(whole, [&states](const StateMemory& s) { states.push_back(saved(s)); });
+  return states;
+}
+
+void restore_states(Step& whole, std::span<const Tensor> states) {
+  std::size_t n = 0;
+  each_state(whole, [&n](const StateMemory&) { ++n; });
+  if (states.size() != n)
+    throw ValueError("stream: " + std::to_string(states.size()) + " states given, the model has " + std::to_string(n));
+  const Tensor* given = states.data();
+  each_state(whole, [&given](const StateMemory& s) { check(s, *given++); });
+  given = states.data();
+  each_state(whole, [&given](const StateMemory& s) { take(s, *given++); });
+  whole.each([](Step& step) { step.states_changed(); });
 }
 
 }  // namespace ferrite::nn::detail

@@ -4,7 +4,7 @@
 
 #include "ferrite/dsl/builder.h"
 #include "ferrite/nn/carry.h"
-#include "ferrite/nn/detail/joined_steps.h"
+#include "ferrite/nn/detail/stream_steps.h"
 #include "ferrite/nn/layers/sequential.h"
 #include "ferrite/nn/step_graph.h"
 #include "ferrite/nn/stream/stream.h"

@@ -1,5 +1,5 @@
 /// Deflate streams and CRCs beside zlib: what it packed, and what it says of damaged streams.
-#include "ferrite/io/zip/inflate.h"
+#include "ferrite/io/zip/zip.h"
 
 #include <zlib.h>
 

@@ -5,8 +5,7 @@
 
 #include "ferrite/nn/optim/adam.h"
 #include "ferrite/nn/optim/adam_update.h"
-#include "ferrite/nn/optim/detail/adam_begin.h"
-#include "ferrite/nn/optim/detail/rule_steps.h"
+#include "ferrite/nn/optim/detail/optimizer_values.h"
 #include "ferrite/nn/optim/detail/rule_update.h"
 #include "ferrite/tensor/ops.h"
 #include "ferrite/tensor/primitive.h"

@@ -1,5 +1,5 @@
 // Batch norms folded into the layers before them: the results of evaluation, and what must stay apart.
-#include "ferrite/nn/layers/folding.h"
+#include "ferrite/nn/layers/sequential.h"
 
 #include "ferrite/dsl/builder.h"
 #include "ferrite/nn/layers/norms.h"

@@ -11,7 +11,6 @@
 #include "ferrite/nn/optim/adagrad.h"
 #include "ferrite/nn/optim/adam.h"
 #include "ferrite/nn/optim/adamax.h"
-#include "ferrite/nn/optim/detail/rule_steps.h"
 #include "ferrite/nn/optim/detail/rule_update.h"
 #include "ferrite/nn/optim/lion.h"
 #include "ferrite/nn/optim/nadam.h"

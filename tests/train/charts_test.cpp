@@ -8,7 +8,6 @@
 #include "ferrite/tensor/ops.h"
 #include "ferrite/train/confusion.h"
 #include "ferrite/train/heat_map.h"
-#include "ferrite/train/image_grid.h"
 #include "ferrite/train/line_chart.h"
 #include "io/temporary_folder.h"
 #include "support/comma_locale.h"

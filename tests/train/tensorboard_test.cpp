@@ -14,10 +14,7 @@
 
 #include "ferrite/io/numpy.h"
 #include "ferrite/tensor/ops.h"
-#include "ferrite/train/tensorboard/deflate.h"
-#include "ferrite/train/tensorboard/event_records.h"
-#include "ferrite/train/tensorboard/histogram.h"
-#include "ferrite/train/tensorboard/picture.h"
+#include "ferrite/train/detail/event_records.h"
 #include "io/temporary_folder.h"
 #include "support/python.h"
 

@@ -1,8 +1,12 @@
 #pragma once
-/// What layers on channels share: sizes for each axis, channels behind the axes of space, checks.
+/// What layers on channels share: sizes for each axis, channels behind the axes of space, checks, steps of
+/// convolutions.
+#include <memory>
 #include <string>
 #include <string_view>
 
+#include "ferrite/nn/step.h"
+#include "ferrite/nn/windowed.h"
 #include "ferrite/tensor/ops.h"
 #include "ferrite/tensor/shapes.h"
 #include "ferrite/tensor/windows.h"
@@ -54,5 +58,13 @@ inline void check_channels(std::string_view where, const Tensor& given, const Te
     throw DtypeError(std::string(where) + ": the weights are " + std::string(name_of(dtype)) + ", got " +
                      given.spec().str() + "; cast the input");
 }
+
+/// The order of the terms of an output: by channels and then taps, or by taps and then channels.
+enum class TermOrder : std::uint8_t { channels, taps };
+
+/// Makes the step of a convolution: windows [B, taps, D] -> [B, N] with weight [N, D, taps], packed once, and a bias
+/// [N] or none.
+std::unique_ptr<Step> window_product_step(const StepWindow& window, const Parameter& weight, const Parameter& bias,
+                                          const StepRows& in, TermOrder order);
 
 }  // namespace ferrite::nn::detail

@@ -92,14 +92,10 @@ Tensor pair_loss(const Tensor& prediction, const Tensor& target, const LossOptio
 using Records = std::span<const Primitive* const>;
 Records reduction_records();
 Records regression_records();
-Records binary_records();
-Records class_records();
-Records margin_records();
+Records classification_records();
 Records ranking_records();
-Records region_records();
 Records audio_records();
 /// Losses over alignments: operations with gradients of their own.
-Records ctc_records();
-Records rnnt_records();
+Records sequence_records();
 
 }  // namespace ferrite::nn::detail

@@ -2,8 +2,8 @@
 /// The packer of recurrent weights, of sequences and of streams: matrices in the order in which a step reads them.
 #include <algorithm>
 
-#include "ferrite/nn/recurrent/detail/gated_cell.h"
-#include "ferrite/nn/recurrent/detail/kernel_weights.h"
+#include "ferrite/nn/recurrent/detail/cells.h"
+#include "ferrite/nn/recurrent/detail/recurrence.h"
 #include "ferrite/tensor/kernel/pack.h"
 #include "ferrite/tensor/strided.h"
 

@@ -1,13 +1,33 @@
 #pragma once
 /// The steps of one direction of a recurrent layer as one kernel: the input product of many steps at once, then one
 /// product a step whose gates are finished before the next packet of units begins, and the state in place. Roundings
-/// are those of the composition (nn/recurrent/steps.cpp).
+/// are those of the composition (nn/recurrent/steps.cpp). What a level (tensor/kernel/level.h) has for that is at the
+/// end.
 #include <cstdint>
 
-#include "ferrite/nn/recurrent/detail/gated_cell.h"
-#include "ferrite/nn/recurrent/detail/kernel_weights.h"
+#include "ferrite/nn/recurrent/detail/cells.h"
+#include "ferrite/nn/recurrent/weights.h"
+#include "ferrite/tensor/kernel/gemm.h"
+#include "ferrite/tensor/kernel/levels.h"
+
+// ---- the weights as kernels read them ------------------------------------------------------------------
 
 namespace ferrite::nn::detail {
+
+using ferrite::detail::GateMatrix;
+
+/// W_hh, whose late gates meet another operand than h (`GatedCell::late_gates`).
+template <class T>
+struct EarlyAndLate {
+  GateMatrix<T> early;
+  GateMatrix<T> late;  ///< empty in most cells
+};
+
+/// Weights as kernels read them: matrices packed or in row-major order, vectors; null where a cell has none.
+template <class T>
+using KernelWeights = RecurrentWeights<GateMatrix<T>, const T*, EarlyAndLate<T>>;
+
+// ---- the steps -----------------------------------------------------------------------------------------
 
 /// Rows of adjacent elements that stand at data + t * step + b * row.
 template <class P>
@@ -94,6 +114,7 @@ struct RecurrenceGrad {
   Rows<T*> dx;                ///< or none
   RecurrentWeights<T*> dw{};  ///< the weights' gradients; null where none is wanted
 };
+
 /// Weight gradients sum rows in the order of the backward pass, b ascending, in blocks of 256 (docs/numerics.md, rule
 /// 6).
 template <class T>
@@ -101,5 +122,73 @@ void run_recurrence_back(const Recurrence<T>& r, const RecurrenceGrad<T>& g);
 
 /// Rows of a batch that one thread takes through time together.
 std::int64_t rows_of_a_chunk(std::int64_t batch, std::int64_t work_of_a_row);
+
+// ---- what a level has ----------------------------------------------------------------------------------
+
+/// One row of one step of the backward pass. dh and dc come in whole and leave as what does not go through a product.
+template <class T>
+struct RowBack {
+  const T* saved;
+  const T* vectors;   ///< the cell's, or null
+  const T* y;         ///< of this step
+  const T* before;    ///< h before this step
+  const T* c_before;  ///< c before this step
+  const T* dwhole;    ///< cotangent of o tanh(c): dh, or what comes through a projection
+  T* dh;
+  T* dc;
+  T* d;      ///< the places of this row
+  T* whole;  ///< o tanh(c) goes here, for the gradient of a projection; or null
+  std::int64_t H;
+};
+
+/// One row of a cell with late gates: from the cotangent of their operand to those of the gates before and of h.
+template <class T>
+struct LateBack {
+  const T* product;  ///< the cotangent of the operand
+  const T* saved;
+  const T* before;  ///< h before this step
+  T* d;             ///< the places of this row
+  T* operand;       ///< it goes here, for the gradient of the weights
+  T* dh;
+  std::int64_t H;
+};
+
+/// What a cell defines, for f32 and f64 of a level.
+template <class T>
+struct CellKernels {
+  /// i [rows, G gates apart] = x W_ih.
+  void (*input_product)(const KernelWeights<T>& w, std::int64_t rows, const T* x, std::int64_t x_row, T* i,
+                        std::int64_t i_gate, std::int64_t i_row) = nullptr;
+  void (*step)(const KernelWeights<T>& w, const RecurrenceStep<T>& s) = nullptr;
+  void (*row_back)(const RowBack<T>& s) = nullptr;
+  void (*late_back)(const LateBack<T>& s) = nullptr;  ///< null: no gate is late
+};
+
+/// Of the level in use.
+template <class T>
+const CellKernels<T>& kernels_of(const GatedCell& cell) {
+  return cell.kernels->of<T>();
+}
+
+/// What all cells share.
+
+template <class T>
+struct RecurrenceKernels {
+  /// Elements of memory that `rows` needs for so many rows.
+  std::int64_t (*memory)(const Recurrence<T>& r, const RecurrenceOut<T>& out, std::int64_t rows);
+  /// The rows [begin, end) of a batch through all steps.
+  void (*rows)(const CellKernels<T>& cell, const Recurrence<T>& r, const RecurrenceOut<T>& out, std::int64_t begin,
+               std::int64_t end, T* memory);
+  /// to [rows, to_row] = a . w, or += with `add`; whole packets of `to` are written.
+  void (*product_back)(const GateMatrix<T>& w, std::int64_t rows, const T* a, std::int64_t a_row, T* to,
+                       std::int64_t to_row, bool add);
+  /// to [n] += more [n].
+  void (*add)(T* to, const T* more, std::int64_t n);
+  /// to [n] = the sum of `count` rows, `row_step` apart, ascending for each element.
+  void (*sum_rows)(const T* rows, std::int64_t row_step, std::int64_t count, std::int64_t n, T* to);
+};
+
+/// Of the level in use.
+extern const ferrite::detail::FloatTablesInUse<RecurrenceKernels> recurrence_in_use;
 
 }  // namespace ferrite::nn::detail

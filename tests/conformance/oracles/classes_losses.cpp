@@ -1,4 +1,4 @@
-// Oracles and samples of nn/losses/classes.cpp.
+// Oracles and samples of nn/losses/classification.cpp.
 #include <algorithm>
 #include <cmath>
 #include <vector>

@@ -1,4 +1,4 @@
-// Oracles and samples of nn/recurrent/linear/minimal.cpp.
+// Oracles and samples of nn/recurrent/min_gru.cpp.
 #include <algorithm>
 #include <cmath>
 #include <vector>

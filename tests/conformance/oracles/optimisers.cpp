@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "conformance/oracles/oracle.h"
-#include "ferrite/nn/optim/detail/adam_begin.h"
+#include "ferrite/nn/optim/detail/optimizer_values.h"
 #include "ferrite/nn/optim/detail/rule_update.h"
 
 namespace oracles::optimisers {

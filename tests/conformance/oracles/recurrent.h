@@ -6,7 +6,7 @@
 
 #include "conformance/oracles/oracle.h"
 #include "ferrite/nn/recurrent/detail/cells.h"
-#include "ferrite/nn/recurrent/detail/sequence_operands.h"
+#include "ferrite/nn/recurrent/detail/sequence_operation.h"
 
 namespace oracles {
 using ferrite::nn::detail::GatedCell;

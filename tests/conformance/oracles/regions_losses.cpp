@@ -1,4 +1,4 @@
-// Oracles and samples of nn/losses/regions.cpp.
+// Oracles and samples of nn/losses/classification.cpp.
 #include <vector>
 
 #include "conformance/oracles/oracle.h"

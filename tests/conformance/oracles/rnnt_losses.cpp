@@ -1,4 +1,4 @@
-// Oracles and samples of nn/losses/rnnt.cpp.
+// Oracles and samples of nn/losses/sequence.cpp.
 #include <cmath>
 #include <functional>
 #include <vector>
