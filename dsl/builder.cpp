@@ -42,9 +42,14 @@ void check_part(const char* word, const Builder::Part& part) {
   if (!part) throw ValueError(std::string(word) + ": the part is empty");
 }
 
-/// What came in, for the end of an error; a nested chain has said it already.
-std::string what_came(const std::string& message, std::size_t position, const Flow& in) {
-  if (message.starts_with("layer ")) return {};
+/// A shape that does not fit, with the layer and what came in: a chain around adds its own layer alone.
+class LayerShapeError : public ShapeError {
+ public:
+  using ShapeError::ShapeError;
+};
+
+/// What came in, for the end of an error.
+std::string what_came(std::size_t position, const Flow& in) {
   return std::string(position ? "; the layer before it gives " : "; the input is ") + detail::shape_of(in);
 }
 
@@ -303,8 +308,10 @@ void Builder::build_into(nn::Sequential& chain, Flow flow, const nn::Init& init,
                          detail::multiply_adds(*layer, flow, output)});
       flow = output;
       chain.add(name, std::move(layer));
+    } catch (const LayerShapeError& e) {
+      throw LayerShapeError(wrapped(e));
     } catch (const ShapeError& e) {
-      throw ShapeError(wrapped(e) + what_came(e.what(), i, flow));
+      throw LayerShapeError(wrapped(e) + what_came(i, flow));
     } catch (const DtypeError& e) {
       throw DtypeError(wrapped(e));
     } catch (const TraceError& e) {

@@ -181,8 +181,8 @@ std::shared_ptr<detail::CheckedModel> program_of(detail::Input& input, const std
                                                  const std::filesystem::path& folder, const ReadOptions& options) {
   std::set<std::string, std::less<>> constants;
   for (const auto& [name, value] : options.constants) constants.insert(name);
-  return detail::read_checked(input, where, folder, {.frozen = options.frozen, .asked = options.trains},
-                              std::move(constants));
+  return detail::read_model(input, where, folder, {.frozen = options.frozen, .asked = options.trains},
+                            std::move(constants));
 }
 
 }  // namespace

@@ -196,9 +196,9 @@ class CheckedModel {
 
 /// Reads a model. `folder` is where external data may be; empty: it is refused. Throws OnnxError, and ValueError where
 /// ReadOptions::trains does not fit the model.
-std::shared_ptr<CheckedModel> read_checked(Input& input, std::string where, const std::filesystem::path& folder,
-                                           const Training& training = {},
-                                           std::set<std::string, std::less<>> constants = {});
+std::shared_ptr<CheckedModel> read_model(Input& input, std::string where, const std::filesystem::path& folder,
+                                         const Training& training = {},
+                                         std::set<std::string, std::less<>> constants = {});
 
 /// Where elements of tensors may be that are not in their messages.
 struct Elsewhere {

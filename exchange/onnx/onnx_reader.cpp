@@ -326,20 +326,18 @@ const Graphs& CheckedModel::graphs() const {
   return *graphs_;
 }
 
-std::shared_ptr<CheckedModel> read_checked(Input& input, std::string where, const std::filesystem::path& folder,
-                                           const Training& training, std::set<std::string, std::less<>> constants) {
+std::shared_ptr<CheckedModel> read_model(Input& input, std::string where, const std::filesystem::path& folder,
+                                         const Training& training, std::set<std::string, std::less<>> constants) {
   auto program = std::make_shared<CheckedModel>(std::move(where));
   program->constants = std::move(constants);
   try {
     Outline outline = outline_of(input);
     program->bytes = std::move(outline.bytes);
     if (program->bytes.size() > std::numeric_limits<std::uint32_t>::max())
-      throw OnnxError("onnx: more than 4 GiB of messages: only raw_data and external data may be larger");
+      throw DamagedFile("more than 4 GiB of messages: only raw_data and external data may be larger");
     Reader::check(*program, {folder, &input, program->messages(), std::move(outline.left_out)}, training);
-  } catch (const OnnxError& e) {
-    const std::string what = e.what();
-    if (what.rfind("onnx: ", 0) == 0 && program->where != "onnx") throw OnnxError(program->where + what.substr(4));
-    throw;
+  } catch (const DamagedFile& e) {
+    throw OnnxError(program->where + ": " + e.fault());
   }
   return program;
 }

@@ -6,7 +6,7 @@
 #include <system_error>
 
 #include "ferrite/exchange/onnx/schema.h"
-#include "ferrite/exchange/onnx_error.h"
+#include "ferrite/exchange/onnx/wire.h"
 
 namespace ferrite::onnx::detail {
 
@@ -152,7 +152,7 @@ class Outliner {
         pieces_[piece].at = size_ - before;
       } else if (long_field && kind == Kind::tensor && field == tensor_field::raw_data) {
         if (!left_out_.emplace(place, Outline::Range{at, size}).second)
-          throw OnnxError("onnx: a tensor has its elements twice");
+          throw DamagedFile("a tensor has its elements twice");
       } else {
         keep(begin, at + size);
       }

@@ -10,6 +10,16 @@
 
 namespace ferrite::onnx::detail {
 
+/// A fault that is found where the name of the file is not known: what reads the file puts it in front.
+class DamagedFile : public OnnxError {
+ public:
+  explicit DamagedFile(const std::string& fault) : OnnxError("onnx: " + fault), fault_(fault) {}
+  const std::string& fault() const& { return fault_; }
+
+ private:
+  std::string fault_;
+};
+
 /// Walks over the fields of one message. The getters throw OnnxError where the field is of another type on the wire,
 /// and every function where the bytes end too soon.
 class Message {
@@ -77,8 +87,8 @@ class Message {
     }
     const std::string_view packed = bytes();
     if (packed.size() % sizeof(T) != 0)
-      throw OnnxError("onnx: the file is damaged: a packed field has " + std::to_string(packed.size()) +
-                      " bytes, no multiple of " + std::to_string(sizeof(T)));
+      throw DamagedFile("the file is damaged: a packed field has " + std::to_string(packed.size()) +
+                        " bytes, no multiple of " + std::to_string(sizeof(T)));
     each(packed);
   }
   /// One value of a repeated field, or all of a packed one, appended.
@@ -100,14 +110,14 @@ class Message {
     try {
       return f();
     } catch (const protozero::exception& e) {
-      throw OnnxError(std::string("onnx: the file is damaged: ") + e.what());
+      throw DamagedFile(std::string("the file is damaged: ") + e.what());
     }
   }
   void expect(protozero::pbf_wire_type wanted) const {
     if (reader_.wire_type() != wanted)
-      throw OnnxError("onnx: the file is damaged: field " + std::to_string(reader_.tag()) + " has wire type " +
-                      std::to_string(static_cast<unsigned>(reader_.wire_type())) + ", not " +
-                      std::to_string(static_cast<unsigned>(wanted)));
+      throw DamagedFile("the file is damaged: field " + std::to_string(reader_.tag()) + " has wire type " +
+                        std::to_string(static_cast<unsigned>(reader_.wire_type())) + ", not " +
+                        std::to_string(static_cast<unsigned>(wanted)));
   }
   protozero::pbf_reader reader_;
 };
