@@ -41,10 +41,11 @@ class SymbolicNumber {
                                                    std::span<const std::int64_t> values,
                                                    std::span<const std::int64_t> steps = {});
 
-  /// The number floor((factor * product + more) / divisor) that has these values at these sizes, a divisor of 2 to 8.
-  /// None where the values leave a choice: they must show each rest at which the number grows.
-  static std::optional<SymbolicNumber> rounded_with_values(std::span<const std::vector<std::int64_t>> sizes,
-                                                           std::span<const std::int64_t> values);
+  /// Gives all numbers floor((factor * product + more) / divisor), with a divisor of 2 to 8, that have these values at
+  /// these sizes. There is one where the values show each rest of a division at which it grows; several may differ only
+  /// at sizes that are not possible.
+  static std::vector<SymbolicNumber> rounded_with_values(std::span<const std::vector<std::int64_t>> sizes,
+                                                         std::span<const std::int64_t> values);
 
   /// The value of a number that does not depend on symbols; none of others.
   std::optional<std::int64_t> constant() const { return terms_.empty() ? std::optional(more_) : std::nullopt; }

@@ -119,7 +119,8 @@ std::optional<SymbolicNumber> SymbolicNumber::with_values(std::span<const Sizes>
                                                           std::span<const std::int64_t> steps) {
   if (std::ranges::all_of(values, [&](std::int64_t v) { return v == values[0]; })) return SymbolicNumber(values[0]);
   const std::size_t symbols = sizes[0].size();
-  const std::vector<std::uint32_t> products = products_of(symbols);
+  std::vector<std::uint32_t> products = products_of(symbols);
+  if (symbols > 4) std::erase_if(products, [](std::uint32_t set) { return std::popcount(set) > 2; });
   const std::vector<std::int64_t> divisors = divisors_of(steps);
 
   SymbolicNumber n;
@@ -163,7 +164,7 @@ std::optional<SymbolicNumber> SymbolicNumber::with_values(std::span<const Sizes>
     }
     return false;
   };
-  const std::size_t most = symbols <= 3 ? 3 : symbols <= 8 ? 2 : 1;
+  const std::size_t most = symbols <= 3 ? 3 : 2;
   std::vector<std::uint32_t> chosen;
   for (std::size_t count = 1; count <= std::min(most, products.size()); ++count)
     if (each_choice(products, count, chosen, found)) return n;
@@ -171,11 +172,13 @@ std::optional<SymbolicNumber> SymbolicNumber::with_values(std::span<const Sizes>
   return std::nullopt;
 }
 
-std::optional<SymbolicNumber> SymbolicNumber::rounded_with_values(std::span<const Sizes> sizes,
-                                                                  std::span<const std::int64_t> values) {
+std::vector<SymbolicNumber> SymbolicNumber::rounded_with_values(std::span<const Sizes> sizes,
+                                                                std::span<const std::int64_t> values) {
   constexpr std::int64_t kMostDivisor = 8;
   constexpr long double kMostFactor = 1 << 20, kMostSize = 0x1p40L;
-  std::optional<SymbolicNumber> found;
+  const auto too_large = [&](std::int64_t v) { return std::abs(static_cast<long double>(v)) > kMostSize; };
+  if (std::ranges::any_of(values, too_large)) return {};
+  std::vector<SymbolicNumber> found;
   for (const std::uint32_t set : products_of(sizes[0].size())) {
     const auto of = [set](const Sizes& s) { return real_product(set, s); };
     const auto near = std::ranges::min_element(sizes, {}, of), far = std::ranges::max_element(sizes, {}, of);
@@ -191,16 +194,15 @@ std::optional<SymbolicNumber> SymbolicNumber::rounded_with_values(std::span<cons
       if (std::gcd(factor, d) != 1) continue;
       std::int64_t least = std::numeric_limits<std::int64_t>::min(), most = std::numeric_limits<std::int64_t>::max();
       for (std::size_t t = 0; t < values.size(); ++t) {
-        if (std::abs(static_cast<long double>(values[t])) > kMostSize) return std::nullopt;
         const std::int64_t rest = d * values[t] - factor * product(set, sizes[t]);
         least = std::max(least, rest);
         most = std::min(most, rest + d - 1);
       }
-      if (least > most) continue;
-      if (least < most || found) return std::nullopt;
-      found.emplace(least);
-      found->terms_.push_back({set, factor});
-      found->divisor_ = d;
+      for (std::int64_t more = least; more <= most; ++more) {
+        found.emplace_back(more);
+        found.back().terms_.push_back({set, factor});
+        found.back().divisor_ = d;
+      }
     }
   }
   return found;

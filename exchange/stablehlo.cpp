@@ -38,11 +38,14 @@ std::string to_stablehlo(const std::function<Tensors(const Tensors&)>& f, std::s
   check_name(options.name);
   const detail::ExtentTrials trials("to_stablehlo", inputs, options.dynamic);
   const nn::detail::ComposeAsScans as_scans;
-  const auto tried = trials.try_all(
-      [&](const std::vector<Spec>& specs) { return detail::hlo_program(trace(f, specs), options, true); });
+  const auto traced = [&](const std::vector<Spec>& specs) { return trace(f, specs); };
+  const auto written = [&](const Graph& graph) { return detail::hlo_program(graph, options, true); };
+  auto tried = trials.try_all([&](const std::vector<Spec>& specs) { return written(traced(specs)); });
+  const std::string fault = detail::try_example(trials, tried, traced, written);
   detail::Extents extents(trials, tried.sizes);
   detail::learn_extents(extents, tried.programs);
   detail::ExportProgram merged = detail::merged(tried.programs, extents, options);
+  if (!fault.empty()) throw ExportError(fault);
   detail::check_small_extents("to_stablehlo", trials, extents, tried.reads,
                               [&](const std::vector<Spec>& specs) { (void)trace(f, specs); });
   return detail::hlo_text(merged, options.name, options.locations);

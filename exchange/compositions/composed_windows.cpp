@@ -1,5 +1,6 @@
 /// Operations on windows as slices, products and sums, and pooling axis by axis, of which the adjoints are the
 /// gradients.
+#include <cmath>
 #include <limits>
 
 #include "ferrite/autograd/tape.h"
@@ -150,6 +151,13 @@ Between places_between(const ResampleAttrs& a) {
   return {low, cast(above - low * below, Dtype::f64) / cast(below, Dtype::f64)};
 }
 
+/// Whether what a factor gives is a rounded quotient by at most 8: other numbers of places are not open.
+bool is_quotient(double factor) {
+  for (const double d : {1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0})
+    if (factor * d == std::round(factor * d)) return true;
+  return false;
+}
+
 /// The rule of ferrite::detail::resample_taps in operations; its constants follow from the extents.
 std::vector<Taps> computed_taps(const ResampleAttrs& a, int count) {
   const auto within = [last = number(a.from - 1)](const Tensor& at) { return minimum(maximum(at, 0), last); };
@@ -178,7 +186,7 @@ std::vector<Taps> computed_taps(const ResampleAttrs& a, int count) {
 Tensor resampled(const Tensor& x, const ResampleAttrs& a) {
   const int count = ferrite::detail::resample_taps(a, 0).count;
   std::vector<Taps> taps;
-  if (KeepExtentsOpen::active())
+  if (KeepExtentsOpen::active() && (a.scale <= 0 || is_quotient(a.scale)))
     taps = computed_taps(a, count);
   else
     for (int k = 0; k < count; ++k) taps.push_back(known_taps(a, k));

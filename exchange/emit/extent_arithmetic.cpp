@@ -8,7 +8,7 @@ namespace ferrite::exchange::detail {
 Value ExtentArithmetic::number(const SymbolicNumber& n) {
   const auto constant = [&](std::int64_t value) { return b_.scalar(value, Dtype::i64); };
   if (n.is_constant()) return constant(n.more());
-  const auto [at, fresh] = numbers_.try_emplace(extents_.text(n));
+  const auto [at, fresh] = numbers_.try_emplace(n);
   if (!fresh) return at->second;
   Value x;
   for (const SymbolicNumber::Term& t : n.terms()) {
@@ -22,9 +22,7 @@ Value ExtentArithmetic::number(const SymbolicNumber& n) {
 }
 
 Value ExtentArithmetic::list(const ExtentNumbers& numbers) {
-  std::string text;
-  for (const SymbolicNumber& n : numbers) text += extents_.text(n) + ",";
-  const auto [at, fresh] = lists_.try_emplace(text);
+  const auto [at, fresh] = lists_.try_emplace(numbers);
   if (!fresh) return at->second;
   if (are_constant(numbers)) {
     Integers values;
@@ -61,11 +59,10 @@ Value ExtentArithmetic::product(std::uint32_t set) {
 /// From the first argument that has it; a quotient is computed.
 Value ExtentArithmetic::extent(std::size_t k) {
   if (k >= extents_.names().size()) return number(extents_.quotients()[k - extents_.names().size()]);
-  const std::string& name = extents_.names()[k];
-  const auto [at, fresh] = numbers_.try_emplace(name);
-  if (!fresh && at->second.exists()) return at->second;
-  const DynamicAxis& a = *std::ranges::find(axes_, name, &DynamicAxis::name);
-  return numbers_[name] = b_.extent_of(arguments_[a.input], a.axis);
+  const auto [at, fresh] = numbers_.try_emplace(SymbolicNumber::symbol(k));
+  if (at->second.exists()) return at->second;
+  const DynamicAxis& a = *std::ranges::find(axes_, extents_.names()[k], &DynamicAxis::name);
+  return at->second = b_.extent_of(arguments_[a.input], a.axis);
 }
 
 }  // namespace ferrite::exchange::detail

@@ -36,7 +36,8 @@ class ExtentArithmetic {
   const Extents& extents_;
   const std::vector<DynamicAxis>& axes_;
   const Values& arguments_;
-  std::map<std::string, Value> numbers_{}, lists_{};  ///< by text
+  std::map<SymbolicNumber, Value> numbers_{};
+  std::map<ExtentNumbers, Value> lists_{};
 };
 
 }  // namespace ferrite::exchange::detail

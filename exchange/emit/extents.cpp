@@ -1,6 +1,7 @@
 /// Chooses extents at which a function is traced, explains numbers by them, and compares what a function reads at small
 /// extents with what its reads at others say.
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <numeric>
 
@@ -27,10 +28,17 @@ void add_each(const ExtentTrials::Sizes& base, const F& other, std::vector<Exten
 }  // namespace
 
 ExtentTrials::ExtentTrials(const std::string& who, std::span<const Spec> inputs, const std::vector<DynamicAxis>& axes)
-    : inputs_(inputs), axes_(axes) {
+    : who_(who), inputs_(inputs), axes_(axes) {
   const auto refuse = [&](const std::string& what) { throw ValueError(who + ": " + what); };
   for (const DynamicAxis& a : axes) {
     if (a.name.empty()) refuse("a dynamic axis needs a name: input " + std::to_string(a.input));
+    constexpr std::string_view kMarks = "_.:";
+    const auto fits = [&](char c) {
+      return std::isalnum(static_cast<unsigned char>(c)) != 0 || kMarks.find(c) != std::string_view::npos;
+    };
+    if (!std::ranges::all_of(a.name, fits))
+      refuse("a name of a dynamic axis has letters, digits, '_', '.' and ':', since others are computed from it: '" +
+             a.name + "'");
     if (a.input >= inputs.size() || a.axis < 0 || a.axis >= inputs[a.input].shape.rank())
       refuse("there is no axis " + std::to_string(a.axis) + " of input " + std::to_string(a.input) + " for '" + a.name +
              "'");
@@ -137,17 +145,47 @@ Extents::Extents(const ExtentTrials& trials, std::vector<ExtentTrials::Sizes> si
     : names_(trials.names()),
       open_(std::move(sizes)),
       sizes_(open_),
+      given_(trials.given()),
       steps_(trials.steps()),
       products_(SymbolicNumber::products(names_.size())) {}
 
 void Extents::learn(const std::vector<std::int64_t>& values) {
-  constexpr std::size_t kMostQuotients = 6;
+  constexpr std::size_t kMostQuotients = 10;
   if (quotients_.size() == kMostQuotients || symbols() == SymbolicNumber::kMaxSymbols || explain(values)) return;
-  std::optional<SymbolicNumber> n = SymbolicNumber::rounded_with_values(open_, values);
-  if (!n) n = SymbolicNumber::rounded_with_values(sizes_, values);
-  if (!n) return;
-  quotients_.push_back(*n);
+  std::vector<SymbolicNumber> all = SymbolicNumber::rounded_with_values(open_, values);
+  if (all.empty()) all = SymbolicNumber::rounded_with_values(sizes_, values);
+  if (all.empty() || !agree(all)) return;
+  quotients_.push_back(all[0]);
   for (std::size_t t = 0; t < values.size(); ++t) sizes_[t].push_back(values[t]);
+}
+
+bool Extents::agree(const std::vector<SymbolicNumber>& numbers) const {
+  constexpr std::int64_t kPeriod = 840;  // of rests of divisions by up to 8
+  for (std::size_t k = 0; k < names_.size() && numbers.size() > 1; ++k)
+    for (std::int64_t i = 0; i < kPeriod; ++i) {
+      ExtentTrials::Sizes sizes = given_;
+      sizes[k] += i * steps_[k];
+      const std::int64_t first = at(numbers[0], sizes);
+      for (const SymbolicNumber& n : numbers)
+        if (at(n, sizes) != first) return false;
+    }
+  return true;
+}
+
+std::int64_t Extents::rests(const SymbolicNumber& n, std::int64_t divisor) const {
+  std::int64_t apart = divisor;
+  for (const SymbolicNumber::Term& t : n.terms()) {
+    std::int64_t step = t.factor % divisor;
+    for (std::size_t k = 0; k < steps_.size(); ++k)
+      if (t.has(k)) step = step * (steps_[k] % divisor) % divisor;
+    apart = std::gcd(apart, step);
+  }
+  return n.divisor() == 1 ? divisor / apart : divisor;
+}
+
+bool Extents::may_be_negative(const SymbolicNumber& n) const {
+  const auto is_quotient = [&](const SymbolicNumber::Term& t) { return t.symbols >> names_.size() != 0; };
+  return n.may_be_negative() || (n.more() < 0 && std::ranges::any_of(n.terms(), is_quotient));
 }
 
 std::int64_t Extents::at(const SymbolicNumber& n, ExtentTrials::Sizes sizes) const {
@@ -159,6 +197,19 @@ std::int64_t Extents::at(const SymbolicNumber& n, ExtentTrials::Sizes sizes) con
 std::optional<SymbolicNumber> Extents::explain(const std::vector<std::int64_t>& values) const {
   std::optional<SymbolicNumber> n = SymbolicNumber::with_values(open_, values, steps_);
   return n || quotients_.empty() ? n : SymbolicNumber::with_values(sizes_, values, steps_);
+}
+
+std::optional<SymbolicNumber> Extents::explain_bounds(const std::vector<std::int64_t>& values) const {
+  if (const auto n = explain(values)) return n;
+  std::vector<std::int64_t> above;
+  std::vector<ExtentTrials::Sizes> sizes;
+  for (std::size_t t = 0; t < values.size(); ++t)
+    if (values[t] > 0) above.push_back(values[t]), sizes.push_back(open_[t]);
+  if (above.empty()) return {};
+  const std::optional<SymbolicNumber> n = SymbolicNumber::with_values(sizes, above, steps_);
+  for (std::size_t t = 0; t < values.size() && n; ++t)
+    if (std::max<std::int64_t>(n->at(open_[t]), 0) != values[t]) return {};
+  return n;
 }
 
 std::optional<ExtentReal> Extents::explain(const std::vector<double>& values, Dtype dtype) const {
@@ -213,7 +264,11 @@ std::optional<ExtentNumbers> Extents::explain(const std::vector<Shape>& lists) c
 
 std::string Extents::text(const SymbolicNumber& n) const {
   std::vector<std::string> all = names_;
-  for (const SymbolicNumber& q : quotients_) all.push_back("(" + q.str(all) + ")");
+  std::size_t k = all.size();
+  for (const SymbolicNumber& q : quotients_) {
+    if (n == SymbolicNumber::symbol(k++)) return text(q);  // without parentheses around
+    all.push_back("(" + q.str(all) + ")");
+  }
   std::string text = n.str(all);
   std::erase(text, ' ');
   return text;

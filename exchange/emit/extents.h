@@ -11,6 +11,7 @@
 #include "ferrite/compile/symbolic_number.h"
 #include "ferrite/exchange/dynamic_axis.h"
 #include "ferrite/exchange/emit/keep_extents_open.h"
+#include "ferrite/exchange/export_error.h"
 #include "ferrite/tensor/tensor.h"
 
 namespace ferrite::exchange::detail {
@@ -26,6 +27,9 @@ class ExtentTrials {
   const std::vector<std::string>& names() const& { return names_; }
   /// By name: how many apart extents are.
   const Sizes& steps() const& { return steps_; }
+  /// The extents of the example.
+  const Sizes& given() const& { return given_; }
+  const std::string& who() const& { return who_; }
 
   /// What was tried.
   template <class Program>
@@ -51,6 +55,8 @@ class ExtentTrials {
     for (Sizes s : far_sizes())
       while (std::ranges::find(tried.sizes, s) == tried.sizes.end()) try {
           add(s);
+        } catch (const ExportError&) {
+          throw;
         } catch (const Error&) {  // a table has an end, for one
           s = halfway(near[0], s);
         }
@@ -71,6 +77,7 @@ class ExtentTrials {
   /// Sizes in the middle between some and larger ones.
   Sizes halfway(const Sizes& from, const Sizes& to) const;
 
+  std::string who_;
   std::span<const Spec> inputs_;
   const std::vector<DynamicAxis>& axes_;
   std::vector<std::string> names_{};
@@ -103,12 +110,19 @@ class Extents {
   /// The quotients, which are the symbols after these; each is a quotient of symbols before it.
   const std::vector<SymbolicNumber>& quotients() const& { return quotients_; }
   std::size_t symbols() const { return names_.size() + quotients_.size(); }
+  /// How many of the rests of a division the number has at extents that are possible: all of them, or fewer where
+  /// multiples leave some out.
+  std::int64_t rests(const SymbolicNumber& n, std::int64_t divisor) const;
+  /// Tells whether the value is below 0 at some extents: a quotient may be 0.
+  bool may_be_negative(const SymbolicNumber& n) const;
   /// The value of a number where the open extents are these.
   std::int64_t at(const SymbolicNumber& n, ExtentTrials::Sizes sizes) const;
 
   /// What has these values in the programs, in the order of `sizes`; none where no arithmetic on the extents gives
   /// them.
   std::optional<SymbolicNumber> explain(const std::vector<std::int64_t>& values) const;
+  /// What gives these values where it is above 0; they are 0 where it is not, as the bounds of slices are.
+  std::optional<SymbolicNumber> explain_bounds(const std::vector<std::int64_t>& values) const;
   std::optional<ExtentReal> explain(const std::vector<double>& values, Dtype dtype) const;
   /// The same for lists of one length, number by number.
   std::optional<ExtentNumbers> explain(const std::vector<Shape>& lists) const;
@@ -124,10 +138,13 @@ class Extents {
                                             double tolerance) const;
 
   std::vector<std::string> names_;
+  /// Whether numbers are the same at all extents that are possible, as far as rests of divisions by up to 8 tell.
+  bool agree(const std::vector<SymbolicNumber>& numbers) const;
+
   std::vector<SymbolicNumber> quotients_{};
   std::vector<ExtentTrials::Sizes> open_;   ///< by program: the open extents
   std::vector<ExtentTrials::Sizes> sizes_;  ///< by program: these and the quotients
-  ExtentTrials::Sizes steps_;
+  ExtentTrials::Sizes given_, steps_;
   std::vector<SymbolicNumber> products_{};  ///< of extents, of few first
 };
 

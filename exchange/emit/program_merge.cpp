@@ -60,6 +60,41 @@ void learn(Extents& extents, const Blocks& blocks) {
 
 }  // namespace
 
+std::string other_operations(const ExtentTrials& trials, const Graph& tried, const Graph& example) {
+  const auto is_one = [](std::int64_t n) { return n <= 1; };
+  if (std::ranges::any_of(trials.given(), is_one)) return {};  // programs of single rows have other forms
+  const std::size_t common = std::min(tried.nodes.size(), example.nodes.size());
+  for (std::size_t i = 0; i <= common; ++i) {
+    const auto name = [i](const Graph& g) { return i < g.nodes.size() ? std::string(g.nodes[i].op->name) : "its end"; };
+    if (name(tried) != name(example))
+      return trials.who() + ": an extent that should stay open is fixed: where " + trials.text(trials.given()) +
+             ", as in the example, there is " + name(example) + " in place of " + name(tried) +
+             "; write the function for any extent, or export it without this dynamic axis";
+  }
+  return {};
+}
+
+namespace {
+
+bool have_one_form(const Block& a, const Block& b) {
+  if (a.instructions.size() != b.instructions.size() || ids(a.arguments) != ids(b.arguments) ||
+      ids(a.results) != ids(b.results))
+    return false;
+  for (std::size_t i = 0; i < a.instructions.size(); ++i) {
+    const Instruction &p = a.instructions[i], &q = b.instructions[i];
+    if (p.op != q.op || ids(p.operands) != ids(q.operands) || ids(p.results) != ids(q.results) ||
+        p.attributes.size() != q.attributes.size() || p.blocks.size() != q.blocks.size())
+      return false;
+    for (std::size_t k = 0; k < p.blocks.size(); ++k)
+      if (!have_one_form(p.blocks[k], q.blocks[k])) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool have_one_form(const ExportProgram& a, const ExportProgram& b) { return have_one_form(a.main, b.main); }
+
 void learn_extents(Extents& extents, const std::vector<ExportProgram>& programs) {
   Blocks mains;
   for (const ExportProgram& p : programs) mains.push_back(&p.main);

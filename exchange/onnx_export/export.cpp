@@ -20,11 +20,14 @@ std::string to_onnx(const std::function<Tensors(const Tensors&)>& f, std::span<c
   if (options.dynamic.empty()) return to_onnx(trace(f, inputs), options);
   const exchange::detail::ExtentTrials trials("to_onnx", inputs, options.dynamic);
   const nn::detail::ComposeAsScans as_scans;  // recurrent layers that ONNX has no node for
-  const auto tried = trials.try_all(
-      [&](const std::vector<Spec>& specs) { return exchange::detail::onnx_program(trace(f, specs), options); });
+  const auto traced = [&](const std::vector<Spec>& specs) { return trace(f, specs); };
+  const auto written = [&](const Graph& graph) { return exchange::detail::onnx_program(graph, options); };
+  auto tried = trials.try_all([&](const std::vector<Spec>& specs) { return written(traced(specs)); });
+  const std::string fault = exchange::detail::try_example(trials, tried, traced, written);
   exchange::detail::Extents extents(trials, tried.sizes);
   exchange::detail::learn_extents(extents, tried.programs);
   const exchange::detail::ExportProgram merged = exchange::detail::merged(tried.programs, extents, options);
+  if (!fault.empty()) throw ExportError(fault);
   exchange::detail::check_small_extents("to_onnx", trials, extents, tried.reads,
                                         [&](const std::vector<Spec>& specs) { (void)trace(f, specs); });
   return exchange::detail::onnx_bytes(merged, options.name);

@@ -148,7 +148,8 @@ Value OnnxBuilder::slice(const Value& x, int axis, std::int64_t begin, std::int6
   out.shape[axis] = count;
   std::int64_t end = step > 0 ? begin + (count - 1) * step + 1 : begin + (count - 1) * step - 1;
   if (end < 0) end = std::numeric_limits<std::int64_t>::min() + 1;
-  return node("Slice", {x, integers({begin}), integers({end}), integers({axis}), integers({step})}, out);
+  const Value first = integers({begin}), last = integers({end}), along = integers({axis});
+  return node("Slice", {x, first, last, along, step == 1 ? Value() : integers({step})}, out);
 }
 
 Value OnnxBuilder::concatenate(const Values& parts, int axis) {

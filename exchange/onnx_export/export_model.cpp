@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <set>
 
 #include "ferrite/exchange/emit/program_merge.h"
 #include "ferrite/exchange/emit/same_bits.h"
@@ -145,14 +146,17 @@ class OnnxMerge final : public ProgramMerge {
 
   Values write(const InstructionRow& row) override {
     if (row->op == "Constant") return {constant(row)};
-    std::vector<Instruction> same_pads;
-    if (is_windowed(row) && pads_differ(row))
-      if (const Integers pads = common_pads(row); !pads.empty()) {
-        for (std::size_t t = 0; t < row.size(); ++t) same_pads.push_back(with_pads(row[t], pads));
-        std::vector<const Instruction*> all;
-        for (const Instruction& i : same_pads) all.push_back(&i);
-        return write({builder().format(), extents(), all});
-      }
+    if (is_windowed(row) && has_open_windows(row)) {
+      const Integers pads = common_pads(row);
+      std::vector<Instruction> same;
+      for (std::size_t t = 0; t < row.size(); ++t) same.push_back(with_pads(row[t], pads));
+      std::vector<const Instruction*> all;
+      for (const Instruction& i : same) all.push_back(&i);
+      return plain({builder().format(), extents(), all});
+    }
+    return plain(row);
+  }
+  Values plain(const InstructionRow& row) {
     row.check_attributes();
     std::vector<Spec> specs;
     for (std::size_t k = 0; k < row->results.size(); ++k) specs.push_back(spec_of(row, k));
@@ -162,9 +166,10 @@ class OnnxMerge final : public ProgramMerge {
   static bool is_windowed(const InstructionRow& row) {
     return row->op == "Conv" || row->op == "MaxPool" || row->op == "AveragePool";
   }
-  static bool pads_differ(const InstructionRow& row) {
+  static bool has_open_windows(const InstructionRow& row) {
     for (std::size_t t = 1; t < row.size(); ++t)
-      if (row[t].get<Integers>("pads") != row->get<Integers>("pads")) return true;
+      for (int axis = 2; axis < row->results[0].shape().rank(); ++axis)
+        if (row[t].operands[0].shape()[axis] != row->operands[0].shape()[axis]) return true;
     return false;
   }
   static Instruction with_pads(Instruction i, const Integers& pads) {
@@ -172,26 +177,55 @@ class OnnxMerge final : public ProgramMerge {
       if (a.name == "pads") a.value = pads;
     return i;
   }
-  /// Several paddings behind give one number of windows: those that do so at all extents. None where there are none.
-  static Integers common_pads(const InstructionRow& row) {
+  /// What paddings behind give the windows of an axis in all programs.
+  struct Paddings {
+    std::int64_t least = 0, most = std::numeric_limits<std::int64_t>::max();
+    bool all_rests = false;  ///< whether every rest of a division by the stride that is possible was seen
+  };
+  Paddings paddings(const InstructionRow& row, std::size_t i, std::int64_t before) const {
+    Paddings p;
+    std::vector<std::int64_t> elements;
+    std::set<std::int64_t> rests;
+    const auto number = [&](std::string_view name) { return row->get<Integers>(name)[i]; };
+    const std::int64_t stride = number("strides"), dilation = row->op == "AveragePool" ? 1 : number("dilations");
+    const int axis = static_cast<int>(i) + 2;
+    for (std::size_t t = 0; t < row.size(); ++t) {
+      elements.push_back(row[t].operands[0].shape()[axis]);
+      rests.insert(elements.back() % stride);
+      const std::int64_t reach =
+          (row[t].results[0].shape()[axis] - 1) * stride + (number("kernel_shape") - 1) * dilation + 1;
+      p.least = std::max(p.least, reach - before - elements.back());
+      p.most = std::min(p.most, reach - before - elements.back() + stride - 1);
+    }
+    const std::optional<SymbolicNumber> n = extents().explain(elements);
+    p.all_rests = n && static_cast<std::int64_t>(rests.size()) >= extents().rests(*n, stride);
+    return p;
+  }
+
+  /// One padding for all extents. Several give the windows that were seen; of the rules that choose one (as much as in
+  /// front, none, either with the last window beyond it, and a last window that begins inside) all that do have to
+  /// agree, or every rest was seen.
+  Integers common_pads(const InstructionRow& row) const {
     Integers pads = row->get<Integers>("pads");
     const std::size_t axes = pads.size() / 2;
     for (std::size_t i = 0; i < axes; ++i) {
-      std::int64_t least = 0, most = std::numeric_limits<std::int64_t>::max();
-      for (std::size_t t = 0; t < row.size(); ++t) {
-        const auto number = [&](std::string_view name) { return row[t].get<Integers>(name)[i]; };
-        if (number("pads") != pads[i]) return {};
-        const int axis = static_cast<int>(i) + 2;
-        const std::int64_t dilation = row->op == "AveragePool" ? 1 : number("dilations");
-        const std::int64_t reach =
-            (row[t].results[0].shape()[axis] - 1) * number("strides") + (number("kernel_shape") - 1) * dilation + 1;
-        const std::int64_t exact = reach - pads[i] - row[t].operands[0].shape()[axis];
-        least = std::max(least, exact);
-        most = std::min(most, exact + number("strides") - 1);
-        if (row->op != "Conv") most = std::min(most, number("kernel_shape") - 1);  // less than a window
-      }
-      if (least > most) return {};
-      pads[axes + i] = least;
+      const std::int64_t before = pads[i], stride = row->get<Integers>("strides")[i];
+      for (std::size_t t = 0; t < row.size(); ++t)
+        if (row[t].get<Integers>("pads")[i] != before) row.refuse("its padding depends on the extent");
+      const Paddings p = paddings(row, i, before);
+      const std::int64_t dilation = row->op == "AveragePool" ? 1 : row->get<Integers>("dilations")[i];
+      const std::int64_t inside = (row->get<Integers>("kernel_shape")[i] - 1) * dilation;
+      std::set<std::int64_t> rules;
+      for (const std::int64_t rule : {before, std::int64_t{0}, before + stride - 1, stride - 1, inside})
+        if (rule >= p.least && rule <= p.most) rules.insert(rule);
+      const bool known = p.least == p.most || (p.least <= p.most && (p.all_rests || rules.size() == 1));
+      if (!known)
+        row.refuse("its padding behind depends on the extent, or on rests of a division by " + std::to_string(stride) +
+                   " that no trial has; say with `multiple` what divides the extent");
+      pads[axes + i] = p.all_rests || rules.empty() ? p.least : *rules.begin();
+      if (rules.contains(before)) pads[axes + i] = before;
+      const std::int64_t window = row->get<Integers>("kernel_shape")[i];
+      if (row->op != "Conv" && pads[axes + i] >= window) row.refuse("its padding is longer than its windows");
     }
     return pads;
   }
@@ -231,15 +265,16 @@ class OnnxMerge final : public ProgramMerge {
   /// Of a slice, numbers below 0 would count from the end.
   Value integers(const InstructionRow& row, const std::vector<Tensor>& values) {
     ExtentNumbers elements;
+    const bool bounds = std::ranges::any_of(readers(row->results[0]), is_bound_of_slice);
     for (const Integers& v : by_place(values)) {
-      const std::optional<SymbolicNumber> n = extents().explain(v);
+      const std::optional<SymbolicNumber> n = bounds ? extents().explain_bounds(v) : extents().explain(v);
       if (!n) return {};
       elements.push_back(*n);
     }
     if (elements.empty()) return {};
     const Value x = values[0].rank() == 0 ? arithmetic().number(elements[0]) : arithmetic().list(elements);
-    const bool bounds = std::ranges::any_of(readers(row->results[0]), is_bound_of_slice);
-    if (!bounds || std::ranges::none_of(elements, &SymbolicNumber::may_be_negative)) return x;
+    const auto negative = [&](const SymbolicNumber& n) { return extents().may_be_negative(n); };
+    if (!bounds || std::ranges::none_of(elements, negative)) return x;
     return front_.elementwise("Max", {x, front_.integers({0})});
   }
 

@@ -192,8 +192,15 @@ class HloMerge final : public ProgramMerge {
   }
 
   Value slice(const InstructionRow& row, const ExtentNumbers& shape) {
-    if (row.differs("stride")) row.refuse("its stride depends on the extent");
-    return forms_.slice(open(row->operands[0]), row.list("start"), row.list("limit"), row->get<Shape>("stride"), shape);
+    const std::vector<Shape> strides = row.lists("stride"), sizes = row.shapes(0);
+    Shape stride = strides[0];
+    for (std::size_t t = 0; t < row.size(); ++t)  // of a single element it says nothing
+      for (int k = 0; k < sizes[t].rank(); ++k)
+        if (sizes[t][k] > 1) stride[k] = strides[t][k];
+    for (std::size_t t = 0; t < row.size(); ++t)
+      for (int k = 0; k < sizes[t].rank(); ++k)
+        if (strides[t][k] != stride[k] && sizes[t][k] > 1) row.refuse("its stride depends on the extent");
+    return forms_.slice(open(row->operands[0]), row.list("start"), row.list("limit"), stride, shape);
   }
 
   /// What is cropped is sliced first.

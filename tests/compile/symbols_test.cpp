@@ -119,7 +119,8 @@ BOOST_AUTO_TEST_CASE(rounded_numbers_are_found_where_values_leave_no_choice) {
   const auto found = [&](auto f) {
     std::vector<std::int64_t> values;
     for (const auto& s : sizes) values.push_back(f(s[0], s[1]));
-    return SymbolicNumber::rounded_with_values(sizes, values);
+    const std::vector<SymbolicNumber> all = SymbolicNumber::rounded_with_values(sizes, values);
+    return all.size() == 1 ? std::optional(all[0]) : std::nullopt;
   };
   const std::vector<std::string> names = {"B", "T"};
   BOOST_TEST(found([](auto, auto t) { return (t + 1) / 2; })->str(names) == "(T + 1)/2");
@@ -133,6 +134,8 @@ BOOST_AUTO_TEST_CASE(rounded_numbers_are_found_where_values_leave_no_choice) {
   BOOST_TEST(!found([](auto, auto t) { return t / 2 + t % 2 * 2; }));
   sizes = {{3, 10}, {3, 12}, {3, 14}, {3, 16}, {3, 240}, {3, 720}, {5, 10}};  // even ones do not say what odd ones give
   BOOST_TEST(!found([](auto, auto t) { return (t + 1) / 2; }));
+  const std::vector<std::int64_t> halves{5, 6, 7, 8, 120, 360, 5};
+  BOOST_TEST(SymbolicNumber::rounded_with_values(sizes, halves).size() == 2U);  // T / 2 and (T + 1) / 2
 }
 
 /// Half of a size that was even whenever it was tried, but need not be.

@@ -68,6 +68,14 @@ std::vector<OpenCase> open_window_cases() {
       },
       list);
   add_images(
+      "halved three times",
+      [](const Tensors& in) -> Tensors {
+        Tensor y = in[0];
+        for (int k = 0; k < 3; ++k) y = max_pool2d(y, {3}, {.stride = {2}, .padding = {1}});
+        return {y};
+      },
+      list);
+  add_images(
       "max pooled",
       [](const Tensors& in) -> Tensors { return {max_pool2d(in[0], {3}, {.stride = {2}, .padding = {1}})}; }, list);
   add_images(

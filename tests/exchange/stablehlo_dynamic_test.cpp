@@ -148,7 +148,8 @@ BOOST_AUTO_TEST_CASE(every_layer_takes_any_batch) {
 /// All but those whose form depends on the number of steps: chunks.
 BOOST_AUTO_TEST_CASE(layers_on_sequences_take_any_time) {
   Names names = refused(exchange_test::layers_with_open_time(),
-                        {"StableHLO's fft takes and gives complex", "where (stablehlo.broadcast_in_dim)"});
+                        {"StableHLO's fft takes and gives complex", "where (stablehlo.broadcast_in_dim)",
+                         "as in the example, there is where"});
   for (std::string& name : names) name.resize(name.find(','));
   BOOST_TEST(names == (Names{"MLstm", "Stft", "InverseStft"}), boost::test_tools::per_element());
 }
@@ -270,7 +271,9 @@ BOOST_AUTO_TEST_CASE(extents_that_cannot_stay_open_are_refused) {
       },
       "pad (stablehlo.pad): at another extent it crops where it pads here");
   refuses(
-      [](const Tensors& in) -> Tensors { return {ferrite::slice(in[0], 0, 0, ferrite::kEnd, in[0].shape()[0] / 5)}; },
+      [](const Tensors& in) -> Tensors {
+        return {ferrite::slice(in[0], 0, 0, ferrite::kEnd, (in[0].shape()[0] + 1) / 5)};
+      },
       "slice (stablehlo.slice): ");
   const auto net = dsl::image(1, 9, 9).adaptive_avg_pool2d({3, 3}, "ends").build(/*seed=*/1);
   BOOST_CHECK_EXCEPTION((void)open_text([&](const Tensors& in) -> Tensors { return {net(in[0])}; }, {{{2, 1, 9, 9}}},

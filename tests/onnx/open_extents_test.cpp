@@ -5,7 +5,9 @@
 #include "ferrite/exchange/onnx.h"
 #include "ferrite/exchange/onnx_export.h"
 #include "ferrite/exchange/stablehlo.h"
+#include "ferrite/tensor/convolution.h"
 #include "ferrite/tensor/pooling.h"
+#include "ferrite/tensor/random.h"
 #include "onnx/exporting.h"
 #include "onnx/wire.h"
 #include "support/compare.h"
@@ -209,6 +211,90 @@ BOOST_AUTO_TEST_CASE(one_padding_gives_the_windows_of_all_extents) {
     const Tensor x = numbers({1, 2, h, w});
     BOOST_TEST(support::identical(model.run({x})[0], pooled({x})[0]));
   }
+}
+
+/// Paddings that no trial tells from each other: every rest by the stride is there, or there is no file.
+BOOST_AUTO_TEST_CASE(a_padding_is_known_or_refused) {
+  struct Case {
+    const char* name;
+    Function f;
+    std::int64_t example;
+    std::int64_t multiple = 1;
+  };
+  const Tensor w = ones({1, 1, 2}), wide = ones({1, 1, 3});
+  const auto causal = [](const Tensor& weight, std::int64_t stride) -> Function {
+    return [=](const Tensors& in) -> Tensors {
+      return {conv1d(in[0], weight, {}, {.stride = {stride}, .padding = ConvolutionPadding::causal})};
+    };
+  };
+  const auto rounded_up = [](std::int64_t window, std::int64_t stride) -> Function {
+    return [=](const Tensors& in) -> Tensors {
+      return {max_pool1d(in[0], {window}, {.stride = {stride}, .ceil_mode = true})};
+    };
+  };
+  int files = 0, refused = 0;
+  for (const Case& c : {Case{"causal by 11", causal(w, 11), 33},
+                        {"causal by 11, multiples of 11", causal(w, 11), 33, 11},
+                        {"causal by 7, even", causal(w, 7), 22, 2},
+                        {"causal by 3", causal(wide, 3), 20},
+                        {"rounded up by 10", rounded_up(2, 10), 30},
+                        {"rounded up by 6", rounded_up(2, 6), 27},
+                        {"rounded up by 8, multiples of 3", rounded_up(2, 8), 27, 3},
+                        {"rounded up by 2", rounded_up(3, 2), 9}})
+    try {
+      const onnx::Model model = parsed(
+          exported(c.f, {{{2, 1, c.example}}},
+                   {.dynamic = {{.axis = 0, .name = "batch"}, {.axis = 2, .name = "time", .multiple = c.multiple}}}));
+      ++files;
+      for (std::int64_t n = c.example; n < c.example + 60 * c.multiple; n += c.multiple) {
+        const Tensor x = numbers({1, 1, n});
+        BOOST_TEST(support::identical(model.run({x})[0], c.f({x})[0]), c.name << " at " << n);
+      }
+    } catch (const onnx::ExportError& e) {
+      BOOST_TEST(says("its padding")(e), c.name << ": " << e.what());
+      ++refused;
+    }
+  BOOST_TEST(files >= 3);
+  BOOST_TEST(refused >= 2);
+}
+
+/// What the example runs, and what far extents do, is looked at, too.
+BOOST_AUTO_TEST_CASE(a_function_that_is_another_at_its_example_is_refused) {
+  const auto refused = [](const Function& f, const std::string& words) {
+    for (const bool as_onnx : {true, false}) {
+      const auto write = [&] {
+        if (as_onnx) return exported(f, {{{8, 3}}}, {.dynamic = {{.name = "n"}}});
+        return exchange::to_stablehlo(f, std::vector<Spec>{{{8, 3}}}, {.dynamic = {{.name = "n"}}});
+      };
+      BOOST_CHECK_EXCEPTION((void)write(), onnx::ExportError, says(words));
+    }
+  };
+  refused([](const Tensors& in) -> Tensors { return {in[0].shape()[0] < 9 ? in[0] * 2 : in[0] + 0}; },
+          "where n is 8, as in the example, there is mul in place of add");
+  refused(
+      [](const Tensors& in) -> Tensors {
+        return {in[0] * static_cast<double>(std::max<std::int64_t>(in[0].shape()[0], 9))};
+      },
+      "extent");
+  refused(
+      [](const Tensors& in) -> Tensors {
+        return {in[0].shape()[0] > 60 ? in[0] + uniform(in[0].shape(), {.seed = 1}) : in[0] * 2};
+      },
+      "no lowering of uniform");
+}
+
+/// A sum of one name and another name that reads like it are two numbers.
+BOOST_AUTO_TEST_CASE(names_of_extents_are_no_arithmetic) {
+  const Function f = [](const Tensors& in) -> Tensors {
+    return {mean(concat({in[0], in[0]}, 0), {0}) + mean(in[1], {0})};
+  };
+  const auto written = [&](const std::string& other) {
+    return exported(f, {{{4, 2}}, {{6, 2}}}, {.dynamic = {{.name = "T"}, {.input = 1, .name = other}}});
+  };
+  for (const char* name : {"2*T", "T+1", "a b", "T\n}}"}) BOOST_CHECK_THROW((void)written(name), ValueError);
+  const onnx::Model model = parsed(written("U"));
+  const Tensors in{numbers({8, 2}), numbers({5, 2})};
+  BOOST_TEST(support::within(model.run(in)[0], f(in)[0], 1e-6));
 }
 
 /// Two in front and none behind, by a stride of two.
