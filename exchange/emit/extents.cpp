@@ -70,7 +70,7 @@ std::vector<ExtentTrials::Sizes> ExtentTrials::near_sizes() const {
     add_each(
         base, [&](std::size_t k) { return base[k] + more * steps_[k]; }, all);
   all.push_back(base);
-  for (std::size_t k = 0; k < names_.size(); ++k) all.back()[k] += (5 + 2 * static_cast<std::int64_t>(k)) * steps_[k];
+  for (std::size_t k = 0; k < names_.size(); ++k) all.back()[k] += (5 + 6 * static_cast<std::int64_t>(k)) * steps_[k];
   return all;
 }
 

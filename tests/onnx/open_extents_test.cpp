@@ -258,6 +258,28 @@ BOOST_AUTO_TEST_CASE(a_padding_is_known_or_refused) {
   BOOST_TEST(refused >= 2);
 }
 
+/// Of every fifth of every second row, for one: where trials do not show when there is one more there is no file.
+BOOST_AUTO_TEST_CASE(quotients_of_quotients_are_known_or_refused) {
+  int files = 0;
+  for (const auto& [first, second] :
+       {std::pair{2, 5}, {2, 3}, {3, 4}, {3, 3}, {2, 7}, {5, 7}, {4, 2}, {7, 8}, {8, 7}, {6, 8}, {8, 8}, {7, 5}}) {
+    const Function f = [first = first, second = second](const Tensors& in) -> Tensors {
+      const Tensor some = slice(slice(in[0], 0, 0, kEnd, first), 0, 0, kEnd, second);
+      return {sum(some, {0}) / static_cast<double>(some.shape()[0])};
+    };
+    try {
+      const onnx::Model model = parsed(exported(f, {{{50, 2}}}, {.dynamic = {{.name = "n"}}}));
+      ++files;
+      for (std::int64_t n = 50; n < 130; ++n) {
+        const Tensor x = numbers({n, 2});
+        BOOST_TEST(support::within(model.run({x})[0], f({x})[0], 1e-5), first << ", " << second << " at " << n);
+      }
+    } catch (const onnx::ExportError&) {
+    }
+  }
+  BOOST_TEST(files >= 3);
+}
+
 /// What the example runs, and what far extents do, is looked at, too.
 BOOST_AUTO_TEST_CASE(a_function_that_is_another_at_its_example_is_refused) {
   const auto refused = [](const Function& f, const std::string& words) {
