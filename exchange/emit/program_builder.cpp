@@ -172,6 +172,15 @@ Values sinc(Builder& b, const Application& a) {
   return {b.select(none, unit, ratio)};
 }
 
+/// Of the sign that is there, that of a zero too: 1 / -0 is below 0. That of NaN is not read.
+Values copysign(Builder& b, const Application& a) {
+  const Value size = b.elementwise("abs", {a.in[0]});
+  const Value inverse = b.divide(one(b, a.in[1]), a.in[1]);
+  const Value below = b.compare("LT", a.in[1], zero(b, a.in[1]));
+  const Value negative = b.elementwise("or", {below, b.compare("LT", inverse, zero(b, inverse))});
+  return {b.select(negative, b.elementwise("negate", {size}), size)};
+}
+
 /// Whether a rest is not 0 and has not the divisor's sign.
 Value crosses(Builder& b, const Value& rest, const Value& divisor) {
   const Value other = b.compare("NE", rest, zero(b, rest));
@@ -231,6 +240,7 @@ std::span<const NamedLowering<ProgramBuilder>> common_lowerings() {
                                                            {"trunc", trunc},
                                                            {"hypot", hypot},
                                                            {"sinc", sinc},
+                                                           {"copysign", copysign},
                                                            {"remainder", remainder},
                                                            {"fmod", fmod},
                                                            {"floor_divide", floor_divide},

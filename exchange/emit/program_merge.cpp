@@ -61,15 +61,25 @@ void learn(Extents& extents, const Blocks& blocks) {
 }  // namespace
 
 std::string other_operations(const ExtentTrials& trials, const Graph& tried, const Graph& example) {
-  const auto is_one = [](std::int64_t n) { return n <= 1; };
-  if (std::ranges::any_of(trials.given(), is_one)) return {};  // programs of single rows have other forms
+  const auto differs = [&](const std::string& what) {
+    return trials.who() + ": an extent that should stay open is fixed: where " + trials.text(trials.given()) +
+           ", as in the example, " + what +
+           "; write the function for any extent, or export it without this dynamic axis";
+  };
   const std::size_t common = std::min(tried.nodes.size(), example.nodes.size());
   for (std::size_t i = 0; i <= common; ++i) {
     const auto name = [i](const Graph& g) { return i < g.nodes.size() ? std::string(g.nodes[i].op->name) : "its end"; };
-    if (name(tried) != name(example))
-      return trials.who() + ": an extent that should stay open is fixed: where " + trials.text(trials.given()) +
-             ", as in the example, there is " + name(example) + " in place of " + name(tried) +
-             "; write the function for any extent, or export it without this dynamic axis";
+    const auto is_one = [](std::int64_t n) { return n <= 1; };
+    if (name(tried) != name(example))  // programs of single rows have other forms
+      return std::ranges::any_of(trials.given(), is_one)
+                 ? ""
+                 : differs("there is " + name(example) + " in place of " + name(tried));
+    if (i == common) break;
+    const auto empty = [](const Graph& g, ValueId v) { return g.values[v].shape.numel() == 0; };
+    const auto &p = tried.nodes[i].out, &q = example.nodes[i].out;
+    for (std::size_t k = 0; k < std::min(p.size(), q.size()); ++k)  // what is empty is written as zeros
+      if (empty(tried, p[k]) && !empty(example, q[k]))
+        return differs(name(example) + " gives elements, and none elsewhere");
   }
   return {};
 }

@@ -14,18 +14,29 @@ namespace {
 
 /// ONNX's name of an operation that is written for every format; any other is ONNX's already.
 std::string_view onnx_name(std::string_view op) {
-  static constexpr std::pair<std::string_view, std::string_view> names[] = {
-      {"EQ", "Equal"},     {"GE", "GreaterOrEqual"},
-      {"GT", "Greater"},   {"LE", "LessOrEqual"},
-      {"LT", "Less"},      {"abs", "Abs"},
-      {"add", "Add"},      {"and", "And"},
-      {"ceil", "Ceil"},    {"divide", "Div"},
-      {"floor", "Floor"},  {"log", "Log"},
-      {"maximum", "Max"},  {"minimum", "Min"},
-      {"multiply", "Mul"}, {"or", "Or"},
-      {"power", "Pow"},    {"sine", "Sin"},
-      {"sqrt", "Sqrt"},    {"subtract", "Sub"},
-      {"xor", "Xor"},      {"round_nearest_even", "Round"}};
+  static constexpr std::pair<std::string_view, std::string_view> names[] = {{"EQ", "Equal"},
+                                                                            {"GE", "GreaterOrEqual"},
+                                                                            {"GT", "Greater"},
+                                                                            {"LE", "LessOrEqual"},
+                                                                            {"LT", "Less"},
+                                                                            {"abs", "Abs"},
+                                                                            {"add", "Add"},
+                                                                            {"and", "And"},
+                                                                            {"ceil", "Ceil"},
+                                                                            {"divide", "Div"},
+                                                                            {"floor", "Floor"},
+                                                                            {"log", "Log"},
+                                                                            {"maximum", "Max"},
+                                                                            {"minimum", "Min"},
+                                                                            {"multiply", "Mul"},
+                                                                            {"negate", "Neg"},
+                                                                            {"or", "Or"},
+                                                                            {"power", "Pow"},
+                                                                            {"sine", "Sin"},
+                                                                            {"sqrt", "Sqrt"},
+                                                                            {"subtract", "Sub"},
+                                                                            {"xor", "Xor"},
+                                                                            {"round_nearest_even", "Round"}};
   const auto at = std::ranges::find(names, op, &std::pair<std::string_view, std::string_view>::first);
   return at == std::end(names) ? op : at->second;
 }

@@ -134,11 +134,6 @@ Value has_sign(OnnxBuilder& b, const Value& x) {
   return b.elementwise("Or", {below, b.compare("LT", b.elementwise("Reciprocal", {x}), zero(b, x))});
 }
 
-Values copysign(OnnxBuilder& b, const Application& c) {
-  const Value size = magnitude(b, c.in[0]);
-  return {b.select(has_sign(b, c.in[1]), b.elementwise("Neg", {size}), size)};
-}
-
 /// The angle of the smaller coordinate over the larger, then by octants.
 Values atan2(OnnxBuilder& b, const Application& c) {
   const Value &y = c.in[0], &x = c.in[1];
@@ -452,7 +447,6 @@ ExportFamily export_lowerings() {
                                                         {"bitwise_or", bits},
                                                         {"bitwise_xor", bits},
                                                         {"atan2", atan2},
-                                                        {"copysign", copysign},
                                                         {"sum", total},
                                                         {"prod", total},
                                                         {"amax", extremum},

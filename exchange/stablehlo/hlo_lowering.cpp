@@ -14,8 +14,6 @@ constexpr std::string_view kFourier =
 constexpr std::string_view kFourierHint = "export the functions before and behind it";
 
 constexpr std::string_view kSpecial = "it is a function of CHLO, the dialect above StableHLO";
-constexpr std::string_view kSigns = "StableHLO has no way to read the sign of a zero";
-constexpr std::string_view kSignsHint = "choose by a comparison with 0, which takes no notice of it";
 
 constexpr std::string_view kElimination = "StableHLO has no pivots, reflections or rotations but in custom calls";
 
@@ -33,7 +31,6 @@ constexpr ExportRefusal kOwn[] = {
     {"irfft", kFourier, kFourierHint},
     {"fft", kFourier, kFourierHint},
     {"det", kElimination, detail::kEliminationsHint},
-    {"copysign", kSigns, kSignsHint},
     {"filter_logits", "it sorts rows and keeps some of them", "filter outside of the traced function"},
     {"cumsum", kRuns, kRunsHint},
     {"cumprod", kRuns, kRunsHint},
