@@ -64,7 +64,7 @@ BOOST_AUTO_TEST_SUITE(masked_metrics)
 BOOST_AUTO_TEST_CASE(nothing_behind_lengths_reaches_a_metric) {
   const Tensor lengths = Tensor::from<std::int64_t>({4, 1, 2}), hidden = ge(arange(4), unsqueeze(lengths, 1));
   const std::vector<std::string> names = all_names();
-  BOOST_TEST(names.size() == 21U);
+  BOOST_TEST(names.size() >= 21U);
   for (const std::string& name : names) {
     const auto m = metric(name);
     const auto [prediction, target] = operands_of(name);
