@@ -97,6 +97,77 @@ class Model {
   std::map<std::uint32_t, std::string> variables_;
 };
 
+// ---- windows with open extents -----------------------------------------------------------------------------------
+
+bool is_windowed(const InstructionRow& row) {
+  return row->op == "Conv" || row->op == "MaxPool" || row->op == "AveragePool";
+}
+bool has_open_windows(const InstructionRow& row) {
+  for (std::size_t t = 1; t < row.size(); ++t)
+    for (int axis = 2; axis < row->results[0].shape().rank(); ++axis)
+      if (row[t].operands[0].shape()[axis] != row->operands[0].shape()[axis]) return true;
+  return false;
+}
+Instruction with_pads(Instruction i, const Integers& pads) {
+  for (Attribute& a : i.attributes)
+    if (a.name == "pads") a.value = pads;
+  return i;
+}
+/// What paddings behind give the windows of an axis in all programs.
+struct Paddings {
+  std::int64_t least = 0, most = std::numeric_limits<std::int64_t>::max();
+  bool all_rests = false;  ///< whether every rest of a division by the stride that is possible was seen
+};
+Paddings paddings(const InstructionRow& row, std::size_t i, std::int64_t before) {
+  Paddings p;
+  std::vector<std::int64_t> elements;
+  std::set<std::int64_t> rests;
+  const auto number = [&](std::string_view name) { return row->get<Integers>(name)[i]; };
+  const std::int64_t stride = number("strides"), dilation = row->op == "AveragePool" ? 1 : number("dilations");
+  const int axis = static_cast<int>(i) + 2;
+  for (std::size_t t = 0; t < row.size(); ++t) {
+    elements.push_back(row[t].operands[0].shape()[axis]);
+    rests.insert(elements.back() % stride);
+    const std::int64_t reach =
+        (row[t].results[0].shape()[axis] - 1) * stride + (number("kernel_shape") - 1) * dilation + 1;
+    p.least = std::max(p.least, reach - before - elements.back());
+    p.most = std::min(p.most, reach - before - elements.back() + stride - 1);
+  }
+  const std::optional<SymbolicNumber> n = row.extents().explain(elements);
+  p.all_rests = n && static_cast<std::int64_t>(rests.size()) >= row.extents().rests(*n, stride);
+  return p;
+}
+
+/// One padding for all extents. Several give the windows that were seen; of the rules that choose one (as much as in
+/// front, none, either with the last window beyond it, and a last window that begins inside) all that do have to
+/// agree, or every rest was seen.
+Integers common_pads(const InstructionRow& row) {
+  Integers pads = row->get<Integers>("pads");
+  const std::size_t axes = pads.size() / 2;
+  for (std::size_t i = 0; i < axes; ++i) {
+    const std::int64_t before = pads[i], stride = row->get<Integers>("strides")[i];
+    for (std::size_t t = 0; t < row.size(); ++t)
+      if (row[t].get<Integers>("pads")[i] != before) row.refuse("its padding depends on the extent");
+    const Paddings p = paddings(row, i, before);
+    const std::int64_t dilation = row->op == "AveragePool" ? 1 : row->get<Integers>("dilations")[i];
+    const std::int64_t inside = (row->get<Integers>("kernel_shape")[i] - 1) * dilation;
+    std::set<std::int64_t> rules;
+    for (const std::int64_t rule : {before, std::int64_t{0}, before + stride - 1, stride - 1, inside})
+      if (rule >= p.least && rule <= p.most) rules.insert(rule);
+    const bool known = p.least == p.most || (p.least <= p.most && (p.all_rests || rules.size() == 1));
+    if (!known)
+      row.refuse("its padding behind depends on the extent, or on rests of a division by " + std::to_string(stride) +
+                 " that no trial has; say with `multiple` what divides the extent");
+    pads[axes + i] = p.all_rests || rules.empty() ? p.least : *rules.begin();
+    if (rules.contains(before)) pads[axes + i] = before;
+    const std::int64_t window = row->get<Integers>("kernel_shape")[i];
+    if (row->op != "Conv" && pads[axes + i] >= window) row.refuse("its padding is longer than its windows");
+  }
+  return pads;
+}
+
+// ---- merging -----------------------------------------------------------------------------------------------------
+
 /// The merged forms of nodes: all as they are, but for constants whose numbers differ.
 class OnnxMerge final : public ProgramMerge {
  public:
@@ -161,73 +232,6 @@ class OnnxMerge final : public ProgramMerge {
     std::vector<Spec> specs;
     for (std::size_t k = 0; k < row->results.size(); ++k) specs.push_back(spec_of(row, k));
     return builder().emit(row->op, values_of(row->operands), specs, row->attributes);
-  }
-
-  static bool is_windowed(const InstructionRow& row) {
-    return row->op == "Conv" || row->op == "MaxPool" || row->op == "AveragePool";
-  }
-  static bool has_open_windows(const InstructionRow& row) {
-    for (std::size_t t = 1; t < row.size(); ++t)
-      for (int axis = 2; axis < row->results[0].shape().rank(); ++axis)
-        if (row[t].operands[0].shape()[axis] != row->operands[0].shape()[axis]) return true;
-    return false;
-  }
-  static Instruction with_pads(Instruction i, const Integers& pads) {
-    for (Attribute& a : i.attributes)
-      if (a.name == "pads") a.value = pads;
-    return i;
-  }
-  /// What paddings behind give the windows of an axis in all programs.
-  struct Paddings {
-    std::int64_t least = 0, most = std::numeric_limits<std::int64_t>::max();
-    bool all_rests = false;  ///< whether every rest of a division by the stride that is possible was seen
-  };
-  Paddings paddings(const InstructionRow& row, std::size_t i, std::int64_t before) const {
-    Paddings p;
-    std::vector<std::int64_t> elements;
-    std::set<std::int64_t> rests;
-    const auto number = [&](std::string_view name) { return row->get<Integers>(name)[i]; };
-    const std::int64_t stride = number("strides"), dilation = row->op == "AveragePool" ? 1 : number("dilations");
-    const int axis = static_cast<int>(i) + 2;
-    for (std::size_t t = 0; t < row.size(); ++t) {
-      elements.push_back(row[t].operands[0].shape()[axis]);
-      rests.insert(elements.back() % stride);
-      const std::int64_t reach =
-          (row[t].results[0].shape()[axis] - 1) * stride + (number("kernel_shape") - 1) * dilation + 1;
-      p.least = std::max(p.least, reach - before - elements.back());
-      p.most = std::min(p.most, reach - before - elements.back() + stride - 1);
-    }
-    const std::optional<SymbolicNumber> n = extents().explain(elements);
-    p.all_rests = n && static_cast<std::int64_t>(rests.size()) >= extents().rests(*n, stride);
-    return p;
-  }
-
-  /// One padding for all extents. Several give the windows that were seen; of the rules that choose one (as much as in
-  /// front, none, either with the last window beyond it, and a last window that begins inside) all that do have to
-  /// agree, or every rest was seen.
-  Integers common_pads(const InstructionRow& row) const {
-    Integers pads = row->get<Integers>("pads");
-    const std::size_t axes = pads.size() / 2;
-    for (std::size_t i = 0; i < axes; ++i) {
-      const std::int64_t before = pads[i], stride = row->get<Integers>("strides")[i];
-      for (std::size_t t = 0; t < row.size(); ++t)
-        if (row[t].get<Integers>("pads")[i] != before) row.refuse("its padding depends on the extent");
-      const Paddings p = paddings(row, i, before);
-      const std::int64_t dilation = row->op == "AveragePool" ? 1 : row->get<Integers>("dilations")[i];
-      const std::int64_t inside = (row->get<Integers>("kernel_shape")[i] - 1) * dilation;
-      std::set<std::int64_t> rules;
-      for (const std::int64_t rule : {before, std::int64_t{0}, before + stride - 1, stride - 1, inside})
-        if (rule >= p.least && rule <= p.most) rules.insert(rule);
-      const bool known = p.least == p.most || (p.least <= p.most && (p.all_rests || rules.size() == 1));
-      if (!known)
-        row.refuse("its padding behind depends on the extent, or on rests of a division by " + std::to_string(stride) +
-                   " that no trial has; say with `multiple` what divides the extent");
-      pads[axes + i] = p.all_rests || rules.empty() ? p.least : *rules.begin();
-      if (rules.contains(before)) pads[axes + i] = before;
-      const std::int64_t window = row->get<Integers>("kernel_shape")[i];
-      if (row->op != "Conv" && pads[axes + i] >= window) row.refuse("its padding is longer than its windows");
-    }
-    return pads;
   }
 
   Value constant(const InstructionRow& row) {
