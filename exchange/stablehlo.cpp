@@ -4,11 +4,9 @@
 #include <algorithm>
 
 #include "ferrite/compile/tracer.h"
-#include "ferrite/exchange/emit/extents.h"
 #include "ferrite/exchange/emit/program_merge.h"
 #include "ferrite/exchange/stablehlo/hlo_module.h"
 #include "ferrite/exchange/stablehlo/hlo_text.h"
-#include "ferrite/nn/recurrent/steps.h"
 
 namespace ferrite::exchange {
 namespace {
@@ -36,18 +34,12 @@ std::string to_stablehlo(const std::function<Tensors(const Tensors&)>& f, std::s
                          const StablehloOptions& options) {
   if (options.dynamic.empty()) return to_stablehlo(trace(f, inputs), options);
   check_name(options.name);
-  const detail::ExtentTrials trials("to_stablehlo", inputs, options.dynamic);
-  const nn::detail::ComposeAsScans as_scans;
-  const auto traced = [&](const std::vector<Spec>& specs) { return trace(f, specs); };
-  const auto written = [&](const Graph& graph) { return detail::hlo_program(graph, options, true); };
-  auto tried = trials.try_all([&](const std::vector<Spec>& specs) { return written(traced(specs)); });
-  const std::string fault = detail::try_example(trials, tried, traced, written);
-  detail::Extents extents(trials, tried.sizes);
-  detail::learn_extents(extents, tried.programs);
-  detail::ExportProgram merged = detail::merged(tried.programs, extents, options);
-  if (!fault.empty()) throw ExportError(fault);
-  detail::check_small_extents("to_stablehlo", trials, extents, tried.reads,
-                              [&](const std::vector<Spec>& specs) { (void)trace(f, specs); });
+  const auto write = [&](const Graph& graph) { return detail::hlo_program(graph, options, true); };
+  const auto merge = [&](const std::vector<detail::ExportProgram>& programs, const detail::Extents& extents) {
+    return detail::merged(programs, extents, options);
+  };
+  const detail::ExportProgram merged =
+      detail::program_for_any_extent("to_stablehlo", f, inputs, options.dynamic, write, merge);
   return detail::hlo_text(merged, options.name, options.locations);
 }
 

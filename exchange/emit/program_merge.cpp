@@ -3,7 +3,9 @@
 
 #include <algorithm>
 
+#include "ferrite/compile/tracer.h"
 #include "ferrite/exchange/emit/same_bits.h"
+#include "ferrite/nn/recurrent/steps.h"
 #include "ferrite/tensor/recorder.h"
 
 namespace ferrite::exchange::detail {
@@ -58,8 +60,8 @@ void learn(Extents& extents, const Blocks& blocks) {
   }
 }
 
-}  // namespace
-
+/// Says what is wrong with a function that runs other operations for the example, none of whose open extents is 1;
+/// empty: nothing.
 std::string other_operations(const ExtentTrials& trials, const Graph& tried, const Graph& example) {
   const auto differs = [&](const std::string& what) {
     return trials.who() + ": an extent that should stay open is fixed: where " + trials.text(trials.given()) +
@@ -84,8 +86,7 @@ std::string other_operations(const ExtentTrials& trials, const Graph& tried, con
   return {};
 }
 
-namespace {
-
+/// Whether two blocks have the same instructions, which read the same values, whatever their numbers are.
 bool have_one_form(const Block& a, const Block& b) {
   if (a.instructions.size() != b.instructions.size() || ids(a.arguments) != ids(b.arguments) ||
       ids(a.results) != ids(b.results))
@@ -101,14 +102,47 @@ bool have_one_form(const Block& a, const Block& b) {
   return true;
 }
 
+using Tried = ExtentTrials::Tried<ExportProgram>;
+
+/// Adds the example to the extents that were tried, unless an extent of 1 or two equal ones give its program another
+/// form. Gives the reason to refuse a function that runs other operations for it, empty where there is none: what the
+/// trials alone show comes first.
+std::string try_example(const ExtentTrials& trials, Tried& tried,
+                        const std::function<Graph(const std::vector<Spec>&)>& traced,
+                        const std::function<ExportProgram(const Graph&)>& write) {
+  KeepExtentsOpen open;
+  const Graph example = traced(trials.specs(trials.given()));
+  auto reads = open.take();
+  std::string fault = other_operations(trials, traced(trials.specs(tried.sizes[0])), example);
+  (void)open.take();
+  if (!fault.empty()) return fault;
+  ExportProgram program = write(example);
+  if (!have_one_form(tried.programs[0].main, program.main)) return {};
+  tried.programs.push_back(std::move(program));
+  tried.sizes.push_back(trials.given());
+  tried.reads.push_back(std::move(reads));
+  return {};
+}
+
 }  // namespace
 
-bool have_one_form(const ExportProgram& a, const ExportProgram& b) { return have_one_form(a.main, b.main); }
-
-void learn_extents(Extents& extents, const std::vector<ExportProgram>& programs) {
+ExportProgram program_for_any_extent(
+    const std::string& who, const std::function<Tensors(const Tensors&)>& f, std::span<const Spec> inputs,
+    const std::vector<DynamicAxis>& axes, const std::function<ExportProgram(const Graph&)>& write,
+    const std::function<ExportProgram(const std::vector<ExportProgram>&, const Extents&)>& merge) {
+  const ExtentTrials trials(who, inputs, axes);
+  const nn::detail::ComposeAsScans as_scans;  // recurrent layers are loops over any number of steps
+  const auto traced = [&](const std::vector<Spec>& specs) { return trace(f, specs); };
+  Tried tried = trials.try_all([&](const std::vector<Spec>& specs) { return write(traced(specs)); });
+  const std::string fault = try_example(trials, tried, traced, write);
+  Extents extents(trials, tried.sizes);
   Blocks mains;
-  for (const ExportProgram& p : programs) mains.push_back(&p.main);
+  for (const ExportProgram& p : tried.programs) mains.push_back(&p.main);
   learn(extents, mains);
+  ExportProgram merged = merge(tried.programs, extents);
+  if (!fault.empty()) throw ExportError(fault);
+  check_small_extents(who, trials, extents, tried.reads, [&](const std::vector<Spec>& specs) { (void)traced(specs); });
+  return merged;
 }
 
 void InstructionRow::refuse(const std::string& what) const {

@@ -4,34 +4,13 @@
 
 namespace ferrite::exchange::detail {
 
-/// Says what is wrong with a function that runs other operations for the example, none of whose open extents is 1;
-/// empty: nothing.
-std::string other_operations(const ExtentTrials& trials, const Graph& tried, const Graph& example);
-
-/// Shows the extents of all values to `extents`, which has to see them before programs are merged.
-void learn_extents(Extents& extents, const std::vector<ExportProgram>& programs);
-
-/// Whether two programs have the same instructions, which read the same values, whatever their numbers are.
-bool have_one_form(const ExportProgram& a, const ExportProgram& b);
-
-/// Adds the example to the extents that were tried, unless an extent of 1 or two equal ones give its program another
-/// form. Gives the reason to refuse a function that runs other operations for it, empty where there is none: what the
-/// trials alone show comes first. `traced(specs)` gives the graph, `written(graph)` its program.
-template <class Tried, class Trace, class Write>
-std::string try_example(const ExtentTrials& trials, Tried& tried, const Trace& traced, const Write& written) {
-  KeepExtentsOpen open;
-  const Graph example = traced(trials.specs(trials.given()));
-  auto reads = open.take();
-  std::string fault = other_operations(trials, traced(trials.specs(tried.sizes[0])), example);
-  (void)open.take();
-  if (!fault.empty()) return fault;
-  auto program = written(example);
-  if (!have_one_form(tried.programs[0], program)) return {};
-  tried.programs.push_back(std::move(program));
-  tried.sizes.push_back(trials.given());
-  tried.reads.push_back(std::move(reads));
-  return {};
-}
+/// Writes a function whose `axes` stay open: traces it at several extents and for the example, writes each graph by
+/// `write` and makes one program of all by `merge`. Throws ExportError, beginning with `who`, where no program fits all
+/// extents.
+ExportProgram program_for_any_extent(
+    const std::string& who, const std::function<Tensors(const Tensors&)>& f, std::span<const Spec> inputs,
+    const std::vector<DynamicAxis>& axes, const std::function<ExportProgram(const Graph&)>& write,
+    const std::function<ExportProgram(const std::vector<ExportProgram>&, const Extents&)>& merge);
 
 /// The same instruction of all programs that are compared.
 class InstructionRow {
