@@ -16,6 +16,7 @@
 #include "ferrite/nn/recurrent/gru.h"
 #include "ferrite/tensor/attributes.h"
 #include "ferrite/tensor/ops.h"
+#include "ferrite/tensor/scatter.h"
 
 namespace {
 
@@ -339,6 +340,15 @@ BOOST_AUTO_TEST_CASE(scans_are_written) {
     const bool no_steps = std::regex_search(c.name, std::regex("(0|no) steps"));
     BOOST_TEST(loop == (c.options.scan == exchange::ScanExport::as_while && !no_steps), c.name);
   }
+}
+
+/// Updates may be applied in any order: of scattered elements for one place the largest number wins.
+BOOST_AUTO_TEST_CASE(the_last_scattered_element_wins_in_any_order) {
+  const Function f = [](const Tensors& in) -> Tensors { return {ferrite::scatter(in[0], 0, in[1], in[2])}; };
+  const std::vector<Spec> specs{{{4, 2}}, {{3, 2}, Dtype::i64}, {{3, 2}}};
+  const std::string text = exchange::to_stablehlo(f, specs);
+  BOOST_TEST(fault_in(text) == "");
+  BOOST_TEST(text.find("stablehlo.maximum %old, %new : tensor<i64>") != std::string::npos);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
