@@ -13,11 +13,11 @@
 #include "ferrite/tensor/tensor.h"
 #include "ferrite/tensor/variable.h"
 
-namespace ferrite {
-struct Primitive;
-}
-
 namespace ferrite::nn {
+
+namespace detail {
+class ElementFunction;
+}
 
 /// Rows that go from one layer of a stream to the next: [batch, width], row-major.
 struct StepRows {
@@ -164,10 +164,19 @@ class Step {
   /// n steps with their commits, n at most `most_at_once` and `sure`: x [n, B, D] -> y [n, B, N], with the bits of
   /// single steps.
   virtual void run_several(std::int64_t, Inputs, void*) {}
-  /// The operation that the step is, where it is a pointwise one of one operand.
-  virtual const Primitive* pointwise() const { return nullptr; }
-  /// Makes that of the next layer a part of `run`; false where it does not.
-  virtual bool join(const Primitive&) { return false; }
+  /// How a step takes several at once of a single row whose values stand channel by channel.
+  enum class Channels : std::uint8_t { no, yes, faster };
+  virtual Channels by_channel() const { return Channels::no; }
+  /// `run_several` of such values: x [D, n] -> y [N, n]. Rows are whole packets of the instruction set in use.
+  virtual void run_channels(std::int64_t, Inputs, void*) {}
+  /// The function that the step is, where it is one of each element.
+  virtual const detail::ElementFunction* elements() const { return nullptr; }
+  /// Makes the function of the next layer a part of `run`; false where it does not.
+  virtual bool join(const detail::ElementFunction&) { return false; }
+  /// Whether the step is the sum of two values.
+  virtual bool adds_two() const { return false; }
+  /// Takes a last input from now on, rows as it gives them, which it adds to them; false where it does not.
+  virtual bool join_sum() { return false; }
   /// Takes the variables' present values; the states stay.
   virtual void refresh() {}
   /// Shows the steps that this one is made of, in order: itself, where there are no others.

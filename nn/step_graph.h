@@ -16,6 +16,7 @@ namespace ferrite::nn {
 class Layer;
 
 namespace detail {
+class ChannelParts;
 class GraphStep;
 class StepCalls;
 }  // namespace detail
@@ -50,6 +51,7 @@ class StepGraph {
   std::unique_ptr<Step> step(const Layer& whole, Value result) &&;
 
  private:
+  friend class detail::ChannelParts;
   friend class detail::GraphStep;
   friend class detail::StepCalls;
   struct Rows {
@@ -64,8 +66,8 @@ class StepGraph {
   };
 
   const LayerNames& names_of(const Layer& layer);
-  /// Pointwise operations become a part of the step before them, where it takes them and nobody else reads it.
-  void join_pointwise(Value& result);
+  /// Functions of elements and sums become a part of the step before them, where it takes them and nobody else reads it.
+  void join_steps(Value& result);
 
   std::vector<Rows> values_;
   std::vector<Node> nodes_;  ///< in an order in which they can run

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ferrite/nn/detail/stream_steps.h"
+#include "ferrite/tensor/kernel/kernels.h"
 
 namespace ferrite::nn::detail {
 
@@ -91,6 +92,94 @@ class InputRing {
   double padding_;
   StepMemory<double> memory_;
   std::vector<std::int64_t> next_;  ///< by row: where in its ring the next input goes
+};
+
+/// The same of a single row, channel by channel: so many steps of each lie side by side wherever they begin, because
+/// those at the beginning of the ring stand behind its end once more.
+template <class T>
+class ChannelRing {
+ public:
+  static constexpr std::int64_t kSteps = 64;  ///< that are written, or read, at most at once
+
+  ChannelRing(std::int64_t channels, const StepWindow& window)
+      : channels_(channels),
+        taps_(window.taps),
+        dilation_(window.dilation),
+        size_(window.reach() + kSteps),
+        pitch_(size_ + 2 * kSteps),  // packets are read beyond the last step
+        memory_(channels * pitch_),
+        from_(static_cast<std::size_t>(taps_)) {}
+  ChannelRing(const ChannelRing&) = default;
+  ChannelRing& operator=(const ChannelRing&) = delete;
+
+  /// The next input.
+  void write(const T* x) const {
+    const std::int64_t at = next();
+    for (std::int64_t c = 0; c < channels_; ++c) channel(c)[at] = x[c];
+    if (at < kSteps)
+      for (std::int64_t c = 0; c < channels_; ++c) channel(c)[size_ + at] = x[c];
+  }
+  /// The next n, those of a channel `pitch` elements behind those of the one before.
+  void write(std::int64_t n, const T* x, std::int64_t pitch) const {
+    const std::int64_t at = next(), over = std::max<std::int64_t>(at + n - size_, 0);
+    const std::int64_t repeated = std::clamp<std::int64_t>(kSteps - at, 0, n);
+    for (std::int64_t c = 0; c < channels_; ++c, x += pitch) {
+      T* const to = channel(c);
+      std::copy_n(x, n, to + at);
+      std::copy_n(x + n - over, over, to);
+      std::copy_n(x, repeated, to + size_ + at);
+    }
+  }
+  void advance(std::int64_t n = 1) {
+    next_ += n * kBytes;
+    if (next_ >= size_ * kBytes) next_ -= size_ * kBytes;
+  }
+  /// What a product reads for the next outputs.
+  ferrite::detail::ChannelRows<T> windows() {
+    std::int64_t at = next();
+    for (std::int64_t k = taps_ - 1; k >= 0; --k) {
+      from_[static_cast<std::size_t>(k)] = channel(0) + at;
+      at -= dilation_;
+      if (at < 0) at += size_;
+    }
+    return {from_.data(), taps_, pitch_};
+  }
+  /// The inputs under the taps of the next output, the oldest first.
+  void copy_window(T* to) {
+    const ferrite::detail::ChannelRows<T> rows = windows();
+    for (std::int64_t k = 0; k < taps_; ++k)
+      for (std::int64_t c = 0; c < channels_; ++c) *to++ = rows.taps[k][c * pitch_];
+  }
+
+  /// The inputs before the next one, [reach, 1, D], the oldest first.
+  StateMemory past() const {
+    return {.name = "past",
+            .spec = {{size_ - kSteps, 1, channels_}, ferrite::dtype_of<T>},
+            .rows = 1,
+            .first = reinterpret_cast<std::byte*>(memory_.get()),
+            .strides = {kBytes, channels_ * pitch_ * kBytes, pitch_ * kBytes},
+            .entries = 0,
+            .at = &next_,
+            .behind = kSteps * kBytes,
+            .ring = size_ * kBytes};
+  }
+  /// Where `past` was written from outside.
+  void repeat() const {
+    for (std::int64_t c = 0; c < channels_; ++c) std::copy_n(channel(c), kSteps, channel(c) + size_);
+  }
+
+ private:
+  static constexpr std::int64_t kBytes = sizeof(T);
+
+  T* channel(std::int64_t c) const { return memory_.get() + c * pitch_; }
+  std::int64_t next() const { return next_ / kBytes; }
+
+  std::int64_t channels_, taps_, dilation_;
+  std::int64_t size_;   ///< steps in the ring
+  std::int64_t pitch_;  ///< elements from one channel to the next
+  StepMemory<T> memory_;
+  std::int64_t next_ = 0;  ///< bytes from the beginning of the ring to where the next input goes
+  std::vector<const T*> from_;
 };
 
 }  // namespace ferrite::nn::detail

@@ -1,6 +1,7 @@
 #pragma once
 /// What the steps of streams share: their memory, and copies of a layer's weights.
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <limits>
 #include <memory>
@@ -11,7 +12,10 @@
 #include "ferrite/nn/module.h"
 #include "ferrite/nn/step.h"
 #include "ferrite/nn/windowed.h"
+#include "ferrite/tensor/attributes.h"
+#include "ferrite/tensor/kernel/pack.h"
 #include "ferrite/tensor/kernel/scratch.h"
+#include "ferrite/tensor/operations.h"
 #include "ferrite/tensor/primitive.h"
 #include "ferrite/tensor/profiled.h"
 
@@ -48,6 +52,22 @@ inline std::int64_t steps_at_once(std::int64_t bytes) {
 /// What `most_at_once` says of a layer that carries nothing from one step to the next: any number.
 constexpr std::int64_t kAnyNumber = std::numeric_limits<std::int64_t>::max();
 
+/// How far apart the channels of so many steps are.
+inline std::int64_t channel_pitch(Dtype dtype, std::int64_t n) {
+  return dtype == Dtype::f64 ? ferrite::detail::padded<double>(n) : ferrite::detail::padded<float>(n);
+}
+/// What `by_channel` says of a step that gives such rows and does not care how they stand.
+inline Step::Channels channels_of(const StepRows& rows) {
+  return rows.batch == 1 && is_float(rows.dtype) ? Step::Channels::yes : Step::Channels::no;
+}
+/// y += x, n elements in whole packets.
+template <class T>
+void add(void* y, const T* x, std::int64_t n) {
+  const std::array<const void*, 2> in{y, x};
+  constexpr std::array<std::ptrdiff_t, 2> run{1, 1};
+  ferrite::detail::ops::add->block(ferrite::dtype_of<T>)(in.data(), run.data(), y, n);
+}
+
 /// Marks a step that may write its result over an input of equal rows: each number depends only on those in its place.
 class InPlace {
  public:
@@ -62,6 +82,7 @@ class InPlace {
 /// What follows, as events of a profile.
 void run_profiled(Step& step, Step::Inputs x, void* y);
 void run_profiled(Step& step, std::int64_t n, Step::Inputs x, void* y);
+void run_channels_profiled(Step& step, std::int64_t n, Step::Inputs x, void* y);
 
 /// `run` of a layer's step; an Error that it throws names the layer.
 [[gnu::always_inline]] inline void run_step(Step& step, Step::Inputs x, void* y) {
@@ -79,6 +100,13 @@ Step::Rows finish_rows_of(Step& step, Step::Rows rows, std::int64_t i, void* y);
   if (ferrite::detail::profiling()) [[unlikely]]
     return run_profiled(step, n, x, y);
   step.run_several(n, x, y);
+}
+
+/// `run_channels` of it.
+inline void run_channel_steps(Step& step, std::int64_t n, Step::Inputs x, void* y) {
+  if (ferrite::detail::profiling()) [[unlikely]]
+    return run_channels_profiled(step, n, x, y);
+  step.run_channels(n, x, y);
 }
 
 /// A copy of a layer that stands where the layer stands: errors and costs name the same path.
@@ -122,8 +150,33 @@ class StepMemory {
   T* first_;
 };
 
-/// A pointwise operation of one operand.
-std::unique_ptr<Step> pointwise_step(const Primitive& op, const StepRows& rows);
+/// A pointwise operation of one value, literals in place of its other operands.
+class ElementFunction {
+ public:
+  /// `literals` has those of all operands but one.
+  ElementFunction(const Primitive& op, Dtype dtype, const Attrs& literals = {});
+  bool is(const Primitive* op) const { return op_ == op; }
+  /// n elements from x to y, which may be the same, in whole packets.
+  void operator()(const void* x, void* y, std::int64_t n) const {
+    std::array<const void*, kMost> in{&literals_[0], &literals_[1], &literals_[2]};
+    std::array<std::ptrdiff_t, kMost> run{};
+    in[operand_] = x, run[operand_] = 1;
+    block_(in.data(), run.data(), y, n);
+  }
+
+ private:
+  static constexpr std::size_t kMost = ferrite::detail::Literals::kMost;
+  struct alignas(64) Line {
+    std::array<std::byte, 64> bytes;
+  };
+
+  const Primitive* op_;
+  ferrite::detail::Block block_;
+  std::size_t operand_ = 0;  ///< that is no literal
+  std::array<Line, kMost> literals_{};
+};
+
+std::unique_ptr<Step> elements_step(const ElementFunction& f, const StepRows& rows);
 
 /// x W + b.
 std::unique_ptr<Step> linear_step(const Parameter& weight, const Parameter& bias, std::int64_t batch);

@@ -7,6 +7,9 @@
 namespace ferrite::nn {
 
 namespace detail {
+/// Adds the step of a layer that applies a function of its input and options to each element.
+std::size_t add_element_steps(const Layer& layer, StepGraph& graph, std::size_t x);
+
 /// A layer that applies a function of a tensor and its options, element by element.
 template <class Self, class Options>
 class ElementLayer : public LayerOf<Self, Options> {
@@ -14,6 +17,7 @@ class ElementLayer : public LayerOf<Self, Options> {
   explicit ElementLayer(const Options& options) : LayerOf<Self, Options>(options) {}
   bool causal() const override { return true; }
   StepInput step_input() const override { return {0, Dtype::f32, true}; }
+  std::size_t add_steps(StepGraph& graph, std::size_t x) const override { return add_element_steps(*this, graph, x); }
 };
 }  // namespace detail
 

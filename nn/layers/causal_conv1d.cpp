@@ -147,6 +147,7 @@ template class LayerOf<CausalConv1d, CausalConv1dOptions, Windowed>;
 
 namespace {
 
+using detail::ElementFunction;
 using detail::StepMemory;
 using ferrite::detail::GateMatrix;
 using ferrite::detail::padded;
@@ -179,100 +180,97 @@ class ComingOutputs {
   std::int64_t known_ = 0;  ///< steps since `forget`
 };
 
-/// Of several rows or steps, the inputs under the taps are rows of one product with the weights; of a single row, which
-/// would wait for a long chain of sums, each input is multiplied when it comes. The weights are packed once, for both.
+/// What both forms of the step have.
 template <class T>
-class CausalConvolution final : public Step {
+class ConvolutionStep : public Step {
  public:
-  CausalConvolution(const CausalConv1d& layer, std::int64_t batch)
+  StepRows result() const override { return {batch_, outputs_, dtype_of<T>}; }
+  bool never_throws() const override { return true; }
+  std::int64_t most_at_once() const override { return at_once_; }
+  bool join(const ElementFunction& f) override {
+    if (then_) return false;
+    then_ = f;
+    relu_ = f.is(ferrite::detail::ops::relu);
+    return true;
+  }
+  bool join_sum() override {
+    const bool joins = !then_ && !sums_;
+    sums_ = sums_ || joins;
+    return joins;
+  }
+
+ protected:
+  ConvolutionStep(const CausalConv1d& layer, std::int64_t batch, std::int64_t values_at_once)
       : weight_(layer.weight),
         bias_(layer.bias),
         batch_(batch),
         inputs_(layer.options().in_channels),
         outputs_(layer.options().out_channels),
         taps_(layer.options().kernel_size),
+        at_once_(detail::steps_at_once(values_at_once * size_of(dtype_of<T>))),
+        added_(bias_.defined() ? padded<T>(outputs_) : 0),
+        kernels_(&ferrite::detail::products_in_use.of<T>()) {}
+
+  /// The weights by tap, input and output.
+  Tensor weights() const { return contiguous(permute(weight_.peek(), {2, 1, 0})); }
+  void refresh_bias() {
+    if (!bias_.defined()) return;
+    const Tensor b = contiguous(bias_.peek());
+    std::copy_n(b.data<T>(), outputs_, added_.get());
+  }
+  const T* bias_row() const { return bias_.defined() ? added_.get() : nullptr; }
+  /// The value that is added to the outputs.
+  const T* added(Step::Inputs x) const { return sums_ ? static_cast<const T*>(x[1]) : nullptr; }
+
+  Parameter weight_, bias_;
+  std::int64_t batch_, inputs_, outputs_, taps_;
+  std::int64_t at_once_;
+  StepMemory<T> added_;
+  const ferrite::detail::ProductKernels<T>* kernels_;
+  std::optional<ElementFunction> then_{};  ///< of the layer behind
+  bool relu_ = false;                      ///< whether that is relu
+  bool sums_ = false;                      ///< whether a second input is added
+};
+
+/// Of several rows the inputs under the taps are rows of one product with the weights.
+template <class T>
+class CausalConvolution final : public ConvolutionStep<T> {
+ public:
+  using Rows = Step::Rows;
+  using Inputs = Step::Inputs;
+
+  CausalConvolution(const CausalConv1d& layer, std::int64_t batch)
+      : ConvolutionStep<T>(layer, batch,
+                           batch * std::max(layer.options().kernel_size * layer.options().in_channels,
+                                            layer.options().out_channels)),
         terms_(taps_ * inputs_),
         past_({batch, inputs_, dtype_of<T>}, *layer.window()),
-        at_once_(detail::steps_at_once(batch * std::max(terms_, outputs_) * size_of(dtype_of<T>))),
-        single_(batch == 1 && taps_ > 1 && terms_ <= ferrite::detail::kBlockK),
         windows_(at_once_ * batch * terms_ + padded<T>(1)),
-        packed_(ferrite::detail::gate_pack_size<T>(terms_, 1, outputs_)),
-        added_(bias_.defined() ? padded<T>(outputs_) : 0),
-        by_tap_(single_ ? ferrite::detail::gate_pack_size<T>(inputs_, taps_, outputs_) : 0),
-        coming_(single_ ? taps_ : 1, layer.options().dilation, outputs_),
-        after_(coming_.size()),
-        kernels_(&ferrite::detail::products_in_use.of<T>()) {
-    find_memory();
+        packed_(ferrite::detail::gate_pack_size<T>(terms_, 1, outputs_)) {
     CausalConvolution::refresh();
   }
-  CausalConvolution(const CausalConvolution& o)
-      : Step(o),
-        weight_(o.weight_),
-        bias_(o.bias_),
-        batch_(o.batch_),
-        inputs_(o.inputs_),
-        outputs_(o.outputs_),
-        taps_(o.taps_),
-        terms_(o.terms_),
-        past_(o.past_),
-        at_once_(o.at_once_),
-        single_(o.single_),
-        windows_(o.windows_),
-        packed_(o.packed_),
-        added_(o.added_),
-        by_tap_(o.by_tap_),
-        coming_(o.coming_),
-        after_(o.after_),
-        kernels_(o.kernels_),
-        then_(o.then_),
-        relu_(o.relu_) {
-    find_memory();
-  }
 
-  StepRows result() const override { return {batch_, outputs_, dtype_of<T>}; }
-  bool join(const Primitive& op) override {
-    if (then_) return false;
-    relu_ = &op == ferrite::detail::ops::relu;
-    then_ = op.block(dtype_of<T>);
-    return true;
-  }
   void run(Inputs x, void* y) override {
-    if (single_) return sum(static_cast<const T*>(x[0]), after_.get(), static_cast<T*>(y));
     for (std::int64_t b = 0; b < batch_; ++b)
       take(b, static_cast<const T*>(x[0]) + b * inputs_, windows_.get() + b * terms_);
-    multiply(batch_, static_cast<T*>(y));
+    multiply(batch_, this->added(x), static_cast<T*>(y));
   }
   void commit() override {
-    if (single_) std::copy_n(after_.get(), coming_.size(), coming_.next());
     for (std::int64_t b = 0; b < batch_; ++b) past_.advance(b);
-    coming_.advance();
   }
-  bool never_throws() const override { return true; }
-  void advance(Inputs x, void* y) override {
-    if (!single_) return Step::advance(x, y);
-    sum(static_cast<const T*>(x[0]), coming_.next(), static_cast<T*>(y));
-    past_.advance(0);
-    coming_.advance();
-  }
-  /// Here rows may be at different steps; `run` is not called any more then.
+  /// Here rows may be at different steps.
   Rows run_rows(const Rows* rows, Inputs x, void* y) override {
-    if (single_) {
-      if (rows[0][0]) CausalConvolution::run(x, y);
-      return rows[0];
-    }
     for (std::int64_t b = 0; b < batch_; ++b) {
       if (!rows[0][b]) continue;
       take(b, static_cast<const T*>(x[0]) + b * inputs_, windows_.get());
-      multiply(1, static_cast<T*>(y) + b * outputs_);
+      multiply(1, sums_ ? this->added(x) + b * outputs_ : nullptr, static_cast<T*>(y) + b * outputs_);
     }
     return rows[0];
   }
   void commit_rows(Rows rows) override {
-    if (single_ && rows[0]) return CausalConvolution::commit();
     for (std::int64_t b = 0; b < batch_; ++b)
       if (rows[b]) past_.advance(b);
   }
-  std::int64_t most_at_once() const override { return at_once_; }
   void run_several(std::int64_t n, Inputs x, void* y) override {
     const T* from = static_cast<const T*>(x[0]);
     T* to = windows_.get();
@@ -281,81 +279,145 @@ class CausalConvolution final : public Step {
         take(b, from, to);
         past_.advance(b);
       }
-    multiply(n * batch_, static_cast<T*>(y));
-    coming_.forget();
+    multiply(n * batch_, this->added(x), static_cast<T*>(y));
   }
   void refresh() override {
     const NewFrame frame;
-    const Tensor w = contiguous(permute(weight_.peek(), {2, 1, 0}));
+    const Tensor w = this->weights();
     ferrite::detail::pack_gates(w.data<T>(), outputs_, terms_, 1, outputs_, outputs_, packed_.get());
-    if (single_)
-      ferrite::detail::pack_gates(w.data<T>(), outputs_, inputs_, taps_, outputs_, inputs_ * outputs_, by_tap_.get());
-    coming_.forget();
-    if (!bias_.defined()) return;
-    const Tensor b = contiguous(bias_.peek());
-    std::copy_n(b.data<T>(), outputs_, added_.get());
+    this->refresh_bias();
   }
-  void states(const StateVisitor& see) override {
+  void states(const Step::StateVisitor& see) override {
     if (taps_ > 1) see(past_.past());
   }
-  void states_changed() override { coming_.forget(); }
   std::unique_ptr<Step> clone() const override { return std::make_unique<CausalConvolution>(*this); }
 
  private:
-  void find_memory() {
-    matrix_ = ferrite::detail::packed_gates<T>(packed_.get(), terms_, 1, outputs_);
-    taps_matrix_ = ferrite::detail::packed_gates<T>(by_tap_.get(), inputs_, taps_, outputs_);
-    bias_row_ = bias_.defined() ? added_.get() : nullptr;
-  }
+  using ConvolutionStep<T>::batch_, ConvolutionStep<T>::inputs_, ConvolutionStep<T>::outputs_,
+      ConvolutionStep<T>::taps_, ConvolutionStep<T>::at_once_, ConvolutionStep<T>::kernels_, ConvolutionStep<T>::then_,
+      ConvolutionStep<T>::sums_;
+
   /// The next input of a row, and the window that ends with it.
   void take(std::int64_t row, const T* x, T* window) const {
     past_.write(row, x);
     past_.copy_window(row, window);
   }
   /// The outputs of so many windows.
-  void multiply(std::int64_t rows, T* y) const {
-    kernels_->packed_product(matrix_, rows, windows_.get(), terms_, bias_row_, y);
-    if (then_) apply(rows, y);
-  }
-  /// The output of a single row, and `next`: what is in `coming_` behind this step.
-  void sum(const T* x, T* next, T* y) const {
-    past_.write(0, x);
-    if (!coming_.known()) [[unlikely]]
-      find_coming(y);
-    kernels_->next_sums(taps_matrix_, taps_, x, coming_.next(), next, bias_row_, relu_, y);
-    if (then_ && !relu_) apply(1, y);
-  }
-  /// The operation behind the convolution.
-  void apply(std::int64_t rows, T* y) const {
-    const void* const from = y;
-    const std::ptrdiff_t run = 1;
-    then_(&from, &run, y, rows * outputs_);
-  }
-  /// By the earlier inputs that are under taps of the same outputs, once more.
-  void find_coming(T* unused) const {
-    past_.copy_window(0, windows_.get());
-    for (std::int64_t k = 0; k + 1 < taps_; ++k)
-      kernels_->next_sums(taps_matrix_, taps_, windows_.get() + k * inputs_, coming_.next(), coming_.next(), nullptr,
-                          false, unused);
+  void multiply(std::int64_t rows, const T* added, T* y) const {
+    kernels_->packed_product(ferrite::detail::packed_gates<T>(packed_.get(), terms_, 1, outputs_), rows, windows_.get(),
+                             terms_, this->bias_row(), y);
+    if (sums_) detail::add(y, added, rows * outputs_);
+    if (then_) (*then_)(y, y, rows * outputs_);
   }
 
-  Parameter weight_, bias_;
-  std::int64_t batch_, inputs_, outputs_, taps_;
   std::int64_t terms_;  ///< of an output's sum
   detail::InputRing past_;
-  std::int64_t at_once_;
-  bool single_;
-  StepMemory<T> windows_, packed_, added_;
-  StepMemory<T> by_tap_;  ///< the weights again, of each input those of all taps together
+  StepMemory<T> windows_, packed_;
+};
+
+/// Of a single row, which would wait for a long chain of sums, each input is multiplied when it comes. Of several steps
+/// lanes are steps: outputs do not depend on each other.
+template <class T>
+class SingleRowConvolution final : public ConvolutionStep<T> {
+ public:
+  using Rows = Step::Rows;
+  using Inputs = Step::Inputs;
+
+  explicit SingleRowConvolution(const CausalConv1d& layer)
+      : ConvolutionStep<T>(layer, 1, std::max(layer.options().in_channels, layer.options().out_channels)),
+        past_(inputs_, *layer.window()),
+        window_(taps_ * inputs_),
+        packed_(ferrite::detail::gate_pack_size<T>(inputs_, taps_, outputs_)),
+        coming_(taps_, layer.options().dilation, outputs_),
+        after_(coming_.size()) {
+    SingleRowConvolution::refresh();
+  }
+
+  void run(Inputs x, void* y) override { sum(x, after_.get(), static_cast<T*>(y)); }
+  void commit() override {
+    std::copy_n(after_.get(), coming_.size(), coming_.next());
+    past_.advance();
+    coming_.advance();
+  }
+  void advance(Inputs x, void* y) override {
+    sum(x, coming_.next(), static_cast<T*>(y));
+    past_.advance();
+    coming_.advance();
+  }
+  Rows run_rows(const Rows* rows, Inputs x, void* y) override {
+    if (rows[0][0]) SingleRowConvolution::run(x, y);
+    return rows[0];
+  }
+  void commit_rows(Rows rows) override {
+    if (rows[0]) SingleRowConvolution::commit();
+  }
+  void run_several(std::int64_t n, Inputs x, void* y) override {
+    const auto *from = static_cast<const T*>(x[0]), *added = this->added(x);
+    auto* to = static_cast<T*>(y);
+    for (std::int64_t t = 0; t < n; ++t) {
+      const std::array<const void*, 2> now{from + t * inputs_, sums_ ? added + t * outputs_ : nullptr};
+      SingleRowConvolution::advance(now.data(), to + t * outputs_);
+    }
+  }
+  Step::Channels by_channel() const override { return Step::Channels::faster; }
+  void run_channels(std::int64_t n, Inputs x, void* y) override {
+    past_.write(n, static_cast<const T*>(x[0]), padded<T>(n));
+    kernels_->channel_sums(matrix(), past_.windows(), n, behind(this->added(x)), static_cast<T*>(y));
+    if (then_ && !relu_) (*then_)(y, y, padded<T>(n) * outputs_);
+    past_.advance(n);
+    coming_.forget();
+  }
+  void refresh() override {
+    const NewFrame frame;
+    const Tensor w = this->weights();
+    ferrite::detail::pack_gates(w.data<T>(), outputs_, inputs_, taps_, outputs_, inputs_ * outputs_, packed_.get());
+    this->refresh_bias();
+    coming_.forget();
+  }
+  void states(const Step::StateVisitor& see) override {
+    if (taps_ > 1) see(past_.past());
+  }
+  void states_changed() override {
+    past_.repeat();
+    coming_.forget();
+  }
+  std::unique_ptr<Step> clone() const override { return std::make_unique<SingleRowConvolution>(*this); }
+
+ private:
+  using ConvolutionStep<T>::inputs_, ConvolutionStep<T>::outputs_, ConvolutionStep<T>::taps_,
+      ConvolutionStep<T>::kernels_, ConvolutionStep<T>::then_, ConvolutionStep<T>::relu_, ConvolutionStep<T>::sums_;
+
+  GateMatrix<T> matrix() const { return ferrite::detail::packed_gates<T>(packed_.get(), inputs_, taps_, outputs_); }
+  ferrite::detail::BehindSums<T> behind(const T* added) const { return {this->bias_row(), added, relu_}; }
+  /// The output of a single step, and `next`: what is in `coming_` behind it.
+  void sum(Inputs x, T* next, T* y) {
+    const auto* const input = static_cast<const T*>(x[0]);
+    past_.write(input);
+    if (!coming_.known()) [[unlikely]]
+      find_coming(y);
+    kernels_->next_sums(matrix(), taps_, input, coming_.next(), next, behind(this->added(x)), y);
+    if (then_ && !relu_) (*then_)(y, y, outputs_);
+  }
+  /// By the earlier inputs that are under taps of the same outputs, once more.
+  void find_coming(T* unused) {
+    past_.copy_window(window_.get());
+    for (std::int64_t k = 0; k + 1 < taps_; ++k)
+      kernels_->next_sums(matrix(), taps_, window_.get() + k * inputs_, coming_.next(), coming_.next(), {}, unused);
+  }
+
+  detail::ChannelRing<T> past_;
+  StepMemory<T> window_;
+  StepMemory<T> packed_;  ///< of each input the weights of all taps together
   ComingOutputs<T> coming_;
   StepMemory<T> after_;  ///< what `commit` puts in its place
-  const ferrite::detail::ProductKernels<T>* kernels_;
-  ferrite::detail::Block then_ = nullptr;  ///< the pointwise operation of the layer behind
-  bool relu_ = false;                      ///< whether that is relu
-  /// Where the memory of this step lies: asked for once, since steps are short.
-  GateMatrix<T> matrix_, taps_matrix_;
-  const T* bias_row_ = nullptr;
 };
+
+template <class T>
+std::unique_ptr<Step> convolution_step(const CausalConv1d& layer, std::int64_t batch) {
+  const bool one_chain = layer.options().kernel_size * layer.options().in_channels <= ferrite::detail::kBlockK;
+  if (batch == 1 && one_chain) return std::make_unique<SingleRowConvolution<T>>(layer);
+  return std::make_unique<CausalConvolution<T>>(layer, batch);
+}
 
 }  // namespace
 
@@ -364,9 +426,8 @@ std::size_t CausalConv1d::add_steps(StepGraph& graph, std::size_t x) const {
   const StepRows in = graph.rows(x);
   if (options().stride > 1)
     return graph.add(*this, detail::window_product_step(*window(), weight, bias, in, detail::TermOrder::taps), {x});
-  if (in.dtype == Dtype::f64)
-    return graph.add(*this, std::make_unique<CausalConvolution<double>>(*this, in.batch), {x});
-  return graph.add(*this, std::make_unique<CausalConvolution<float>>(*this, in.batch), {x});
+  if (in.dtype == Dtype::f64) return graph.add(*this, convolution_step<double>(*this, in.batch), {x});
+  return graph.add(*this, convolution_step<float>(*this, in.batch), {x});
 }
 
 }  // namespace ferrite::nn

@@ -178,7 +178,7 @@ std::size_t Activation::add_steps(StepGraph& graph, std::size_t x) const {
   const Primitive* const op = causal() ? ferrite::detail::elementwise_operation(options().name) : nullptr;
   const StepRows in = graph.rows(x);
   if (!op || op->arity != 1 || !op->block(in.dtype)) return Layer::add_steps(graph, x);
-  return graph.add(*this, detail::pointwise_step(*op, in), {x});
+  return graph.add(*this, detail::elements_step({*op, in.dtype}, in), {x});
 }
 
 // ---- over time -----------------------------------------------------------------------------------------

@@ -167,8 +167,8 @@ std::size_t Wavenet::add_steps(StepGraph& graph, std::size_t x) const {
   for (const Array& array : arrays_) {
     h = graph.add(*array.rechannel, h);
     for (const Unit& u : array.units) {
-      const std::size_t conv = graph.add(*u.conv, h);
-      const std::size_t a = steps.activated(u, steps.sum(conv, graph.add(*u.mix, x)));
+      const std::size_t mix = graph.add(*u.mix, x);
+      const std::size_t a = steps.activated(u, steps.sum(graph.add(*u.conv, h), mix));
       const std::size_t given = u.head1x1 ? graph.add(*u.head1x1, a) : a;
       skip = skip ? steps.sum(*skip, given) : given;
       if (u.layer1x1) h = steps.sum(h, graph.add(*u.layer1x1, a));

@@ -95,6 +95,10 @@ class Stateless : public Step {
   void advance(Inputs x, void* y) override { self().rows(given_.batch, x, y); }
   std::int64_t most_at_once() const override { return kAnyNumber; }
   void run_several(std::int64_t n, Inputs x, void* y) override { self().rows(n * given_.batch, x, y); }
+  Channels by_channel() const override { return channels_of(given_); }
+  void run_channels(std::int64_t n, Inputs x, void* y) override {
+    self().channels(channel_pitch(given_.dtype, n), x, y);
+  }
   std::unique_ptr<Step> clone() const override { return std::make_unique<Self>(static_cast<const Self&>(*this)); }
 
  protected:
@@ -106,44 +110,26 @@ class Stateless : public Step {
   StepRows given_;
 };
 
-template <class T>
-class Sum final : public Stateless<Sum<T>>, public InPlace {
+/// The same operation of two values at all places.
+class Pairs : public Stateless<Pairs>, public InPlace {
  public:
-  Sum(const StepRows& rows, std::size_t terms) : Stateless<Sum>(rows), terms_(terms) {}
-  void rows(std::int64_t n, Step::Inputs x, void* y) const {
-    add(n * this->width(), static_cast<const T*>(x[0]), static_cast<const T*>(x[1]), static_cast<T*>(y));
-    for (std::size_t i = 2; i < terms_; ++i)
-      add(n * this->width(), static_cast<const T*>(y), static_cast<const T*>(x[i]), static_cast<T*>(y));
+  Pairs(const Primitive& op, const StepRows& rows, std::size_t terms)
+      : Stateless(rows), block_(op.block(rows.dtype)), terms_(terms), sum_(&op == ferrite::detail::ops::add) {}
+  bool adds_two() const override { return sum_ && terms_ == 2; }
+  void rows(std::int64_t n, Inputs x, void* y) const {
+    constexpr std::array<std::ptrdiff_t, 2> run{1, 1};
+    block_(x, run.data(), y, n * width());
+    for (std::size_t i = 2; i < terms_; ++i) {
+      const std::array<const void*, 2> in{y, x[i]};
+      block_(in.data(), run.data(), y, n * width());
+    }
   }
+  void channels(std::int64_t pitch, Inputs x, void* y) const { rows(pitch, x, y); }
 
  private:
-  static void add(std::int64_t n, const T* a, const T* b, T* y) {
-    for (std::int64_t k = 0; k < n; ++k) y[k] = a[k] + b[k];
-  }
+  ferrite::detail::Block block_;
   std::size_t terms_;
-};
-
-template <class T>
-class Product final : public Stateless<Product<T>>, public InPlace {
- public:
-  explicit Product(const StepRows& rows) : Stateless<Product>(rows) {}
-  void rows(std::int64_t n, Step::Inputs x, void* y) const {
-    const auto *a = static_cast<const T*>(x[0]), *b = static_cast<const T*>(x[1]);
-    for (std::int64_t k = 0; k < n * this->width(); ++k) static_cast<T*>(y)[k] = a[k] * b[k];
-  }
-};
-
-template <class T>
-class Scaled final : public Stateless<Scaled<T>>, public InPlace {
- public:
-  Scaled(const StepRows& rows, double factor) : Stateless<Scaled>(rows), factor_(static_cast<T>(factor)) {}
-  void rows(std::int64_t n, Step::Inputs x, void* y) const {
-    const auto* const a = static_cast<const T*>(x[0]);
-    for (std::int64_t k = 0; k < n * this->width(); ++k) static_cast<T*>(y)[k] = a[k] * factor_;
-  }
-
- private:
-  T factor_;
+  bool sum_;
 };
 
 class Columns final : public Stateless<Columns> {
@@ -154,6 +140,10 @@ class Columns final : public Stateless<Columns> {
     const std::byte* from = static_cast<const std::byte*>(x[0]) + first_ * size;
     auto* to = static_cast<std::byte*>(y);
     for (std::int64_t r = 0; r < n; ++r, from += row_ * size, to += bytes) std::copy_n(from, bytes, to);
+  }
+  void channels(std::int64_t pitch, Inputs x, void* y) const {
+    const std::int64_t bytes = pitch * size_of(result().dtype);
+    std::copy_n(static_cast<const std::byte*>(x[0]) + first_ * bytes, width() * bytes, static_cast<std::byte*>(y));
   }
 
  private:
@@ -169,6 +159,11 @@ class Concatenation final : public Stateless<Concatenation> {
     for (std::int64_t r = 0; r < n; ++r)
       for (std::size_t i = 0; i < bytes_.size(); to += bytes_[i++])
         std::copy_n(static_cast<const std::byte*>(x[i]) + r * bytes_[i], bytes_[i], to);
+  }
+  void channels(std::int64_t pitch, Inputs x, void* y) const {
+    auto* to = static_cast<std::byte*>(y);
+    for (std::size_t i = 0; i < bytes_.size(); to += pitch * bytes_[i++])
+      std::copy_n(static_cast<const std::byte*>(x[i]), pitch * bytes_[i], to);
   }
 
  private:
@@ -242,17 +237,17 @@ class Aligned final : public Step {
   bool any_ = false;                    ///< whether any row is
 };
 
-template <template <class> class S, class... A>
-std::unique_ptr<Step> of_dtype(const StepRows& rows, const A&... a) {
-  if (rows.dtype == Dtype::f64) return std::make_unique<S<double>>(rows, a...);
-  return std::make_unique<S<float>>(rows, a...);
-}
-
 }  // namespace
 
-std::unique_ptr<Step> sum_step(const StepRows& rows, std::size_t terms) { return of_dtype<Sum>(rows, terms); }
-std::unique_ptr<Step> product_step(const StepRows& rows) { return of_dtype<Product>(rows); }
-std::unique_ptr<Step> scale_step(const StepRows& rows, double factor) { return of_dtype<Scaled>(rows, factor); }
+std::unique_ptr<Step> sum_step(const StepRows& rows, std::size_t terms) {
+  return std::make_unique<Pairs>(*ferrite::detail::ops::add, rows, terms);
+}
+std::unique_ptr<Step> product_step(const StepRows& rows) {
+  return std::make_unique<Pairs>(*ferrite::detail::ops::mul, rows, 2);
+}
+std::unique_ptr<Step> scale_step(const StepRows& rows, double factor) {
+  return elements_step({*ferrite::detail::ops::mul, rows.dtype, ferrite::detail::Literals{.b = factor}}, rows);
+}
 
 std::unique_ptr<Step> columns_step(const StepRows& rows, std::int64_t first, std::int64_t width) {
   return std::make_unique<Columns>(StepRows{rows.batch, width, rows.dtype}, rows.width, first);

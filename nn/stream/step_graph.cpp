@@ -37,7 +37,87 @@ class Places {
   std::int64_t end_ = 0;
 };
 
+/// The form of a value, rows [from, width], becomes the other one.
+template <class T>
+void transpose(std::int64_t n, std::int64_t width, const T* from, std::int64_t from_pitch, T* to,
+               std::int64_t to_pitch) {
+  for (std::int64_t i = 0; i < n; ++i)
+    for (std::int64_t j = 0; j < width; ++j) to[j * to_pitch + i] = from[i * from_pitch + j];
+}
+void transpose(Dtype dtype, std::int64_t n, std::int64_t width, const void* from, std::int64_t from_pitch, void* to,
+               std::int64_t to_pitch) {
+  if (dtype == Dtype::f64)
+    return transpose(n, width, static_cast<const double*>(from), from_pitch, static_cast<double*>(to), to_pitch);
+  transpose(n, width, static_cast<const float*>(from), from_pitch, static_cast<float*>(to), to_pitch);
+}
+
 }  // namespace
+
+/// Cuts the steps of a graph into parts that run channel by channel, where that is faster, and the others. Values of
+/// one number stand the same in both forms; others that go from part to part have a second place, for their channels.
+class ChannelParts {
+ public:
+  struct Border {
+    StepGraph::Value value;
+    std::int64_t at;  ///< its second place
+  };
+  /// Nodes one after the other.
+  struct Part {
+    std::size_t first, last;
+    bool by_channel;
+    std::vector<Border> in{}, out{};
+
+    /// Null: the value has one place.
+    const Border* border(StepGraph::Value v) const {
+      for (const std::vector<Border>* const side : {&in, &out})
+        for (const Border& b : *side)
+          if (b.value == v) return &b;
+      return nullptr;
+    }
+  };
+
+  /// Of up to `at_once` steps.
+  ChannelParts(std::span<const StepGraph::Rows> values, std::span<const StepGraph::Node> nodes,
+               StepGraph::Value result, std::int64_t at_once) {
+    const auto way = [&](std::size_t k) { return nodes[k].step->by_channel(); };
+    const auto takes = [&](std::size_t k) { return way(k) != Step::Channels::no; };
+    const bool whole_packets = at_once % channel_pitch(Dtype::f32, 1) == 0;
+    for (std::size_t k = 0, end = 0; k < nodes.size(); k = end) {
+      bool faster = false;
+      for (end = k; end < nodes.size() && takes(end) == takes(k); ++end)
+        faster = faster || way(end) == Step::Channels::faster;
+      parts_.push_back({k, end, faster && whole_packets});
+    }
+    std::vector<std::size_t> maker(values.size(), kNever);
+    for (std::size_t k = 0; k < nodes.size(); ++k) maker[nodes[k].y] = k;
+    for (Part& part : parts_) {
+      if (!part.by_channel) continue;
+      const auto inside = [&](std::size_t k) { return k >= part.first && k < part.last; };
+      const auto add = [&](StepGraph::Value v, std::vector<Border>& side) {
+        if (values[v].rows.width > 1 && !part.border(v)) side.push_back({v, kNowhere});
+      };
+      for (std::size_t k = 0; k < nodes.size(); ++k)
+        for (const StepGraph::Value v : nodes[k].x)
+          if (inside(k) != inside(maker[v])) add(v, inside(k) ? part.in : part.out);
+      if (inside(maker[result])) add(result, part.out);
+    }
+  }
+
+  auto begin() const { return parts_.begin(); }
+  auto end() const { return parts_.end(); }
+  /// Whoever makes the parts gives them their places.
+  std::vector<Border*> borders() {
+    std::vector<Border*> all;
+    for (Part& part : parts_)
+      for (std::vector<Border>* const side : {&part.in, &part.out})
+        for (Border& b : *side) all.push_back(&b);
+    return all;
+  }
+
+ private:
+  static constexpr std::int64_t kNowhere = -1;
+  std::vector<Part> parts_;
+};
 
 /// A graph that is complete, as calls of its steps. Where values stand is decided once; the input and the result stand
 /// where the caller says.
@@ -50,6 +130,9 @@ class StepCalls {
     std::span<const StepGraph::Value> from;
     StepGraph::Value to;
     bool several;  ///< runs several steps at once
+    /// The same of values that stand channel by channel.
+    const void** channels_x;
+    void* channels_y;
   };
 
   StepCalls(std::vector<StepGraph::Rows> values, std::vector<StepGraph::Node> nodes, StepGraph::Value result)
@@ -77,13 +160,53 @@ class StepCalls {
     x_ = x, y_ = y;
     for (const std::size_t i : x_slots_) addresses_[i] = x;
     for (const std::size_t i : y_slots_) addresses_[i] = y;
-    for (Call& c : calls_)
-      if (c.to == result_) c.y = y;
+    for (Call& c : calls_) {
+      if (c.to != result_) continue;
+      c.y = y;
+      if (values_[result_].rows.width == 1) c.channels_y = y;
+    }
   }
   /// Of a graph that gives its input.
   void copy_through(std::int64_t n) const {
     if (result_ == 0) [[unlikely]]
       std::copy_n(static_cast<const std::byte*>(x_), n * bytes(0), static_cast<std::byte*>(y_));
+  }
+  /// Several steps through all calls.
+  void run_several(std::int64_t n) {
+    for (const ChannelParts::Part& part : *parts_) {
+      if (part.by_channel && n >= kFewestByChannel) {
+        run_channels(n, part);
+        continue;
+      }
+      for (std::size_t k = part.first; k < part.last; ++k) {
+        const Call& c = calls_[k];
+        if (c.several) {
+          run_steps(*c.step, n, c.x, c.y);
+        } else {
+          one_by_one(n, c);
+        }
+      }
+    }
+    copy_through(n);
+  }
+
+ private:
+  /// Fewer steps leave most lanes idle.
+  static constexpr std::int64_t kFewestByChannel = 8;
+
+  void run_channels(std::int64_t n, const ChannelParts::Part& part) const {
+    for (const ChannelParts::Border& b : part.in) {
+      const StepRows& rows = values_[b.value].rows;
+      const void* const from = b.value == 0 ? x_ : places_[b.value];
+      transpose(rows.dtype, n, rows.width, from, rows.width, memory() + b.at, channel_pitch(rows.dtype, n));
+    }
+    for (std::size_t k = part.first; k < part.last; ++k)
+      run_channel_steps(*calls_[k].step, n, calls_[k].channels_x, calls_[k].channels_y);
+    for (const ChannelParts::Border& b : part.out) {
+      const StepRows& rows = values_[b.value].rows;
+      void* const to = b.value == result_ ? y_ : places_[b.value];
+      transpose(rows.dtype, rows.width, n, memory() + b.at, channel_pitch(rows.dtype, n), to, rows.width);
+    }
   }
   void one_by_one(std::int64_t n, const Call& c) {
     auto* y = static_cast<std::byte*>(c.y);
@@ -93,8 +216,6 @@ class StepCalls {
       c.step->advance(moved_.data(), y);
     }
   }
-
- private:
   static std::vector<StepGraph::Node> copies(const std::vector<StepGraph::Node>& nodes) {
     std::vector<StepGraph::Node> all;
     for (const StepGraph::Node& n : nodes) all.push_back({n.step->clone(), n.x, n.y});
@@ -112,6 +233,8 @@ class StepCalls {
       if (n.step->skips() || (own == 1 && !n.step->never_throws())) at_once_ = 1;
       if (own > 1) at_once_ = std::min(at_once_, own);
     }
+    const std::int64_t lanes = channel_pitch(Dtype::f32, 1);
+    if (at_once_ > lanes) at_once_ -= at_once_ % lanes;
   }
   void plan() {
     std::vector<std::size_t> last(values_.size(), kNever);  // the node that reads a value last
@@ -129,6 +252,8 @@ class StepCalls {
         if (std::exchange(last[v], last[v] == k ? kNever : last[v]) == k && v != 0 && v != result_ && v != same)
           places.give(at[v], room(v));
     }
+    parts_.emplace(values_, nodes_, result_, at_once_);
+    for (ChannelParts::Border* const b : parts_->borders()) b->at = places.take(room(b->value));
     memory_.emplace(places.end() / 8 + 1);
     place(at);
   }
@@ -142,35 +267,49 @@ class StepCalls {
     }
     return kNever;
   }
+  std::byte* memory() const { return reinterpret_cast<std::byte*>(memory_->get()); }
   void place(const std::vector<std::int64_t>& at) {
     std::size_t inputs = 0, most = 0;
     for (const StepGraph::Node& n : nodes_) {
       inputs += n.x.size();
       most = std::max(most, n.x.size());
     }
-    addresses_.reserve(inputs);
+    addresses_.reserve(2 * inputs);
     moved_.resize(most);
-    auto* const base = reinterpret_cast<std::byte*>(memory_->get());
-    for (const StepGraph::Node& n : nodes_) {
-      calls_.push_back({n.step.get(),
-                        addresses_.data() + addresses_.size(),
-                        base + at[n.y],
-                        {n.x.data(), n.x.size()},
-                        n.y,
-                        n.step->most_at_once() > 1});
+    for (const std::int64_t place : at) places_.push_back(memory() + place);
+    for (const ChannelParts::Part& part : *parts_)
+      for (std::size_t k = part.first; k < part.last; ++k) place(nodes_[k], part);
+  }
+  void place(const StepGraph::Node& n, const ChannelParts::Part& part) {
+    const auto second = [&](StepGraph::Value v) {
+      const ChannelParts::Border* const b = part.border(v);
+      return b ? memory() + b->at : places_[v];
+    };
+    const void** const x = addresses_.data() + addresses_.size();
+    for (const bool channels : {false, true})
       for (const StepGraph::Value v : n.x) {
-        if (v == 0) x_slots_.push_back(addresses_.size());
-        if (v == result_) y_slots_.push_back(addresses_.size());
-        addresses_.push_back(base + at[v]);
+        const bool own = channels && part.border(v);
+        if (v == 0 && !own) x_slots_.push_back(addresses_.size());
+        if (v == result_ && !own) y_slots_.push_back(addresses_.size());
+        addresses_.push_back(channels ? second(v) : places_[v]);
       }
-    }
+    calls_.push_back({n.step.get(),
+                      x,
+                      places_[n.y],
+                      {n.x.data(), n.x.size()},
+                      n.y,
+                      n.step->most_at_once() > 1,
+                      x + n.x.size(),
+                      second(n.y)});
   }
 
   std::vector<StepGraph::Rows> values_;
   std::vector<StepGraph::Node> nodes_;
   StepGraph::Value result_;
   std::int64_t at_once_ = 1;
+  std::optional<ChannelParts> parts_;
   std::optional<StepMemory<double>> memory_;
+  std::vector<std::byte*> places_;              ///< in it, by value
   std::vector<Call> calls_;                     ///< by node
   std::vector<const void*> addresses_;          ///< of the inputs of all nodes
   std::vector<std::size_t> x_slots_, y_slots_;  ///< which of them are the input and the result
@@ -218,14 +357,7 @@ class GraphStep final : public Step {
   }
   void run_several(std::int64_t n, Inputs x, void* y) override {
     calls_.bind(x[0], y);
-    for (const StepCalls::Call& c : calls_) {
-      if (c.several) {
-        run_steps(*c.step, n, c.x, c.y);
-      } else {
-        calls_.one_by_one(n, c);
-      }
-    }
-    calls_.copy_through(n);
+    calls_.run_several(n);
   }
 
   bool skips() const override {
@@ -352,8 +484,7 @@ StepGraph::Value StepGraph::add(const Layer& layer, Value x) {
   return layer.add_steps(*this, x);
 }
 
-void StepGraph::join_pointwise(Value& result) {
-  if (std::none_of(nodes_.begin(), nodes_.end(), [](const Node& n) { return n.step->pointwise(); })) return;
+void StepGraph::join_steps(Value& result) {
   std::vector<std::size_t> readers(values_.size());
   for (const Node& n : nodes_)
     for (const Value v : n.x) ++readers[v];
@@ -362,25 +493,39 @@ void StepGraph::join_pointwise(Value& result) {
   std::vector<Value> now(values_.size());
   std::vector<std::size_t> at(values_.size(), detail::kNever);  // by value: its node in `left`
   for (Value v = 0; v < now.size(); ++v) now[v] = v;
+  const auto only_reads = [&](Value v) { return at[v] != detail::kNever && readers[v] == 1; };
+  const auto joins_sum = [&](Value first, Value added) {
+    if (!only_reads(first) || (at[added] != detail::kNever && at[added] > at[first])) return false;
+    if (!left[at[first]].step->join_sum()) return false;
+    left[at[first]].x.push_back(added);
+    return true;
+  };
   for (Node& n : nodes_) {
     for (Value& v : n.x) v = now[v];
-    const Primitive* const op = n.step->pointwise();
-    const std::size_t before = at[n.x[0]];
-    if (op && before != detail::kNever && readers[n.x[0]] == 1 && left[before].step->join(*op)) {
-      now[n.y] = n.x[0];
-      readers[n.x[0]] = readers[n.y];
-      continue;
+    Value joined = n.x[0];
+    bool joins = false;
+    if (const detail::ElementFunction* const f = n.step->elements()) {
+      joins = only_reads(joined) && left[at[joined]].step->join(*f);
+    } else if (n.step->adds_two()) {
+      joins = joins_sum(n.x[0], n.x[1]);
+      if (!joins && (joins = joins_sum(n.x[1], n.x[0]))) joined = n.x[1];
     }
-    at[n.y] = left.size();
-    left.push_back(std::move(n));
+    if (joins) {
+      now[n.y] = joined;
+      readers[joined] = readers[n.y];
+    } else {
+      at[n.y] = left.size();
+      left.push_back(std::move(n));
+    }
   }
   nodes_ = std::move(left);
   result = now[result];
 }
 
 std::unique_ptr<Step> StepGraph::step(const Layer& whole, Value result) && {
-  join_pointwise(result);
-  if (nodes_.size() == 1 && nodes_[0].x.size() == 1) return std::move(nodes_[0].step);
+  join_steps(result);
+  const bool alone = nodes_.size() == 1 && nodes_[0].x.size() == 1;
+  if (alone && nodes_[0].step->by_channel() != Step::Channels::faster) return std::move(nodes_[0].step);
   auto step = std::make_unique<detail::GraphStep>(std::move(*this), result);
   step->set_layer({whole.path(), whole.kind()});
   return step;

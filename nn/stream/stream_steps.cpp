@@ -4,7 +4,10 @@
 
 #include <algorithm>
 
+#include "ferrite/compile/tracer.h"
 #include "ferrite/nn/carry.h"
+#include "ferrite/nn/layers/activations.h"
+#include "ferrite/nn/step_graph.h"
 #include "ferrite/tensor/kernel/pack.h"
 #include "ferrite/tensor/log.h"
 #include "ferrite/tensor/operations.h"
@@ -14,26 +17,27 @@ namespace ferrite::nn::detail {
 namespace {
 
 using ferrite::detail::GateMatrix;
+using ferrite::detail::padded;
 
-class Pointwise final : public Step, public InPlace {
+class Elements final : public Step, public InPlace {
  public:
-  Pointwise(const Primitive& op, const StepRows& rows) : op_(&op), block_(op.block(rows.dtype)), rows_(rows) {}
-  const Primitive* pointwise() const override { return op_; }
+  Elements(const ElementFunction& f, const StepRows& rows) : f_(f), rows_(rows) {}
+  const ElementFunction* elements() const override { return &f_; }
   StepRows result() const override { return rows_; }
   bool commits() const override { return false; }
-  void run(Inputs x, void* y) override { Pointwise::run_several(1, x, y); }
+  void run(Inputs x, void* y) override { Elements::run_several(1, x, y); }
   bool never_throws() const override { return true; }
-  void advance(Inputs x, void* y) override { Pointwise::run_several(1, x, y); }
+  void advance(Inputs x, void* y) override { Elements::run_several(1, x, y); }
   std::int64_t most_at_once() const override { return kAnyNumber; }
-  void run_several(std::int64_t n, Inputs x, void* y) override {
-    const std::ptrdiff_t run = 1;
-    block_(x, &run, y, n * rows_.batch * rows_.width);
+  void run_several(std::int64_t n, Inputs x, void* y) override { f_(x[0], y, n * rows_.batch * rows_.width); }
+  Channels by_channel() const override { return channels_of(rows_); }
+  void run_channels(std::int64_t n, Inputs x, void* y) override {
+    f_(x[0], y, channel_pitch(rows_.dtype, n) * rows_.width);
   }
-  std::unique_ptr<Step> clone() const override { return std::make_unique<Pointwise>(*this); }
+  std::unique_ptr<Step> clone() const override { return std::make_unique<Elements>(*this); }
 
  private:
-  const Primitive* op_;
-  ferrite::detail::Block block_;
+  ElementFunction f_;
   StepRows rows_;
 };
 
@@ -48,12 +52,12 @@ class LinearStep final : public Step {
         batch_(batch),
         has_bias_(bias.defined()),
         packed_(ferrite::detail::gate_pack_size<T>(D_, 1, N_)),
-        added_(bias.defined() ? N_ : 0),
+        added_(bias.defined() ? padded<T>(N_) : 0),
         matrix_(ferrite::detail::packed_gates<T>(packed_.get(), D_, 1, N_)),
-        product_(ferrite::detail::products_in_use.of<T>().packed_product) {
+        kernels_(&ferrite::detail::products_in_use.of<T>()) {
     refresh();
   }
-  StepRows result() const override { return {batch_, N_, dtype_of<T>}; }
+  StepRows result() const override { return {batch_, N_, ferrite::dtype_of<T>}; }
   bool commits() const override { return false; }
   void run(Inputs x, void* y) override { LinearStep::run_several(1, x, y); }
   bool never_throws() const override { return true; }
@@ -61,8 +65,33 @@ class LinearStep final : public Step {
   std::int64_t most_at_once() const override { return kAnyNumber; }
   void run_several(std::int64_t n, Inputs x, void* y) override {
     matrix_.data = packed_.get();  // of a copy elsewhere
-    product_(matrix_, n * batch_, static_cast<const T*>(x[0]), D_, has_bias_ ? added_.get() : nullptr,
-             static_cast<T*>(y));
+    const auto *a = static_cast<const T*>(x[0]), *added = static_cast<const T*>(sums_ ? x[1] : nullptr);
+    if (n * batch_ == 1 && D_ <= kFewTerms) {
+      kernels_->next_sums(matrix_, 1, a, nullptr, nullptr, behind(added), static_cast<T*>(y));
+    } else {
+      kernels_->packed_product(matrix_, n * batch_, a, D_, bias_row(), static_cast<T*>(y));
+      if (sums_) add(y, added, n * batch_ * N_);
+      if (relu_) (*then_)(y, y, n * batch_ * N_);
+    }
+    if (then_ && !relu_) (*then_)(y, y, n * batch_ * N_);
+  }
+  Channels by_channel() const override { return D_ <= ferrite::detail::kBlockK ? channels_of(result()) : Channels::no; }
+  void run_channels(std::int64_t n, Inputs x, void* y) override {
+    matrix_.data = packed_.get();
+    const auto *a = static_cast<const T*>(x[0]), *added = static_cast<const T*>(sums_ ? x[1] : nullptr);
+    kernels_->channel_sums(matrix_, {&a, 1, padded<T>(n)}, n, behind(added), static_cast<T*>(y));
+    if (then_ && !relu_) (*then_)(y, y, padded<T>(n) * N_);
+  }
+  bool join(const ElementFunction& f) override {
+    if (then_) return false;
+    then_ = f;
+    relu_ = f.is(ferrite::detail::ops::relu);
+    return true;
+  }
+  bool join_sum() override {
+    const bool joins = !then_ && !sums_;
+    sums_ = sums_ || joins;
+    return joins;
   }
   void refresh() override {
     const Tensor w = contiguous(weight_.peek());
@@ -74,12 +103,21 @@ class LinearStep final : public Step {
   std::unique_ptr<Step> clone() const override { return std::make_unique<LinearStep>(*this); }
 
  private:
+  /// Of so few terms the sums of a row wait for nothing that several rows could fill.
+  static constexpr std::int64_t kFewTerms = 32;
+
+  const T* bias_row() const { return has_bias_ ? added_.get() : nullptr; }
+  ferrite::detail::BehindSums<T> behind(const T* added) const { return {bias_row(), added, relu_}; }
+
   Parameter weight_, bias_;
   std::int64_t D_, N_, batch_;
   bool has_bias_;
   StepMemory<T> packed_, added_;
   GateMatrix<T> matrix_;
-  decltype(ferrite::detail::ProductKernels<T>::packed_product) product_;
+  const ferrite::detail::ProductKernels<T>* kernels_;
+  std::optional<ElementFunction> then_{};  ///< of the layer behind
+  bool relu_ = false;                      ///< whether that is relu
+  bool sums_ = false;                      ///< whether a second input is added
 };
 
 class EmbeddingStep final : public Step {
@@ -240,6 +278,11 @@ void run_profiled(Step& step, std::int64_t n, Step::Inputs x, void* y) {
   step.run_several(n, x, y);
 }
 
+void run_channels_profiled(Step& step, std::int64_t n, Step::Inputs x, void* y) {
+  const ferrite::detail::ProfileEvent event(step.steps_name(), step.scope());
+  step.run_channels(n, x, y);
+}
+
 Step::Rows run_rows_of(Step& step, const Step::Rows* rows, Step::Inputs x, void* y) {
   std::optional<ferrite::detail::ProfileEvent> event;
   if (ferrite::detail::profiling()) event.emplace(step.step_name(), step.scope());
@@ -294,8 +337,44 @@ std::unique_ptr<Step> own_step_of(const Layer& layer, const StepRows& in) {
   return step;
 }
 
-std::unique_ptr<Step> pointwise_step(const Primitive& op, const StepRows& rows) {
-  return std::make_unique<Pointwise>(op, rows);
+ElementFunction::ElementFunction(const Primitive& op, Dtype dtype, const Attrs& literals)
+    : op_(&op), block_(op.block(dtype)) {
+  for (std::size_t i = 0; i < static_cast<std::size_t>(op.arity); ++i) {
+    if (const Scalar* const v = ferrite::detail::literal_of(literals, i)) {
+      fill_values(dtype, v->real(), literals_[i].bytes.data(), 64);
+    } else {
+      operand_ = i;
+    }
+  }
+}
+
+std::unique_ptr<Step> elements_step(const ElementFunction& f, const StepRows& rows) {
+  return std::make_unique<Elements>(f, rows);
+}
+
+namespace {
+
+/// The operation that a layer is, of its input and literals alone; none: it is more.
+std::optional<ElementFunction> element_function(const Layer& layer, const StepRows& rows) {
+  Tracer tracer;
+  const NewFrame frame(tracer);
+  const Tensor x = tracer.input({{rows.batch, rows.width}, rows.dtype});
+  const Graph g = tracer.finish({layer.forward(x, {})});
+  if (g.nodes.size() != 1 || !g.reads.empty() || !g.writes.empty() || g.outputs[0] != g.nodes[0].out[0]) return {};
+  const Graph::Node& node = g.nodes[0];
+  const bool of_x = node.op->is_pointwise() && node.in.size() == 1 && node.in[0] == g.inputs[0];
+  if (!of_x || g.values[node.out[0]] != x.spec() || !node.op->block(rows.dtype)) return {};
+  return ElementFunction(*node.op, rows.dtype, node.attrs);
+}
+
+}  // namespace
+
+std::size_t add_element_steps(const Layer& layer, StepGraph& graph, std::size_t x) {
+  const StepRows rows = graph.rows(x);
+  if (is_float(rows.dtype))
+    if (const std::optional<ElementFunction> f = element_function(layer, rows))
+      return graph.add(layer, elements_step(*f, rows), {x});
+  return layer.Layer::add_steps(graph, x);
 }
 
 std::unique_ptr<Step> linear_step(const Parameter& weight, const Parameter& bias, std::int64_t batch) {

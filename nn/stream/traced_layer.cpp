@@ -314,7 +314,7 @@ bool is_plain(const Context& c) {
 bool is_of_its_own(Step& step) {
   bool own = step.skips();
   step.each([&own](Step& s) {
-    own = own || (s.runs() == Step::Runs::kernel && !s.pointwise());
+    own = own || (s.runs() == Step::Runs::kernel && !s.elements());
     s.states([&own](const StateMemory&) { own = true; });
   });
   return own;
@@ -373,7 +373,7 @@ class Cutter final : public CallObserver {
     }
     call_observer = observer;
     const auto is_x = [&](const Tensor& y) { return y.impl() == x.impl(); };
-    const bool joins = step && step->pointwise() && std::any_of(gave_.begin(), gave_.end(), is_x);
+    const bool joins = step && step->elements() && std::any_of(gave_.begin(), gave_.end(), is_x);
     if (!step || (wanted_ == CutCalls::own && !joins && !is_of_its_own(*step))) return false;
     to_.steps.push_back(std::move(step));
     return true;

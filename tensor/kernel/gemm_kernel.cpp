@@ -652,7 +652,8 @@ constexpr ProductKernels<T> kernels_of() {
           .pack_gates = pack_gates<T>,
           .pack_transposed = pack_transposed<T>,
           .packed_product = packed_product<T>,
-          .next_sums = next_sums<T>};
+          .next_sums = next_sums<T>,
+          .channel_sums = channel_sums<T>};
 }
 
 }  // namespace
