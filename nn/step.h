@@ -175,8 +175,13 @@ class Step {
   virtual bool join(const detail::ElementFunction&) { return false; }
   /// Whether the step is the sum of two values.
   virtual bool adds_two() const { return false; }
-  /// Takes a last input from now on, rows as it gives them, which it adds to them; false where it does not.
-  virtual bool join_sum() { return false; }
+  /// Makes a further value the last term of the sum; false where it does not.
+  virtual bool add_term() { return false; }
+  /// Takes a last input from now on, rows as it gives them, which it adds to them; false where it does not. Where `of`,
+  /// the step that gives them, multiplies a number by factors, it may take that step: the input is the number then.
+  virtual bool join_sum(std::unique_ptr<Step>*) { return false; }
+  /// Of a step that only multiplies one number: its factors, of the type of its result. Else null.
+  virtual const void* factors() const { return nullptr; }
   /// Takes the variables' present values; the states stay.
   virtual void refresh() {}
   /// Shows the steps that this one is made of, in order: itself, where there are no others.

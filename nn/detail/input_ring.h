@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "ferrite/nn/detail/stream_steps.h"
-#include "ferrite/tensor/kernel/kernels.h"
+#include "ferrite/tensor/kernel/stream_sums.h"
 
 namespace ferrite::nn::detail {
 
@@ -142,7 +142,7 @@ class ChannelRing {
       at -= dilation_;
       if (at < 0) at += size_;
     }
-    return {from_.data(), taps_, pitch_};
+    return {from_.data(), taps_, channels_, pitch_};
   }
   /// The inputs under the taps of the next output, the oldest first.
   void copy_window(T* to) {

@@ -159,9 +159,9 @@ template <class T>
 class ComingOutputs {
  public:
   ComingOutputs(std::int64_t taps, std::int64_t dilation, std::int64_t outputs)
-      : size_((taps - 1) * padded<T>(outputs)), dilation_(dilation), sums_(dilation * size_) {}
+      : size_(padded<T>(taps * outputs) + outputs), dilation_(dilation), sums_(dilation * size_ + padded<T>(1)) {}
 
-  /// Those that meet in the next input, in the order of its taps from the second one on.
+  /// Those that meet in the next input, as the kernel has them.
   T* next() const { return sums_.get() + at_; }
   std::int64_t size() const { return size_; }
   /// Whether they are right: not where inputs went by without them since `forget`.
@@ -169,7 +169,7 @@ class ComingOutputs {
   void advance() {
     ++known_;
     at_ += size_;
-    if (at_ == sums_.size()) at_ = 0;
+    if (at_ == dilation_ * size_) at_ = 0;
   }
   void forget() { known_ = 0; }
 
@@ -190,10 +190,9 @@ class ConvolutionStep : public Step {
   bool join(const ElementFunction& f) override {
     if (then_) return false;
     then_ = f;
-    relu_ = f.is(ferrite::detail::ops::relu);
     return true;
   }
-  bool join_sum() override {
+  bool join_sum(std::unique_ptr<Step>*) override {
     const bool joins = !then_ && !sums_;
     sums_ = sums_ || joins;
     return joins;
@@ -208,8 +207,7 @@ class ConvolutionStep : public Step {
         outputs_(layer.options().out_channels),
         taps_(layer.options().kernel_size),
         at_once_(detail::steps_at_once(values_at_once * size_of(dtype_of<T>))),
-        added_(bias_.defined() ? padded<T>(outputs_) : 0),
-        kernels_(&ferrite::detail::products_in_use.of<T>()) {}
+        added_(bias_.defined() ? padded<T>(outputs_) : 0) {}
 
   /// The weights by tap, input and output.
   Tensor weights() const { return contiguous(permute(weight_.peek(), {2, 1, 0})); }
@@ -226,9 +224,7 @@ class ConvolutionStep : public Step {
   std::int64_t batch_, inputs_, outputs_, taps_;
   std::int64_t at_once_;
   StepMemory<T> added_;
-  const ferrite::detail::ProductKernels<T>* kernels_;
   std::optional<ElementFunction> then_{};  ///< of the layer behind
-  bool relu_ = false;                      ///< whether that is relu
   bool sums_ = false;                      ///< whether a second input is added
 };
 
@@ -246,7 +242,8 @@ class CausalConvolution final : public ConvolutionStep<T> {
         terms_(taps_ * inputs_),
         past_({batch, inputs_, dtype_of<T>}, *layer.window()),
         windows_(at_once_ * batch * terms_ + padded<T>(1)),
-        packed_(ferrite::detail::gate_pack_size<T>(terms_, 1, outputs_)) {
+        packed_(ferrite::detail::gate_pack_size<T>(terms_, 1, outputs_)),
+        product_(ferrite::detail::products_in_use.of<T>().packed_product) {
     CausalConvolution::refresh();
   }
 
@@ -294,7 +291,7 @@ class CausalConvolution final : public ConvolutionStep<T> {
 
  private:
   using ConvolutionStep<T>::batch_, ConvolutionStep<T>::inputs_, ConvolutionStep<T>::outputs_,
-      ConvolutionStep<T>::taps_, ConvolutionStep<T>::at_once_, ConvolutionStep<T>::kernels_, ConvolutionStep<T>::then_,
+      ConvolutionStep<T>::taps_, ConvolutionStep<T>::at_once_, ConvolutionStep<T>::then_,
       ConvolutionStep<T>::sums_;
 
   /// The next input of a row, and the window that ends with it.
@@ -304,7 +301,7 @@ class CausalConvolution final : public ConvolutionStep<T> {
   }
   /// The outputs of so many windows.
   void multiply(std::int64_t rows, const T* added, T* y) const {
-    kernels_->packed_product(ferrite::detail::packed_gates<T>(packed_.get(), terms_, 1, outputs_), rows, windows_.get(),
+    product_(ferrite::detail::packed_gates<T>(packed_.get(), terms_, 1, outputs_), rows, windows_.get(),
                              terms_, this->bias_row(), y);
     if (sums_) detail::add(y, added, rows * outputs_);
     if (then_) (*then_)(y, y, rows * outputs_);
@@ -313,6 +310,7 @@ class CausalConvolution final : public ConvolutionStep<T> {
   std::int64_t terms_;  ///< of an output's sum
   detail::InputRing past_;
   StepMemory<T> windows_, packed_;
+  decltype(ferrite::detail::ProductKernels<T>::packed_product) product_;
 };
 
 /// Of a single row, which would wait for a long chain of sums, each input is multiplied when it comes. Of several steps
@@ -327,12 +325,40 @@ class SingleRowConvolution final : public ConvolutionStep<T> {
       : ConvolutionStep<T>(layer, 1, std::max(layer.options().in_channels, layer.options().out_channels)),
         past_(inputs_, *layer.window()),
         window_(taps_ * inputs_),
-        packed_(ferrite::detail::gate_pack_size<T>(inputs_, taps_, outputs_)),
+        rows_(taps_ * inputs_ * outputs_),
+        packed_(ferrite::detail::gate_pack_size<T>(inputs_, 1, taps_ * outputs_)),
         coming_(taps_, layer.options().dilation, outputs_),
-        after_(coming_.size()) {
+        after_(coming_.size() + padded<T>(1)),
+        channels_(ferrite::detail::stream_sums_in_use.of<T>().channels),
+        next_(ferrite::detail::stream_sums_in_use.of<T>().next_of(taps_ * outputs_)) {
+    find_memory();
     SingleRowConvolution::refresh();
   }
+  SingleRowConvolution(const SingleRowConvolution& o)
+      : ConvolutionStep<T>(o),
+        past_(o.past_),
+        window_(o.window_),
+        rows_(o.rows_),
+        packed_(o.packed_),
+        coming_(o.coming_),
+        after_(o.after_),
+        channels_(o.channels_),
+        next_(o.next_),
+        factor_(o.factor_ ? o.factor_->clone() : nullptr) {
+    find_memory();
+  }
 
+  bool join(const ElementFunction& f) override {
+    const bool joins = ConvolutionStep<T>::join(f);
+    weights_.behind.relu = then_ && then_->is(ferrite::detail::ops::relu);
+    return joins;
+  }
+  bool join_sum(std::unique_ptr<Step>* of) override {
+    if (!ConvolutionStep<T>::join_sum(nullptr)) return false;
+    if (of && (*of)->factors()) factor_ = std::move(*of);
+    find_memory();
+    return true;
+  }
   void run(Inputs x, void* y) override { sum(x, after_.get(), static_cast<T*>(y)); }
   void commit() override {
     std::copy_n(after_.get(), coming_.size(), coming_.next());
@@ -355,23 +381,26 @@ class SingleRowConvolution final : public ConvolutionStep<T> {
     const auto *from = static_cast<const T*>(x[0]), *added = this->added(x);
     auto* to = static_cast<T*>(y);
     for (std::int64_t t = 0; t < n; ++t) {
-      const std::array<const void*, 2> now{from + t * inputs_, sums_ ? added + t * outputs_ : nullptr};
+      const std::array<const void*, 2> now{from + t * inputs_, sums_ ? added + t * (factor_ ? 1 : outputs_) : nullptr};
       SingleRowConvolution::advance(now.data(), to + t * outputs_);
     }
   }
   Step::Channels by_channel() const override { return Step::Channels::faster; }
   void run_channels(std::int64_t n, Inputs x, void* y) override {
     past_.write(n, static_cast<const T*>(x[0]), padded<T>(n));
-    kernels_->channel_sums(matrix(), past_.windows(), n, behind(this->added(x)), static_cast<T*>(y));
-    if (then_ && !relu_) (*then_)(y, y, padded<T>(n) * outputs_);
+    channels_(rows_.get(), outputs_, past_.windows(), n, weights_.behind, this->added(x), static_cast<T*>(y));
+    if (then_ && !weights_.behind.relu) (*then_)(y, y, padded<T>(n) * outputs_);
     past_.advance(n);
     coming_.forget();
   }
   void refresh() override {
     const NewFrame frame;
-    const Tensor w = this->weights();
-    ferrite::detail::pack_gates(w.data<T>(), outputs_, inputs_, taps_, outputs_, inputs_ * outputs_, packed_.get());
+    const Tensor w = this->weights(), by_input = contiguous(permute(flip(weight_.peek(), {2}), {1, 2, 0}));
+    std::copy_n(w.data<T>(), rows_.size(), rows_.get());
+    const std::int64_t columns = taps_ * outputs_;
+    ferrite::detail::pack_gates(by_input.data<T>(), columns, inputs_, 1, columns, columns, packed_.get());
     this->refresh_bias();
+    if (factor_) factor_->refresh();
     coming_.forget();
   }
   void states(const Step::StateVisitor& see) override {
@@ -384,32 +413,42 @@ class SingleRowConvolution final : public ConvolutionStep<T> {
   std::unique_ptr<Step> clone() const override { return std::make_unique<SingleRowConvolution>(*this); }
 
  private:
-  using ConvolutionStep<T>::inputs_, ConvolutionStep<T>::outputs_, ConvolutionStep<T>::taps_,
-      ConvolutionStep<T>::kernels_, ConvolutionStep<T>::then_, ConvolutionStep<T>::relu_, ConvolutionStep<T>::sums_;
+  using ConvolutionStep<T>::weight_, ConvolutionStep<T>::inputs_, ConvolutionStep<T>::outputs_,
+      ConvolutionStep<T>::taps_, ConvolutionStep<T>::then_, ConvolutionStep<T>::sums_;
 
-  GateMatrix<T> matrix() const { return ferrite::detail::packed_gates<T>(packed_.get(), inputs_, taps_, outputs_); }
-  ferrite::detail::BehindSums<T> behind(const T* added) const { return {this->bias_row(), added, relu_}; }
+  void find_memory() {
+    weights_.columns = ferrite::detail::packed_gates<T>(packed_.get(), inputs_, 1, taps_ * outputs_);
+    weights_.units = outputs_;
+    weights_.behind.bias = this->bias_row();
+    weights_.behind.factors = factor_ ? static_cast<const T*>(factor_->factors()) : nullptr;
+    weights_.behind.relu = then_ && then_->is(ferrite::detail::ops::relu);
+  }
   /// The output of a single step, and `next`: what is in `coming_` behind it.
   void sum(Inputs x, T* next, T* y) {
     const auto* const input = static_cast<const T*>(x[0]);
     past_.write(input);
     if (!coming_.known()) [[unlikely]]
       find_coming(y);
-    kernels_->next_sums(matrix(), taps_, input, coming_.next(), next, behind(this->added(x)), y);
-    if (then_ && !relu_) (*then_)(y, y, outputs_);
+    next_(weights_, input, coming_.next(), next, this->added(x), y);
+    if (then_ && !weights_.behind.relu) (*then_)(y, y, outputs_);
   }
   /// By the earlier inputs that are under taps of the same outputs, once more.
   void find_coming(T* unused) {
     past_.copy_window(window_.get());
     for (std::int64_t k = 0; k + 1 < taps_; ++k)
-      kernels_->next_sums(matrix(), taps_, window_.get() + k * inputs_, coming_.next(), coming_.next(), {}, unused);
+      next_(weights_, window_.get() + k * inputs_, coming_.next(), coming_.next(), nullptr, unused);
   }
 
   detail::ChannelRing<T> past_;
   StepMemory<T> window_;
-  StepMemory<T> packed_;  ///< of each input the weights of all taps together
+  StepMemory<T> rows_;    ///< the weights by tap, input and output
+  StepMemory<T> packed_;  ///< and of each input those of all taps together, the last one first
   ComingOutputs<T> coming_;
   StepMemory<T> after_;  ///< what `commit` puts in its place
+  decltype(ferrite::detail::StreamSums<T>::channels) channels_;
+  typename ferrite::detail::StreamSums<T>::Next next_;
+  ferrite::detail::NextWeights<T> weights_{};  ///< where they stand in memory
+  std::unique_ptr<Step> factor_{};  ///< a product of one number, of which the second input is then that number
 };
 
 template <class T>

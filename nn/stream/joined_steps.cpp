@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ferrite/nn/step_graph.h"
+#include "ferrite/tensor/kernel/stream_sums.h"
 #include "ferrite/tensor/operations.h"
 
 namespace ferrite::nn::detail {
@@ -110,26 +111,42 @@ class Stateless : public Step {
   StepRows given_;
 };
 
-/// The same operation of two values at all places.
-class Pairs : public Stateless<Pairs>, public InPlace {
+template <class T>
+class Sum final : public Stateless<Sum<T>>, public InPlace {
  public:
-  Pairs(const Primitive& op, const StepRows& rows, std::size_t terms)
-      : Stateless(rows), block_(op.block(rows.dtype)), terms_(terms), sum_(&op == ferrite::detail::ops::add) {}
-  bool adds_two() const override { return sum_ && terms_ == 2; }
+  Sum(const StepRows& rows, std::size_t terms)
+      : Stateless<Sum>(rows),
+        terms_(static_cast<std::int64_t>(terms)),
+        sum_(ferrite::detail::stream_sums_in_use.of<T>().sum) {}
+  bool adds_two() const override { return terms_ == 2; }
+  /// All terms of a long sum stand in memory until the last one is there.
+  bool add_term() override {
+    constexpr std::int64_t kNarrow = 32;
+    if (this->width() > kNarrow) return false;
+    ++terms_;
+    return true;
+  }
+  void rows(std::int64_t n, Step::Inputs x, void* y) const {
+    sum_(x, terms_, n * this->width(), static_cast<T*>(y));
+  }
+  void channels(std::int64_t pitch, Step::Inputs x, void* y) const { rows(pitch, x, y); }
+
+ private:
+  std::int64_t terms_;
+  decltype(ferrite::detail::StreamSums<T>::sum) sum_;
+};
+
+class Product final : public Stateless<Product>, public InPlace {
+ public:
+  explicit Product(const StepRows& rows) : Stateless(rows), block_(ferrite::detail::ops::mul->block(rows.dtype)) {}
   void rows(std::int64_t n, Inputs x, void* y) const {
     constexpr std::array<std::ptrdiff_t, 2> run{1, 1};
     block_(x, run.data(), y, n * width());
-    for (std::size_t i = 2; i < terms_; ++i) {
-      const std::array<const void*, 2> in{y, x[i]};
-      block_(in.data(), run.data(), y, n * width());
-    }
   }
   void channels(std::int64_t pitch, Inputs x, void* y) const { rows(pitch, x, y); }
 
  private:
   ferrite::detail::Block block_;
-  std::size_t terms_;
-  bool sum_;
 };
 
 class Columns final : public Stateless<Columns> {
@@ -240,10 +257,11 @@ class Aligned final : public Step {
 }  // namespace
 
 std::unique_ptr<Step> sum_step(const StepRows& rows, std::size_t terms) {
-  return std::make_unique<Pairs>(*ferrite::detail::ops::add, rows, terms);
+  if (rows.dtype == Dtype::f64) return std::make_unique<Sum<double>>(rows, terms);
+  return std::make_unique<Sum<float>>(rows, terms);
 }
 std::unique_ptr<Step> product_step(const StepRows& rows) {
-  return std::make_unique<Pairs>(*ferrite::detail::ops::mul, rows, 2);
+  return std::make_unique<Product>(rows);
 }
 std::unique_ptr<Step> scale_step(const StepRows& rows, double factor) {
   return elements_step({*ferrite::detail::ops::mul, rows.dtype, ferrite::detail::Literals{.b = factor}}, rows);

@@ -496,8 +496,10 @@ void StepGraph::join_steps(Value& result) {
   const auto only_reads = [&](Value v) { return at[v] != detail::kNever && readers[v] == 1; };
   const auto joins_sum = [&](Value first, Value added) {
     if (!only_reads(first) || (at[added] != detail::kNever && at[added] > at[first])) return false;
-    if (!left[at[first]].step->join_sum()) return false;
-    left[at[first]].x.push_back(added);
+    Node& node = left[at[first]];
+    Node* const other = only_reads(added) ? &left[at[added]] : nullptr;
+    if (!node.step->join_sum(other ? &other->step : nullptr)) return false;
+    node.x.push_back(other && !other->step ? other->x[0] : added);
     return true;
   };
   for (Node& n : nodes_) {
@@ -513,11 +515,18 @@ void StepGraph::join_steps(Value& result) {
     if (joins) {
       now[n.y] = joined;
       readers[joined] = readers[n.y];
-    } else {
-      at[n.y] = left.size();
-      left.push_back(std::move(n));
+      continue;
     }
+    if (n.step->adds_two() && only_reads(n.x[0]) && left[at[n.x[0]]].step->add_term()) {
+      Node longer = std::move(left[at[n.x[0]]]);
+      longer.x.push_back(n.x[1]);
+      longer.y = n.y;
+      n = std::move(longer);
+    }
+    at[n.y] = left.size();
+    left.push_back(std::move(n));
   }
+  std::erase_if(left, [](const Node& n) { return !n.step; });
   nodes_ = std::move(left);
   result = now[result];
 }

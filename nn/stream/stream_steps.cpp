@@ -9,6 +9,7 @@
 #include "ferrite/nn/layers/activations.h"
 #include "ferrite/nn/step_graph.h"
 #include "ferrite/tensor/kernel/pack.h"
+#include "ferrite/tensor/kernel/stream_sums.h"
 #include "ferrite/tensor/log.h"
 #include "ferrite/tensor/operations.h"
 #include "ferrite/tensor/recorder.h"
@@ -16,7 +17,6 @@
 namespace ferrite::nn::detail {
 namespace {
 
-using ferrite::detail::GateMatrix;
 using ferrite::detail::padded;
 
 class Elements final : public Step, public InPlace {
@@ -50,12 +50,32 @@ class LinearStep final : public Step {
         D_(weight.shape()[0]),
         N_(weight.shape()[1]),
         batch_(batch),
-        has_bias_(bias.defined()),
         packed_(ferrite::detail::gate_pack_size<T>(D_, 1, N_)),
+        rows_(batch == 1 && D_ <= ferrite::detail::kBlockK ? D_ * N_ : 0),
         added_(bias.defined() ? padded<T>(N_) : 0),
-        matrix_(ferrite::detail::packed_gates<T>(packed_.get(), D_, 1, N_)),
-        kernels_(&ferrite::detail::products_in_use.of<T>()) {
+        product_(ferrite::detail::products_in_use.of<T>().packed_product),
+        channels_(ferrite::detail::stream_sums_in_use.of<T>().channels),
+        next_(ferrite::detail::stream_sums_in_use.of<T>().next_of(N_)) {
+    find_memory();
     refresh();
+  }
+  LinearStep(const LinearStep& o)
+      : Step(o),
+        weight_(o.weight_),
+        bias_(o.bias_),
+        D_(o.D_),
+        N_(o.N_),
+        batch_(o.batch_),
+        packed_(o.packed_),
+        rows_(o.rows_),
+        added_(o.added_),
+        product_(o.product_),
+        channels_(o.channels_),
+        next_(o.next_),
+        weights_(o.weights_),
+        then_(o.then_),
+        sums_(o.sums_) {
+    find_memory();
   }
   StepRows result() const override { return {batch_, N_, ferrite::dtype_of<T>}; }
   bool commits() const override { return false; }
@@ -64,31 +84,33 @@ class LinearStep final : public Step {
   void advance(Inputs x, void* y) override { LinearStep::run_several(1, x, y); }
   std::int64_t most_at_once() const override { return kAnyNumber; }
   void run_several(std::int64_t n, Inputs x, void* y) override {
-    matrix_.data = packed_.get();  // of a copy elsewhere
     const auto *a = static_cast<const T*>(x[0]), *added = static_cast<const T*>(sums_ ? x[1] : nullptr);
+    auto* const to = static_cast<T*>(y);
     if (n * batch_ == 1 && D_ <= kFewTerms) {
-      kernels_->next_sums(matrix_, 1, a, nullptr, nullptr, behind(added), static_cast<T*>(y));
+      next_(weights_, a, nullptr, nullptr, added, to);
     } else {
-      kernels_->packed_product(matrix_, n * batch_, a, D_, bias_row(), static_cast<T*>(y));
+      product_(weights_.columns, n * batch_, a, D_, weights_.behind.bias, to);
       if (sums_) add(y, added, n * batch_ * N_);
-      if (relu_) (*then_)(y, y, n * batch_ * N_);
+      if (weights_.behind.relu) (*then_)(y, y, n * batch_ * N_);
     }
-    if (then_ && !relu_) (*then_)(y, y, n * batch_ * N_);
+    if (then_ && !weights_.behind.relu) (*then_)(y, y, n * batch_ * N_);
   }
-  Channels by_channel() const override { return D_ <= ferrite::detail::kBlockK ? channels_of(result()) : Channels::no; }
+  Channels by_channel() const override { return rows_.size() > 0 ? channels_of(result()) : Channels::no; }
   void run_channels(std::int64_t n, Inputs x, void* y) override {
-    matrix_.data = packed_.get();
     const auto *a = static_cast<const T*>(x[0]), *added = static_cast<const T*>(sums_ ? x[1] : nullptr);
-    kernels_->channel_sums(matrix_, {&a, 1, padded<T>(n)}, n, behind(added), static_cast<T*>(y));
-    if (then_ && !relu_) (*then_)(y, y, padded<T>(n) * N_);
+    channels_(rows_.get(), N_, {&a, 1, D_, padded<T>(n)}, n, weights_.behind, added, static_cast<T*>(y));
+    if (then_ && !weights_.behind.relu) (*then_)(y, y, padded<T>(n) * N_);
   }
   bool join(const ElementFunction& f) override {
     if (then_) return false;
     then_ = f;
-    relu_ = f.is(ferrite::detail::ops::relu);
+    weights_.behind.relu = f.is(ferrite::detail::ops::relu);
     return true;
   }
-  bool join_sum() override {
+  const void* factors() const override {
+    return batch_ == 1 && D_ == 1 && !bias_.defined() && !then_ && !sums_ ? packed_.get() : nullptr;
+  }
+  bool join_sum(std::unique_ptr<Step>*) override {
     const bool joins = !then_ && !sums_;
     sums_ = sums_ || joins;
     return joins;
@@ -96,6 +118,7 @@ class LinearStep final : public Step {
   void refresh() override {
     const Tensor w = contiguous(weight_.peek());
     ferrite::detail::pack_gates(w.data<T>(), N_, D_, 1, N_, N_, packed_.get());
+    std::copy_n(w.data<T>(), rows_.size(), rows_.get());
     if (!bias_.defined()) return;
     const Tensor b = contiguous(bias_.peek());
     std::copy_n(b.data<T>(), N_, added_.get());
@@ -106,18 +129,23 @@ class LinearStep final : public Step {
   /// Of so few terms the sums of a row wait for nothing that several rows could fill.
   static constexpr std::int64_t kFewTerms = 32;
 
-  const T* bias_row() const { return has_bias_ ? added_.get() : nullptr; }
-  ferrite::detail::BehindSums<T> behind(const T* added) const { return {bias_row(), added, relu_}; }
+  void find_memory() {
+    weights_.columns = ferrite::detail::packed_gates<T>(packed_.get(), D_, 1, N_);
+    weights_.units = N_;
+    weights_.behind.bias = bias_.defined() ? added_.get() : nullptr;
+  }
 
   Parameter weight_, bias_;
   std::int64_t D_, N_, batch_;
-  bool has_bias_;
-  StepMemory<T> packed_, added_;
-  GateMatrix<T> matrix_;
-  const ferrite::detail::ProductKernels<T>* kernels_;
-  std::optional<ElementFunction> then_{};  ///< of the layer behind
-  bool relu_ = false;                      ///< whether that is relu
-  bool sums_ = false;                      ///< whether a second input is added
+  StepMemory<T> packed_;
+  StepMemory<T> rows_;  ///< the weights again as they stand, for steps channel by channel
+  StepMemory<T> added_;
+  decltype(ferrite::detail::ProductKernels<T>::packed_product) product_;
+  decltype(ferrite::detail::StreamSums<T>::channels) channels_;
+  typename ferrite::detail::StreamSums<T>::Next next_;
+  ferrite::detail::NextWeights<T> weights_{};  ///< where they stand in memory
+  std::optional<ElementFunction> then_{};      ///< of the layer behind
+  bool sums_ = false;                          ///< whether a second input is added
 };
 
 class EmbeddingStep final : public Step {

@@ -651,9 +651,7 @@ constexpr ProductKernels<T> kernels_of() {
           .product = product<T>,
           .pack_gates = pack_gates<T>,
           .pack_transposed = pack_transposed<T>,
-          .packed_product = packed_product<T>,
-          .next_sums = next_sums<T>,
-          .channel_sums = channel_sums<T>};
+          .packed_product = packed_product<T>};
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include "ferrite/tensor/kernel/cumulative.h"
 #include "ferrite/tensor/kernel/linear_scan.h"
+#include "ferrite/tensor/kernel/stream_sums.h"
 #include "ferrite/tensor/kernel/ranks.h"
 #include "ferrite/tensor/kernel/rows.h"
 #include "ferrite/tensor/kernel/selective_scan.h"
@@ -23,6 +24,7 @@ FERRITE_FLOAT_TABLES(CumulativeKernels, cumulative_kernels, cumulative_in_use)
 FERRITE_TABLES(ExtremaKernels, extrema_kernels, extrema_in_use)
 
 FERRITE_FLOAT_TABLES(LinearScanKernels, linear_scan_kernels, linear_scan_in_use)
+FERRITE_FLOAT_TABLES(StreamSums, stream_sums, stream_sums_in_use)
 
 FERRITE_TABLES(RankKernels, rank_kernels, ranks_in_use)
 

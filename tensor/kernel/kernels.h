@@ -101,22 +101,6 @@ struct ReductionTable {
   ReductionKernels dtype[4];  ///< f32, f64, i32, i64
 };
 
-/// The steps of a stream's row, channel by channel: those of one lie side by side.
-template <class T>
-struct ChannelRows {
-  const T* const* taps;  ///< by tap: the first step of the first channel
-  std::int64_t count;    ///< of taps
-  std::int64_t pitch;    ///< elements from one channel to the next
-};
-
-/// What becomes of the sums of a step, in this order.
-template <class T>
-struct BehindSums {
-  const T* bias;   ///< [units], added where there is one
-  const T* added;  ///< of y's form, added where there is one
-  bool relu;
-};
-
 /// Products of f32 or f64.
 template <class T>
 struct ProductKernels {
@@ -133,16 +117,6 @@ struct ProductKernels {
   /// c [rows, units] = a . w, plus `bias` where there is one; one gate.
   void (*packed_product)(const GateMatrix<T>& w, std::int64_t rows, const T* a, std::int64_t a_row, const T* bias,
                          T* c);
-  /// One input of a causal convolution in a stream, x [K]: it is under each tap, a gate of w, of one output. `sums`
-  /// [taps - 1, units] are what the inputs before it add to the outputs under its taps 1, 2, ...; y is the one under
-  /// the last tap with what `behind` says; `next` [taps - 1, units] are the others. All in whole packets; `next` may be
-  /// `sums`. The bits are those of packed_product over all taps' inputs, up to kBlockK of them.
-  void (*next_sums)(const GateMatrix<T>& w, std::int64_t taps, const T* x, const T* sums, T* next,
-                    const BehindSums<T>& behind, T* y);
-  /// The same of so many steps at once, whose lanes are steps: y [units, steps], the inputs of all channels under all
-  /// taps from x. Rows of y, and of what is added, are whole packets.
-  void (*channel_sums)(const GateMatrix<T>& w, const ChannelRows<T>& x, std::int64_t steps, const BehindSums<T>& behind,
-                       T* y);
 };
 
 /// Memory of a thread for what a product packs: `bytes` that are aligned to 64 bytes, until the next call for the same.
@@ -177,12 +151,6 @@ void pack_transposed(const T* w, std::int64_t row_step, std::int64_t K, std::int
                      std::int64_t block_rows);
 template <class T>
 void packed_product(const GateMatrix<T>& w, std::int64_t rows, const T* a, std::int64_t a_row, const T* bias, T* c);
-template <class T>
-void next_sums(const GateMatrix<T>& w, std::int64_t taps, const T* x, const T* sums, T* next,
-               const BehindSums<T>& behind, T* y);
-template <class T>
-void channel_sums(const GateMatrix<T>& w, const ChannelRows<T>& x, std::int64_t steps, const BehindSums<T>& behind,
-                  T* y);
 
 }  // namespace FERRITE_LEVEL
 }  // namespace ferrite::detail
