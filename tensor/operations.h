@@ -19,6 +19,9 @@ extern const Primitive* const neg;
 // tensor/ops/functions.cpp
 extern const Primitive* const relu;
 
+// tensor/ops/activations.cpp
+extern const Primitive* const leaky_relu;
+
 // tensor/ops/views.cpp
 extern const Primitive* const reshape;
 extern const Primitive* const contiguous;

@@ -115,9 +115,11 @@ class ChannelRing {
   /// The next input.
   void write(const T* x) const {
     const std::int64_t at = next();
-    for (std::int64_t c = 0; c < channels_; ++c) channel(c)[at] = x[c];
-    if (at < kSteps)
-      for (std::int64_t c = 0; c < channels_; ++c) channel(c)[size_ + at] = x[c];
+    T* to = channel(0) + at;
+    for (std::int64_t c = 0; c < channels_; ++c, to += pitch_) *to = x[c];
+    if (at >= kSteps) return;
+    to = channel(0) + at + size_;
+    for (std::int64_t c = 0; c < channels_; ++c, to += pitch_) *to = x[c];
   }
   /// The next n, those of a channel `pitch` elements behind those of the one before.
   void write(std::int64_t n, const T* x, std::int64_t pitch) const {

@@ -2,6 +2,7 @@
 /// What the steps of streams share: their memory, and copies of a layer's weights.
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <functional>
 #include <limits>
 #include <memory>
@@ -15,6 +16,7 @@
 #include "ferrite/tensor/attributes.h"
 #include "ferrite/tensor/kernel/pack.h"
 #include "ferrite/tensor/kernel/scratch.h"
+#include "ferrite/tensor/kernel/stream_sums.h"
 #include "ferrite/tensor/operations.h"
 #include "ferrite/tensor/primitive.h"
 #include "ferrite/tensor/profiled.h"
@@ -155,7 +157,17 @@ class ElementFunction {
  public:
   /// `literals` has those of all operands but one.
   ElementFunction(const Primitive& op, Dtype dtype, const Attrs& literals = {});
-  bool is(const Primitive* op) const { return op_ == op; }
+  /// Makes it a part of what a kernel does behind its sums; false: it is not one that they know.
+  template <class T>
+  bool joins(ferrite::detail::BehindSums<T>& behind) const {
+    using ferrite::detail::CheapFunction;
+    if (op_ == ferrite::detail::ops::relu) behind.function = CheapFunction::relu;
+    if (op_ == ferrite::detail::ops::leaky_relu && operand_ == 0) {
+      behind.function = CheapFunction::leaky_relu;
+      std::memcpy(&behind.slope, &literals_[1], sizeof(T));
+    }
+    return behind.function != CheapFunction::none;
+  }
   /// n elements from x to y, which may be the same, in whole packets.
   void operator()(const void* x, void* y, std::int64_t n) const {
     std::array<const void*, kMost> in{&literals_[0], &literals_[1], &literals_[2]};

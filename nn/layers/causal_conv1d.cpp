@@ -344,14 +344,16 @@ class SingleRowConvolution final : public ConvolutionStep<T> {
         after_(o.after_),
         channels_(o.channels_),
         next_(o.next_),
+        weights_(o.weights_),
+        apart_(o.apart_),
         factor_(o.factor_ ? o.factor_->clone() : nullptr) {
     find_memory();
   }
 
   bool join(const ElementFunction& f) override {
-    const bool joins = ConvolutionStep<T>::join(f);
-    weights_.behind.relu = then_ && then_->is(ferrite::detail::ops::relu);
-    return joins;
+    if (!ConvolutionStep<T>::join(f)) return false;
+    apart_ = !f.joins(weights_.behind);
+    return true;
   }
   bool join_sum(std::unique_ptr<Step>* of) override {
     if (!ConvolutionStep<T>::join_sum(nullptr)) return false;
@@ -389,7 +391,7 @@ class SingleRowConvolution final : public ConvolutionStep<T> {
   void run_channels(std::int64_t n, Inputs x, void* y) override {
     past_.write(n, static_cast<const T*>(x[0]), padded<T>(n));
     channels_(rows_.get(), outputs_, past_.windows(), n, weights_.behind, this->added(x), static_cast<T*>(y));
-    if (then_ && !weights_.behind.relu) (*then_)(y, y, padded<T>(n) * outputs_);
+    if (apart_) (*then_)(y, y, padded<T>(n) * outputs_);
     past_.advance(n);
     coming_.forget();
   }
@@ -421,7 +423,6 @@ class SingleRowConvolution final : public ConvolutionStep<T> {
     weights_.units = outputs_;
     weights_.behind.bias = this->bias_row();
     weights_.behind.factors = factor_ ? static_cast<const T*>(factor_->factors()) : nullptr;
-    weights_.behind.relu = then_ && then_->is(ferrite::detail::ops::relu);
   }
   /// The output of a single step, and `next`: what is in `coming_` behind it.
   void sum(Inputs x, T* next, T* y) {
@@ -430,7 +431,7 @@ class SingleRowConvolution final : public ConvolutionStep<T> {
     if (!coming_.known()) [[unlikely]]
       find_coming(y);
     next_(weights_, input, coming_.next(), next, this->added(x), y);
-    if (then_ && !weights_.behind.relu) (*then_)(y, y, outputs_);
+    if (apart_) (*then_)(y, y, outputs_);
   }
   /// By the earlier inputs that are under taps of the same outputs, once more.
   void find_coming(T* unused) {
@@ -448,6 +449,7 @@ class SingleRowConvolution final : public ConvolutionStep<T> {
   decltype(ferrite::detail::StreamSums<T>::channels) channels_;
   typename ferrite::detail::StreamSums<T>::Next next_;
   ferrite::detail::NextWeights<T> weights_{};  ///< where they stand in memory
+  bool apart_ = false;                         ///< whether the function behind is run behind the kernel
   std::unique_ptr<Step> factor_{};  ///< a product of one number, of which the second input is then that number
 };
 

@@ -74,6 +74,7 @@ class LinearStep final : public Step {
         next_(o.next_),
         weights_(o.weights_),
         then_(o.then_),
+        apart_(o.apart_),
         sums_(o.sums_) {
     find_memory();
   }
@@ -91,20 +92,20 @@ class LinearStep final : public Step {
     } else {
       product_(weights_.columns, n * batch_, a, D_, weights_.behind.bias, to);
       if (sums_) add(y, added, n * batch_ * N_);
-      if (weights_.behind.relu) (*then_)(y, y, n * batch_ * N_);
+      if (then_ && !apart_) (*then_)(y, y, n * batch_ * N_);
     }
-    if (then_ && !weights_.behind.relu) (*then_)(y, y, n * batch_ * N_);
+    if (apart_) (*then_)(y, y, n * batch_ * N_);
   }
   Channels by_channel() const override { return rows_.size() > 0 ? channels_of(result()) : Channels::no; }
   void run_channels(std::int64_t n, Inputs x, void* y) override {
     const auto *a = static_cast<const T*>(x[0]), *added = static_cast<const T*>(sums_ ? x[1] : nullptr);
     channels_(rows_.get(), N_, {&a, 1, D_, padded<T>(n)}, n, weights_.behind, added, static_cast<T*>(y));
-    if (then_ && !weights_.behind.relu) (*then_)(y, y, padded<T>(n) * N_);
+    if (apart_) (*then_)(y, y, padded<T>(n) * N_);
   }
   bool join(const ElementFunction& f) override {
     if (then_) return false;
     then_ = f;
-    weights_.behind.relu = f.is(ferrite::detail::ops::relu);
+    apart_ = !f.joins(weights_.behind);
     return true;
   }
   const void* factors() const override {
@@ -145,6 +146,7 @@ class LinearStep final : public Step {
   typename ferrite::detail::StreamSums<T>::Next next_;
   ferrite::detail::NextWeights<T> weights_{};  ///< where they stand in memory
   std::optional<ElementFunction> then_{};      ///< of the layer behind
+  bool apart_ = false;                         ///< whether it is run behind the kernel
   bool sums_ = false;                          ///< whether a second input is added
 };
 

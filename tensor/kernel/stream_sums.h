@@ -10,12 +10,16 @@
 
 namespace ferrite::detail {
 
+/// A function that is cheaper than to store what it is applied to.
+enum class CheapFunction : std::uint8_t { none, relu, leaky_relu };
+
 /// What becomes of the sums of a step, in this order.
 template <class T>
 struct BehindSums {
   const T* bias = nullptr;     ///< [units], added where there is one
   const T* factors = nullptr;  ///< [units]: what is added is a number times these; null: it is a row like the sums
-  bool relu = false;
+  CheapFunction function = CheapFunction::none;
+  T slope{};  ///< of leaky_relu
 };
 
 /// The weights that an input of a causal convolution meets, those of all taps. Columns are the outputs [units] under

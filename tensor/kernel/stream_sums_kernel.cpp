@@ -18,6 +18,12 @@ V<T> scaled(V<T> number, V<T> factor) {
   return fma(number, factor, V<T>(T(0)));
 }
 
+template <class T>
+[[gnu::always_inline]] inline V<T> applied(const BehindSums<T>& behind, V<T> sum) {
+  if (behind.function == CheapFunction::none) return sum;
+  return behind.function == CheapFunction::relu ? Relu::f(sum) : LeakyRelu::f(sum, V<T>(behind.slope));
+}
+
 /// U packets of columns from `block` on, from the first to the last: what they read may be written by those before.
 template <class T, int U>
 [[gnu::always_inline]] inline void next_packets(const NextWeights<T>& w, std::int64_t block, const T* x, const T* sums,
@@ -46,7 +52,7 @@ template <class T, int U>
     if (w.behind.bias) sum = sum + V<T>::load(w.behind.bias + j);
     if (added) sum = sum + (w.behind.factors ? scaled<T>(added[0], V<T>::load(w.behind.factors + j))
                                              : V<T>::load(added + j));
-    (w.behind.relu ? Relu::f(sum) : sum).store(y + j);
+    applied(w.behind, sum).store(y + j);
   }
 }
 
@@ -60,6 +66,17 @@ void next_any(const NextWeights<T>& w, const T* x, const T* sums, T* next, const
   std::int64_t block = 0;
   for (; block + 4 <= blocks; block += 4) next_packets<T, 4>(w, block, x, sums, next, added, y);
   for (; block < blocks; ++block) next_packets<T, 1>(w, block, x, sums, next, added, y);
+}
+
+/// The same packet, loaded once: g++ would read it again for each product, most times across two lines.
+template <class T>
+[[gnu::always_inline]] inline RawPacket<T> in_register(RawPacket<T> v) {
+#if defined(__x86_64__)
+  asm("" : "+v"(v));
+#elif defined(__aarch64__)
+  asm("" : "+w"(v));
+#endif
+  return v;
 }
 
 /// `channels` of some packets of steps.
@@ -96,7 +113,7 @@ struct ChannelSums {
       for (std::int64_t i = 0; i < x.channels; ++i, from += x.pitch, row += units) {
         RawPacket<T> value[static_cast<std::size_t>(P)];
 #pragma GCC unroll 4
-        for (int p = 0; p < P; ++p) value[p] = load_raw(from + p * W);
+        for (int p = 0; p < P; ++p) value[p] = in_register<T>(load_raw(from + p * W));
 #pragma GCC unroll 4
         for (int u = 0; u < U; ++u) {
           const RawPacket<T> weight = set_raw<T>(row[u]);
@@ -113,7 +130,7 @@ struct ChannelSums {
         for (int p = 0; p < P; ++p) acc[u][p] = acc[u][p] + set_raw<T>(behind.bias[j + u]);
       if (added) add<P>(t, j + u, acc[u]);
 #pragma GCC unroll 4
-      for (int p = 0; p < P; ++p) (behind.relu ? Relu::f(V<T>(acc[u][p])) : V<T>(acc[u][p])).store(to + p * W);
+      for (int p = 0; p < P; ++p) applied(behind, V<T>(acc[u][p])).store(to + p * W);
     }
   }
   template <int P>

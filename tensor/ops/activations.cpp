@@ -458,6 +458,7 @@ Tensor gelu(const Tensor& x, GeluForm form) {
 }
 Tensor silu(const Tensor& x) { return activation<Silu>(x); }
 Tensor log_sigmoid(const Tensor& x) { return activation<LogSigmoid>(x); }
+constinit const Primitive* const detail::ops::leaky_relu = &pointwise<LeakyRelu>;
 Tensor leaky_relu(const Tensor& x, double slope) { return activation<LeakyRelu>(x, slope); }
 Tensor elu(const Tensor& x, double alpha) { return activation<Elu>(x, alpha); }
 Tensor selu(const Tensor& x) { return activation<Selu>(x); }
