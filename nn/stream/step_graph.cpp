@@ -20,12 +20,14 @@ class Places {
     std::size_t best = kNever;
     for (std::size_t i = 0; i < free_.size(); ++i)
       if (free_[i].bytes >= bytes && (best == kNever || free_[i].bytes < free_[best].bytes)) best = i;
-    if (best == kNever) return std::exchange(end_, end_ + bytes);
+    if (best == kNever) return take_for_good(bytes);
     const std::int64_t at = free_[best].at;
     free_[best] = {at + bytes, free_[best].bytes - bytes};
     if (free_[best].bytes == 0) free_.erase(free_.begin() + static_cast<std::ptrdiff_t>(best));
     return at;
   }
+  /// A place that was nobody's and will be nobody else's.
+  std::int64_t take_for_good(std::int64_t bytes) { return std::exchange(end_, end_ + bytes); }
   void give(std::int64_t at, std::int64_t bytes) { free_.push_back({at, bytes}); }
   std::int64_t end() const { return end_; }
 
@@ -253,7 +255,7 @@ class StepCalls {
           places.give(at[v], room(v));
     }
     parts_.emplace(values_, nodes_, result_, at_once_);
-    for (ChannelParts::Border* const b : parts_->borders()) b->at = places.take(room(b->value));
+    for (ChannelParts::Border* const b : parts_->borders()) b->at = places.take_for_good(room(b->value));
     memory_.emplace(places.end() / 8 + 1);
     place(at);
   }
