@@ -66,7 +66,8 @@ class StepGraph {
   };
 
   const LayerNames& names_of(const Layer& layer);
-  /// Functions of elements and sums become a part of the step before them, where it takes them and nobody else reads it.
+  /// Functions of elements and sums become a part of the step before them, where it takes them and nobody else reads
+  /// it.
   void join_steps(Value& result);
 
   std::vector<Rows> values_;

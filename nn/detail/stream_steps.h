@@ -83,8 +83,8 @@ class InPlace {
 
 /// What follows, as events of a profile.
 void run_profiled(Step& step, Step::Inputs x, void* y);
-void run_profiled(Step& step, std::int64_t n, Step::Inputs x, void* y);
-void run_channels_profiled(Step& step, std::int64_t n, Step::Inputs x, void* y);
+using RunSeveral = void (Step::*)(std::int64_t n, Step::Inputs x, void* y);
+void run_profiled(Step& step, RunSeveral run, std::int64_t n, Step::Inputs x, void* y);
 
 /// `run` of a layer's step; an Error that it throws names the layer.
 [[gnu::always_inline]] inline void run_step(Step& step, Step::Inputs x, void* y) {
@@ -100,14 +100,14 @@ Step::Rows finish_rows_of(Step& step, Step::Rows rows, std::int64_t i, void* y);
 /// `run_several` of it.
 [[gnu::always_inline]] inline void run_steps(Step& step, std::int64_t n, Step::Inputs x, void* y) {
   if (ferrite::detail::profiling()) [[unlikely]]
-    return run_profiled(step, n, x, y);
+    return run_profiled(step, &Step::run_several, n, x, y);
   step.run_several(n, x, y);
 }
 
 /// `run_channels` of it.
 inline void run_channel_steps(Step& step, std::int64_t n, Step::Inputs x, void* y) {
   if (ferrite::detail::profiling()) [[unlikely]]
-    return run_channels_profiled(step, n, x, y);
+    return run_profiled(step, &Step::run_channels, n, x, y);
   step.run_channels(n, x, y);
 }
 

@@ -236,9 +236,9 @@ class CausalConvolution final : public ConvolutionStep<T> {
   using Inputs = Step::Inputs;
 
   CausalConvolution(const CausalConv1d& layer, std::int64_t batch)
-      : ConvolutionStep<T>(layer, batch,
-                           batch * std::max(layer.options().kernel_size * layer.options().in_channels,
-                                            layer.options().out_channels)),
+      : ConvolutionStep<T>(
+            layer, batch,
+            batch * std::max(layer.options().kernel_size * layer.options().in_channels, layer.options().out_channels)),
         terms_(taps_ * inputs_),
         past_({batch, inputs_, dtype_of<T>}, *layer.window()),
         windows_(at_once_ * batch * terms_ + padded<T>(1)),
@@ -291,8 +291,7 @@ class CausalConvolution final : public ConvolutionStep<T> {
 
  private:
   using ConvolutionStep<T>::batch_, ConvolutionStep<T>::inputs_, ConvolutionStep<T>::outputs_,
-      ConvolutionStep<T>::taps_, ConvolutionStep<T>::at_once_, ConvolutionStep<T>::then_,
-      ConvolutionStep<T>::sums_;
+      ConvolutionStep<T>::taps_, ConvolutionStep<T>::at_once_, ConvolutionStep<T>::then_, ConvolutionStep<T>::sums_;
 
   /// The next input of a row, and the window that ends with it.
   void take(std::int64_t row, const T* x, T* window) const {
@@ -301,8 +300,8 @@ class CausalConvolution final : public ConvolutionStep<T> {
   }
   /// The outputs of so many windows.
   void multiply(std::int64_t rows, const T* added, T* y) const {
-    product_(ferrite::detail::packed_gates<T>(packed_.get(), terms_, 1, outputs_), rows, windows_.get(),
-                             terms_, this->bias_row(), y);
+    product_(ferrite::detail::packed_gates<T>(packed_.get(), terms_, 1, outputs_), rows, windows_.get(), terms_,
+             this->bias_row(), y);
     if (sums_) detail::add(y, added, rows * outputs_);
     if (then_) (*then_)(y, y, rows * outputs_);
   }

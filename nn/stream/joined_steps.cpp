@@ -126,9 +126,7 @@ class Sum final : public Stateless<Sum<T>>, public InPlace {
     ++terms_;
     return true;
   }
-  void rows(std::int64_t n, Step::Inputs x, void* y) const {
-    sum_(x, terms_, n * this->width(), static_cast<T*>(y));
-  }
+  void rows(std::int64_t n, Step::Inputs x, void* y) const { sum_(x, terms_, n * this->width(), static_cast<T*>(y)); }
   void channels(std::int64_t pitch, Step::Inputs x, void* y) const { rows(pitch, x, y); }
 
  private:
@@ -260,9 +258,7 @@ std::unique_ptr<Step> sum_step(const StepRows& rows, std::size_t terms) {
   if (rows.dtype == Dtype::f64) return std::make_unique<Sum<double>>(rows, terms);
   return std::make_unique<Sum<float>>(rows, terms);
 }
-std::unique_ptr<Step> product_step(const StepRows& rows) {
-  return std::make_unique<Product>(rows);
-}
+std::unique_ptr<Step> product_step(const StepRows& rows) { return std::make_unique<Product>(rows); }
 std::unique_ptr<Step> scale_step(const StepRows& rows, double factor) {
   return elements_step({*ferrite::detail::ops::mul, rows.dtype, ferrite::detail::Literals{.b = factor}}, rows);
 }

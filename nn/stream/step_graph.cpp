@@ -79,8 +79,8 @@ class ChannelParts {
   };
 
   /// Of up to `at_once` steps.
-  ChannelParts(std::span<const StepGraph::Rows> values, std::span<const StepGraph::Node> nodes,
-               StepGraph::Value result, std::int64_t at_once) {
+  ChannelParts(std::span<const StepGraph::Rows> values, std::span<const StepGraph::Node> nodes, StepGraph::Value result,
+               std::int64_t at_once) {
     const auto way = [&](std::size_t k) { return nodes[k].step->by_channel(); };
     const auto takes = [&](std::size_t k) { return way(k) != Step::Channels::no; };
     const bool whole_packets = at_once % channel_pitch(Dtype::f32, 1) == 0;

@@ -23,7 +23,8 @@ struct LayerReport {
 };
 
 /// How a stream runs, layer by layer, in order. Layers that do nothing in a stream, as dropout, are not listed; what
-/// lies between layers, as the sum of a residual, is listed as the layer that it belongs to.
+/// lies between layers, as the sum of a residual, is listed as the layer that it belongs to. An activation or a sum
+/// that is computed with the product before it is listed as that.
 struct StreamReport {
   std::vector<LayerReport> layers{};
   std::int64_t at_once = 1;  ///< steps that go through all layers together

@@ -303,14 +303,9 @@ void run_profiled(Step& step, Step::Inputs x, void* y) {
   ferrite::detail::in_layer(step.scope(), [&] { step.run(x, y); });
 }
 
-void run_profiled(Step& step, std::int64_t n, Step::Inputs x, void* y) {
+void run_profiled(Step& step, RunSeveral run, std::int64_t n, Step::Inputs x, void* y) {
   const ferrite::detail::ProfileEvent event(step.steps_name(), step.scope());
-  step.run_several(n, x, y);
-}
-
-void run_channels_profiled(Step& step, std::int64_t n, Step::Inputs x, void* y) {
-  const ferrite::detail::ProfileEvent event(step.steps_name(), step.scope());
-  step.run_channels(n, x, y);
+  (step.*run)(n, x, y);
 }
 
 Step::Rows run_rows_of(Step& step, const Step::Rows* rows, Step::Inputs x, void* y) {

@@ -3,10 +3,10 @@
 
 #include "ferrite/tensor/kernel/cumulative.h"
 #include "ferrite/tensor/kernel/linear_scan.h"
-#include "ferrite/tensor/kernel/stream_sums.h"
 #include "ferrite/tensor/kernel/ranks.h"
 #include "ferrite/tensor/kernel/rows.h"
 #include "ferrite/tensor/kernel/selective_scan.h"
+#include "ferrite/tensor/kernel/stream_sums.h"
 #include "ferrite/tensor/kernel/tables.h"
 
 namespace ferrite::detail {

@@ -45,8 +45,8 @@ template <class T>
 struct StreamSums {
   /// One input x [columns.K]. By column, `sums` are what the inputs before it add to the outputs, and `next`, which may
   /// be the same memory, what they do with this one; null: there are none. A column is read `units` behind the place
-  /// where it is written; behind the last one stand zeros, a packet and `units` of them. y [units] are the outputs under
-  /// the last tap, in whole packets, `added` to them where it is not null.
+  /// where it is written; behind the last one stand zeros, a packet and `units` of them. y [units] are the outputs
+  /// under the last tap, in whole packets, `added` to them where it is not null.
   using Next = void (*)(const NextWeights<T>& w, const T* x, const T* sums, T* next, const T* added, T* y);
   Next next[8];  ///< by packets of columns, from one on; the last one for any number
   std::int64_t lanes;

@@ -50,8 +50,8 @@ template <class T, int U>
     if (j >= w.units) return;
     V<T> sum = acc[u];
     if (w.behind.bias) sum = sum + V<T>::load(w.behind.bias + j);
-    if (added) sum = sum + (w.behind.factors ? scaled<T>(added[0], V<T>::load(w.behind.factors + j))
-                                             : V<T>::load(added + j));
+    if (added)
+      sum = sum + (w.behind.factors ? scaled<T>(added[0], V<T>::load(w.behind.factors + j)) : V<T>::load(added + j));
     applied(w.behind, sum).store(y + j);
   }
 }

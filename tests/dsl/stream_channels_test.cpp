@@ -1,5 +1,5 @@
-// Streams of one row in blocks, which run channel by channel: the bits of the whole sequence, whatever blocks and single
-// steps come after one another.
+// Streams of one row in blocks, which run channel by channel: the bits of the whole sequence, whatever blocks and
+// single steps come after one another.
 #include <limits>
 #include <random>
 
@@ -40,7 +40,9 @@ class InBlocks {
     n == 1 ? stream_.step(x, y) : stream_.steps(n, x, y);
     y_.insert(y_.end(), y.begin(), y.end());
   }
-  std::int64_t left() const { return static_cast<std::int64_t>(x_.size()) / D_ - static_cast<std::int64_t>(y_.size()) / N_; }
+  std::int64_t left() const {
+    return static_cast<std::int64_t>(x_.size()) / D_ - static_cast<std::int64_t>(y_.size()) / N_;
+  }
   void run_all(Dice& dice) {
     while (left() > 0) run(std::min(left(), dice.once_in(3) ? dice.between(1, 9) : dice.between(1, 150)));
   }
@@ -253,12 +255,10 @@ BOOST_AUTO_TEST_CASE(functions_with_literals_are_kernels) {
   layers.push_back(std::make_unique<nn::Softshrink>(nn::LambdaOptions{0.4}));
   layers.push_back(std::make_unique<nn::Hardshrink>(nn::LambdaOptions{0.4}));
   layers.push_back(std::make_unique<nn::Threshold>(nn::ThresholdOptions{0.1, -0.5}));
-  for (const auto& layer : layers)
-    BOOST_TEST_CONTEXT(layer->kind()) {
+  for (const auto& layer : layers) BOOST_TEST_CONTEXT(layer->kind()) {
       BOOST_TEST(nn::detail::step_of(*layer, {2, 37, Dtype::f32})->elements());
       Dice dice(3);
       check<float>(*layer, input(37, Dtype::f32, 8), dice);
-
     }
 }
 

@@ -220,10 +220,10 @@ BOOST_AUTO_TEST_CASE(a_stream_counts_the_steps_of_its_layers) {
   BOOST_TEST((calls.at({"network step", ""}) == 3));
   BOOST_TEST((calls.at({"gru step", "0"}) == 3));
   BOOST_TEST((calls.at({"linear step", "rest.0"}) == 3));
-  BOOST_TEST((calls.at({"tanh step", "rest.1"}) == 3));
+  BOOST_TEST(calls.count({"tanh step", "rest.1"}) == 0U);  // a part of the step before it
   BOOST_TEST((calls.at({"layer_norm step", "norm"}) == 3));
   for (const auto& [key, n] : calls) BOOST_TEST(n % 3 == 0, key.first + " in " + key.second);
-  BOOST_TEST(layers_of(calls).size() == 6U);  // and "rest"
+  BOOST_TEST(layers_of(calls).size() == 5U);  // and "rest"
   // the plan of the layer without a step of its own runs inside of its step
   const std::vector<support::TraceEvent> events = support::complete(profile);
   std::int64_t inside = 0;
