@@ -103,9 +103,9 @@ struct NamModel {
 ///
 /// Throws IoError, its message beginning with `where`: not JSON, more than 32 levels, more than 8192 values beside the
 /// weights, texts above 64 KiB, keys that occur twice; another version, architecture, activation, or key of a
-/// configuration that changes numbers (condition_dsp, head, the films, groups of the products, blended gates), each by
-/// its name; sizes that do not fit each other; another number of weights than the sizes say. Memory beyond the bytes is
-/// below twice their number and 1 MiB until sizes and weights have been found to agree.
+/// configuration, each by its name; a condition_dsp that is no WaveNet or has another sample rate; sizes that do not
+/// fit each other; another number of weights than the sizes say. Memory beyond the bytes is below twice their number
+/// and 1 MiB until sizes and weights have been found to agree.
 NamModel parse_nam(std::span<const std::byte> bytes, std::string_view where = "nam");
 NamModel read_nam(const std::filesystem::path& path);
 

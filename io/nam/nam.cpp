@@ -134,6 +134,11 @@ class Weights {
     layer.weight.assign(take(layer.weight.shape()));
     if (layer.bias.defined()) layer.bias.assign(take(layer.bias.shape()));
   }
+  /// Of several groups it is a convolution of one tap.
+  void product(const nn::Layer& layer) {
+    if (const auto* linear = dynamic_cast<const nn::Linear*>(&layer)) return matrix(*linear);
+    convolution(dynamic_cast<const nn::CausalConv1d&>(layer));
+  }
 
  private:
   const detail::FloatStore& store_;
@@ -153,40 +158,90 @@ double product(std::initializer_list<std::int64_t> sizes) {
   return n;
 }
 
+double count_of_film(const nn::WavenetArray& a, nn::FilmPlace place, std::int64_t width) {
+  const std::optional<nn::WavenetFilm>& f = a.films[static_cast<std::size_t>(place)];
+  return f ? product({f->shift ? 2 * width : width, a.condition_size / f->groups + 1}) : 0;
+}
+
 double count_of(const nn::WavenetArray& a) {
+  using Place = nn::FilmPlace;
   double n = product({a.input_size, a.channels});
   for (const nn::WavenetUnit& u : a.units) {
     const std::int64_t wide = u.gate ? 2 * a.bottleneck : a.bottleneck;
     n += product({wide, a.channels / a.groups, u.kernel_size}) + static_cast<double>(wide);
-    n += product({wide, a.condition_size});
-    if (a.has_layer1x1) n += product({a.channels, a.bottleneck + 1});
-    n += product({a.head1x1_size, a.bottleneck + 1});
+    n += product({wide, a.condition_size / a.mix_groups});
+    if (a.has_layer1x1) n += product({a.channels, a.bottleneck / a.layer1x1_groups + 1});
+    n += product({a.head1x1_size, a.bottleneck / a.head1x1_groups + 1});
+    for (const Place p : {Place::conv_post, Place::mix_post, Place::activation_pre}) n += count_of_film(a, p, wide);
+    for (const Place p : {Place::conv_pre, Place::layer1x1_post}) n += count_of_film(a, p, a.channels);
+    n += count_of_film(a, Place::mix_pre, a.condition_size) + count_of_film(a, Place::activation_post, a.bottleneck) +
+         count_of_film(a, Place::head1x1_post, a.head1x1_size);
   }
   return n + product({a.skip_size(), a.head_size, a.head_kernel_size}) +
          (a.head_bias ? static_cast<double>(a.head_size) : 0);
 }
 
-std::unique_ptr<nn::Layer> wavenet(Object config, const Node& weights, const std::string& where) {
+double count_of(const nn::WavenetHead& head, std::int64_t in) {
+  double n = 0;
+  for (std::size_t i = 0; i < head.kernel_sizes.size(); ++i) {
+    const std::int64_t out = i + 1 == head.kernel_sizes.size() ? head.out_channels : head.channels;
+    n += product({out, in, head.kernel_sizes[i]}) + static_cast<double>(out);
+    in = out;
+  }
+  return n;
+}
+
+/// Gives the weights of a net, but for those of its condition and the scale, to what takes or writes them, in the order
+/// of the format.
+template <class To>
+void each_weight(const nn::Wavenet& net, To& to) {
+  for (const nn::Wavenet::Array& a : net.arrays()) {
+    to.matrix(*a.rechannel);
+    for (const nn::Wavenet::Unit& u : a.units) {
+      to.convolution(*u.conv);
+      to.product(*u.mix);
+      if (u.layer1x1) to.product(*u.layer1x1);
+      if (u.head1x1) to.product(*u.head1x1);
+      for (const nn::Wavenet::Film& f : u.films)
+        if (f.product) to.product(*f.product);
+    }
+    to.convolution(*a.head);
+  }
+  for (const nn::Wavenet::HeadLayer& h : net.head()) to.convolution(*h.conv);
+}
+
+NamModel model_of(Object model);
+
+/// The net that makes the condition of another one's input; null: there is none.
+std::unique_ptr<nn::Layer> condition_of(Object& config, const std::optional<double>& rate) {
+  if (!config.find("condition_dsp")) return nullptr;
+  Object model = config.object("condition_dsp");
+  const std::string where = model.where();
+  NamModel condition = model_of(std::move(model));
+  if (!dynamic_cast<const nn::Wavenet*>(condition.layer.get()))
+    detail::refuse(where, "a " + condition.layer->kind() + " is not supported; supported is WaveNet");
+  if (rate && condition.sample_rate && *rate != *condition.sample_rate)
+    detail::refuse(where, "the sample_rate differs from that of the model");
+  return std::move(condition.layer);
+}
+
+std::unique_ptr<nn::Layer> wavenet(Object config, const Node& weights, const std::optional<double>& rate,
+                                   const std::string& where) {
   const Document& d = config.document();
-  nn::WavenetOptions options = detail::nam::wavenet_options(std::move(config));
+  const std::unique_ptr<nn::Layer> condition = condition_of(config, rate);
+  const auto* inner = dynamic_cast<const nn::Wavenet*>(condition.get());
+  nn::WavenetOptions options = detail::nam::wavenet_options(std::move(config), inner ? &inner->options() : nullptr);
   double wanted = 1;  // the scale
   for (const nn::WavenetArray& a : options.arrays) wanted += count_of(a);
+  if (options.head) wanted += count_of(*options.head, options.arrays.back().head_size);
   expect_count(weights, wanted, where);
   std::vector<float> scale(1);
   d.weights.copy(weights.weights_at + weights.weights - 1, scale);
   options.head_scale = scale[0];
   auto net = std::make_unique<nn::Wavenet>(options);
+  if (inner) nn::copy_values(*inner, *net->condition());
   Weights from(d, weights);
-  for (const nn::Wavenet::Array& a : net->arrays()) {
-    from.matrix(*a.rechannel);
-    for (const nn::Wavenet::Unit& u : a.units) {
-      from.convolution(*u.conv);
-      from.matrix(*u.mix);
-      if (u.layer1x1) from.matrix(*u.layer1x1);
-      if (u.head1x1) from.matrix(*u.head1x1);
-    }
-    from.convolution(*a.head);
-  }
+  each_weight(*net, from);
   return net;
 }
 
@@ -237,8 +292,6 @@ std::optional<double> rate_of(Object& model) {
   return rate;
 }
 
-NamModel model_of(Object model);
-
 std::unique_ptr<nn::Layer> container(Object config, const std::optional<double>& rate) {
   const Document& d = config.document();
   const Node& list = config.at("submodels");
@@ -281,7 +334,7 @@ NamModel model_of(Object model) {
   const Node& weights = model.at("weights");
   if (weights.kind != Node::Kind::weights) detail::refuse(model.where(), "'weights' are no list of numbers");
   if (architecture == "WaveNet") {
-    result.layer = wavenet(std::move(config), weights, model.where());
+    result.layer = wavenet(std::move(config), weights, result.sample_rate, model.where());
   } else if (architecture == "LSTM") {
     result.layer = lstm(std::move(config), weights, model.where());
   } else {
@@ -331,6 +384,10 @@ class WeightList {
     add(l.weight.peek());
     if (l.bias.defined()) add(l.bias.peek());
   }
+  void product(const nn::Layer& l) {
+    if (const auto* linear = dynamic_cast<const nn::Linear*>(&l)) return matrix(*linear);
+    convolution(dynamic_cast<const nn::CausalConv1d&>(l));
+  }
   std::string text() const { return "[" + text_ + "]"; }
 
  private:
@@ -342,20 +399,24 @@ struct Parts {
   bool newer = false;  ///< keys that version 0.5 does not have
 };
 
-Parts parts_of(const nn::Wavenet& net, const std::string& where) {
+std::string object_of(const std::string& version, const Parts& p, const std::string& metadata,
+                      const std::optional<double>& rate);
+/// The later of a model's version and one that has its keys.
+std::string version_for(const std::string& version, const std::string& least) {
+  return version < least ? least : version;  // all are 0.5 to 0.7
+}
+
+Parts parts_of(const nn::Wavenet& net, const std::string& version, const std::optional<double>& rate,
+               const std::string& where) {
   Parts p{"WaveNet", {}, {}};
-  p.config = detail::nam::config_of(net.options(), where, p.newer);
-  WeightList list(where);
-  for (const nn::Wavenet::Array& a : net.arrays()) {
-    list.matrix(*a.rechannel);
-    for (const nn::Wavenet::Unit& u : a.units) {
-      list.convolution(*u.conv);
-      list.matrix(*u.mix);
-      if (u.layer1x1) list.matrix(*u.layer1x1);
-      if (u.head1x1) list.matrix(*u.head1x1);
-    }
-    list.convolution(*a.head);
+  std::string condition;
+  if (net.condition()) {
+    const Parts inner = parts_of(*net.condition(), version, rate, where + ": condition_dsp");
+    condition = object_of(version_for(version, inner.newer ? "0.6.0" : "0.5.0"), inner, {}, rate);
   }
+  p.config = detail::nam::config_of(net.options(), condition, where, p.newer);
+  WeightList list(where);
+  each_weight(net, list);
   list.add(static_cast<double>(static_cast<float>(net.head_scale())));
   p.weights = list.text();
   return p;
@@ -380,11 +441,6 @@ Parts parts_of(const NamLstm& net, const std::string& where) {
   list.matrix(net.head);
   p.weights = list.text();
   return p;
-}
-
-/// The later of a model's version and one that has its keys.
-std::string version_for(const std::string& version, const std::string& least) {
-  return version < least ? least : version;  // all are 0.5 to 0.7
 }
 
 std::string object_of(const std::string& version, const Parts& p, const std::string& metadata,
@@ -416,7 +472,7 @@ std::string text_of(const nn::Layer& layer, const std::string& version, const st
   }
   Parts p;
   if (const auto* net = dynamic_cast<const nn::Wavenet*>(&layer)) {
-    p = parts_of(*net, where);
+    p = parts_of(*net, version, rate, where);
   } else if (const auto* net_lstm = dynamic_cast<const NamLstm*>(&layer)) {
     p = parts_of(*net_lstm, where);
   } else {

@@ -320,8 +320,10 @@ void read_activations(Object& o, nn::WavenetArray& a) {
   const std::string mode_where = o.where() + ".gating_mode";
   if (const Node* mode = o.find("gating_mode")) {
     each(o.document(), *mode, a.units.size(), mode_where, [&](std::size_t i, const Node& n) {
-      if (n.text != "none" && n.text != "gated") refuse(mode_where, quote(n.text) + " is not supported");
-      gated[i] = n.text == "gated";
+      if (n.text != "none" && n.text != "gated" && n.text != "blended")
+        refuse(mode_where, quote(n.text) + " is not supported");
+      gated[i] = n.text != "none";
+      a.units[i].blends = n.text == "blended";
     });
     (void)o.find("gated");
   } else if (o.truth("gated", false)) {
@@ -354,25 +356,59 @@ void read_head(Object& o, nn::WavenetArray& a) {
     refuse(head.where(), "reaches further back than 2^24 steps");
 }
 
-/// An optional product of every step, of one group.
-bool product_of(Object& o, std::string_view key, bool otherwise, std::int64_t* out_channels) {
+/// An optional product of every step.
+bool product_of(Object& o, std::string_view key, bool otherwise, std::int64_t& groups, std::int64_t* out_channels) {
   if (!o.find(key)) return otherwise;
   Object p = o.object(key);
   const bool active = p.truth("active");
-  if (p.size("groups", 1) != 1 && active) refuse(p.where(), "'groups' other than 1 are not supported");
+  if (const std::int64_t n = p.size("groups", 1); active) groups = n;
   if (out_channels && active) *out_channels = p.size("out_channels");
   (void)p.find("out_channels");
   p.finish();
   return active;
 }
 
-void refuse_films(Object& o) {
-  for (const char* film : kFilms) {
-    const Node* n = o.find(film);
-    if (!n || (n->kind == Kind::boolean && !n->truth)) continue;
-    Object f(o.document(), *n, o.where() + "." + film);
-    if (f.truth("active", true)) refuse(o.where(), "an active " + quote(film) + " is not supported");
+std::optional<nn::WavenetFilm> film_of(Object& o, const char* key) {
+  const Node* n = o.find(key);
+  if (!n || (n->kind == Kind::boolean && !n->truth)) return {};
+  Object f(o.document(), *n, o.where() + "." + key);
+  const bool active = f.truth("active", true);
+  const nn::WavenetFilm film{f.truth("shift", true), f.size("groups", 1)};
+  f.finish();
+  return active ? std::optional(film) : std::nullopt;
+}
+
+/// Throws IoError where groups do not divide what a product takes and gives.
+void check_groups(const std::string& where, std::string_view what, std::int64_t groups, std::int64_t in,
+                  std::int64_t out) {
+  if (in % groups != 0 || out % groups != 0)
+    refuse(where, std::string(what) + " " + std::to_string(groups) + " do not divide the channels, " +
+                      std::to_string(in) + " to " + std::to_string(out));
+}
+void check_groups(const nn::WavenetArray& a, const std::string& where) {
+  const auto film = [&](nn::FilmPlace place, std::int64_t width) {
+    const std::optional<nn::WavenetFilm>& f = a.films[static_cast<std::size_t>(place)];
+    if (f)
+      check_groups(where, "the groups of " + nn::Wavenet::name_of(place), f->groups, a.condition_size,
+                   f->shift ? 2 * width : width);
+  };
+  for (const nn::WavenetUnit& u : a.units) {
+    const std::int64_t wide = u.gate ? 2 * a.bottleneck : a.bottleneck;
+    check_groups(where, "groups_input", a.groups, a.channels, wide);
+    check_groups(where, "groups_input_mixin", a.mix_groups, a.condition_size, wide);
+    for (const nn::FilmPlace p : {nn::FilmPlace::conv_post, nn::FilmPlace::mix_post, nn::FilmPlace::activation_pre})
+      film(p, wide);
   }
+  if (a.has_layer1x1) check_groups(where, "the groups of layer1x1", a.layer1x1_groups, a.bottleneck, a.channels);
+  if (a.head1x1_size > 0) check_groups(where, "the groups of head1x1", a.head1x1_groups, a.bottleneck, a.head1x1_size);
+  film(nn::FilmPlace::conv_pre, a.channels), film(nn::FilmPlace::mix_pre, a.condition_size);
+  film(nn::FilmPlace::activation_post, a.bottleneck), film(nn::FilmPlace::layer1x1_post, a.channels);
+  film(nn::FilmPlace::head1x1_post, a.head1x1_size);
+  const auto needs = [&](nn::FilmPlace place, bool has) {
+    if (!has && a.films[static_cast<std::size_t>(place)])
+      refuse(where, nn::Wavenet::name_of(place) + " has no product in front of it");
+  };
+  needs(nn::FilmPlace::layer1x1_post, a.has_layer1x1), needs(nn::FilmPlace::head1x1_post, a.head1x1_size > 0);
 }
 
 nn::WavenetArray array_of(Object o) {
@@ -382,19 +418,35 @@ nn::WavenetArray array_of(Object o) {
   a.channels = o.size("channels");
   a.bottleneck = o.size("bottleneck", a.channels);
   a.groups = o.size("groups_input", 1);
-  if (o.size("groups_input_mixin", 1) != 1) refuse(o.where(), "'groups_input_mixin' other than 1 are not supported");
+  a.mix_groups = o.size("groups_input_mixin", 1);
   read_dilations(o, a);
   read_kernels(o, a);
   read_activations(o, a);
-  a.has_layer1x1 = product_of(o, "layer1x1", true, nullptr);
-  (void)product_of(o, "head1x1", false, &a.head1x1_size);
+  a.has_layer1x1 = product_of(o, "layer1x1", true, a.layer1x1_groups, nullptr);
+  (void)product_of(o, "head1x1", false, a.head1x1_groups, &a.head1x1_size);
   read_head(o, a);
-  refuse_films(o);
+  for (std::size_t i = 0; i < nn::kFilmPlaces; ++i) a.films[i] = film_of(o, kFilms[i]);
   (void)o.find("slimmable");  // the whole width is read
   o.finish();
-  if (a.channels % a.groups != 0 || a.bottleneck % a.groups != 0)
-    refuse(o.where(), "groups_input " + std::to_string(a.groups) + " do not divide the channels");
+  check_groups(a, o.where());
   return a;
+}
+
+/// The layers behind the last array.
+nn::WavenetHead head_of(Object o, std::int64_t in_channels) {
+  if (o.size("in_channels", in_channels) != in_channels)
+    refuse(o.where(), "in_channels must be those that the last array gives, " + std::to_string(in_channels));
+  nn::WavenetHead head{.channels = o.size("channels"), .out_channels = o.size("out_channels")};
+  const Node& kernels = o.at("kernel_sizes");
+  const std::string where = o.where() + ".kernel_sizes";
+  if (kernels.kind != Kind::list || kernels.first == Node::kNone) refuse(where, "is no list of sizes");
+  for (const Node* c = o.document().child(kernels.first); c; c = o.document().child(c->next)) {
+    head.kernel_sizes.push_back(size_of(*c, where));
+    if (head.kernel_sizes.back() > kFurthest) refuse(where, "reaches further back than 2^24 steps");
+  }
+  head.activation = activation_of(o.document(), o.at("activation"), o.where() + ".activation");
+  o.finish();
+  return head;
 }
 
 void check_fits(const nn::WavenetOptions& options, const std::string& where) {
@@ -405,7 +457,8 @@ void check_fits(const nn::WavenetOptions& options, const std::string& where) {
   };
   for (std::size_t i = 0; i < options.arrays.size(); ++i) {
     const nn::WavenetArray& a = options.arrays[i];
-    differ(i, "condition_size", a.condition_size, options.arrays[0].input_size);
+    differ(i, "condition_size", a.condition_size,
+           options.condition.empty() ? options.arrays[0].input_size : options.condition[0].out_channels());
     if (i == 0) continue;
     differ(i, "input_size", a.input_size, options.arrays[i - 1].channels);
     differ(i, "the head's input", a.skip_size(), options.arrays[i - 1].head_size);
@@ -452,19 +505,25 @@ std::string gates_of(const nn::WavenetArray& a, std::string_view where, bool& ne
   };
   const bool all = std::ranges::all_of(a.units, [](const nn::WavenetUnit& u) { return u.gate.has_value(); });
   const bool none = std::ranges::none_of(a.units, [](const nn::WavenetUnit& u) { return u.gate.has_value(); });
-  const bool plain = std::ranges::all_of(a.units, [&](const auto& u) { return second(u) == "\"Sigmoid\""; });
+  const bool plain =
+      std::ranges::all_of(a.units, [&](const auto& u) { return second(u) == "\"Sigmoid\"" && !u.blends; });
   if (plain && (all || none)) return std::string("\"gated\": ") + (all ? "true" : "false");
   newer = true;
   return "\"gating_mode\": " +
-         list_of(a, [](const auto& u) { return std::string(u.gate ? "\"gated\"" : "\"none\""); }) +
+         list_of(a,
+                 [](const auto& u) {
+                   return std::string(u.blends ? "\"blended\"" : u.gate ? "\"gated\"" : "\"none\"");
+                 }) +
          ", \"secondary_activation\": " + list_of(a, second);
 }
+
+std::string truth(bool v) { return v ? "true" : "false"; }
 
 std::string config_of(const nn::WavenetArray& a, std::string_view where, bool& newer) {
   const auto pair = [](const char* key, std::int64_t n) {
     return "\"" + std::string(key) + "\": " + std::to_string(n) + ", ";
   };
-  const std::string bias = a.head_bias ? "true" : "false";
+  const std::string bias = truth(a.head_bias);
   std::string out = "{" + pair("input_size", a.input_size) + pair("condition_size", a.condition_size);
   if (a.head_kernel_size == 1 && a.head_dilation == 1) {
     out += pair("head_size", a.head_size) + "\"head_bias\": " + bias + ", ";
@@ -483,21 +542,36 @@ std::string config_of(const nn::WavenetArray& a, std::string_view where, bool& n
          one_or_list(a, newer, [&](const nn::WavenetUnit& u) { return in_files(u.activation, where); }) + ", " +
          gates_of(a, where, newer);
   newer |= kernels;
-  if (a.bottleneck == a.channels && a.groups == 1 && a.has_layer1x1 && a.head1x1_size == 0) return out + "}";
+  const bool filmed = std::ranges::any_of(a.films, [](const auto& f) { return f.has_value(); });
+  if (a.bottleneck == a.channels && a.groups == 1 && a.mix_groups == 1 && a.layer1x1_groups == 1 && a.has_layer1x1 &&
+      a.head1x1_size == 0 && !filmed)
+    return out + "}";
   newer = true;
   const bool head1x1 = a.head1x1_size > 0;
-  return out + ", " + pair("bottleneck", a.bottleneck) + pair("groups_input", a.groups) +
-         "\"layer1x1\": {\"active\": " + (a.has_layer1x1 ? "true" : "false") +
-         ", \"groups\": 1}, \"head1x1\": {\"active\": " + (head1x1 ? "true" : "false") +
-         ", \"out_channels\": " + std::to_string(head1x1 ? a.head1x1_size : a.channels) + ", \"groups\": 1}}";
+  out += ", " + pair("bottleneck", a.bottleneck) + pair("groups_input", a.groups) +
+         pair("groups_input_mixin", a.mix_groups) + "\"layer1x1\": {\"active\": " + truth(a.has_layer1x1) +
+         ", \"groups\": " + std::to_string(a.layer1x1_groups) + "}, \"head1x1\": {\"active\": " + truth(head1x1) +
+         ", \"out_channels\": " + std::to_string(head1x1 ? a.head1x1_size : a.channels) +
+         ", \"groups\": " + std::to_string(a.head1x1_groups) + "}";
+  for (std::size_t i = 0; i < nn::kFilmPlaces; ++i)
+    if (a.films[i])
+      out += ", \"" + std::string(kFilms[i]) + "\": {\"active\": true, \"shift\": " + truth(a.films[i]->shift) +
+             ", \"groups\": " + std::to_string(a.films[i]->groups) + "}";
+  return out + "}";
+}
+
+std::string text_of(const nn::WavenetHead& head, std::string_view where) {
+  std::string out = "{\"channels\": " + std::to_string(head.channels) +
+                    ", \"out_channels\": " + std::to_string(head.out_channels) + ", \"kernel_sizes\": [";
+  for (const std::int64_t k : head.kernel_sizes) out += (out.back() == '[' ? "" : ", ") + std::to_string(k);
+  return out + "], \"activation\": " + in_files(head.activation, where) + "}";
 }
 
 }  // namespace
 
-nn::WavenetOptions wavenet_options(Object config) {
+nn::WavenetOptions wavenet_options(Object config, const nn::WavenetOptions* condition) {
   nn::WavenetOptions options;
-  for (const char* key : {"condition_dsp", "head"})
-    if (config.find(key)) refuse(config.where(), quote(key) + " is not supported");
+  if (condition) options.condition.push_back(*condition);
   (void)config.find("head_scale");
   const Node& layers = config.at("layers");
   if (layers.kind != Kind::list || layers.first == Node::kNone) refuse(config.where() + ".layers", "is no list");
@@ -506,19 +580,23 @@ nn::WavenetOptions wavenet_options(Object config) {
     options.arrays.push_back(array_of({config.document(), *n, config.where() + ".layers " + std::to_string(i)}));
   if (config.size("in_channels", 1) != options.arrays[0].input_size)
     refuse(config.where(), "in_channels differ from the input_size of the first layers");
+  if (config.find("head")) options.head = head_of(config.object("head"), options.arrays.back().head_size);
   config.finish();
   check_fits(options, config.where());
   return options;
 }
 
-std::string config_of(const nn::WavenetOptions& options, std::string_view where, bool& newer) {
+std::string config_of(const nn::WavenetOptions& options, std::string_view condition, std::string_view where,
+                      bool& newer) {
   std::string out = "{\"layers\": [";
   for (const nn::WavenetArray& a : options.arrays)
     out += (&a == options.arrays.data() ? "" : ", ") + config_of(a, where, newer);
-  out += "], \"head\": null, \"head_scale\": ";
+  newer = newer || options.head || !condition.empty();
+  out += "], \"head\": " + (options.head ? text_of(*options.head, where) : "null") + ", \"head_scale\": ";
   append_number(out, options.head_scale);
   if (options.arrays[0].input_size != 1)
     newer = true, out += ", \"in_channels\": " + std::to_string(options.arrays[0].input_size);
+  if (!condition.empty()) out += ", \"condition_dsp\": " + std::string(condition);
   return out + "}";
 }
 

@@ -76,13 +76,15 @@ class Object {
 /// The size that a node holds. Throws IoError.
 std::int64_t size_of(const Node& node, std::string_view where);
 
-/// What `config` says, but for head_scale, which is the last of the weights. Throws IoError for what is not supported
-/// and for sizes that do not fit.
-nn::WavenetOptions wavenet_options(Object config);
+/// What `config` says, but for head_scale, which is the last of the weights, and `condition_dsp`, which somebody else
+/// reads: its options, or null. Throws IoError for what is not supported and for sizes that do not fit.
+nn::WavenetOptions wavenet_options(Object config, const nn::WavenetOptions* condition);
 
-/// The object `config`. `newer` becomes true where it has keys that files of version 0.5 do not have. Throws IoError
-/// beginning with `where` for an activation that the format does not have.
-std::string config_of(const nn::WavenetOptions& options, std::string_view where, bool& newer);
+/// The object `config`; `condition` is the text of its condition_dsp, empty for none. `newer` becomes true where it has
+/// keys that files of version 0.5 do not have. Throws IoError beginning with `where` for an activation that the format
+/// does not have.
+std::string config_of(const nn::WavenetOptions& options, std::string_view condition, std::string_view where,
+                      bool& newer);
 
 /// A number in the fewest digits that read back as the same f64, with a sign for -0.
 void append_number(std::string& out, double value);

@@ -534,7 +534,7 @@ void StepGraph::join_steps(Value& result) {
 }
 
 std::unique_ptr<Step> StepGraph::step(const Layer& whole, Value result) && {
-  join_steps(result);
+  if (nodes_.size() > 1) join_steps(result);
   const bool alone = nodes_.size() == 1 && nodes_[0].x.size() == 1;
   if (alone && nodes_[0].step->by_channel() != Step::Channels::faster) return std::move(nodes_[0].step);
   auto step = std::make_unique<detail::GraphStep>(std::move(*this), result);

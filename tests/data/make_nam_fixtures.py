@@ -66,7 +66,35 @@ def causal(x, weight, bias, dilation, groups=1):
     return y + (0 if bias is None else bias)
 
 
+FILMS = ("conv_pre", "conv_post", "input_mixin_pre", "input_mixin_post", "activation_pre", "activation_post", "layer1x1_post",
+         "head1x1_post")
+
+
+def product(w, out, inner, groups=1, bias=True):
+    """The weights of a product of every step, [out, inner / groups]; bias None without one."""
+    return w.take(out, inner // groups, 1), w.take(out) if bias else None, 1, groups
+
+
+def films_of(a, w, widths):
+    """By name: (weights, whether it shifts); in the order of the file, behind all others of a layer."""
+    films = {}
+    for name in FILMS:
+        film = a.get(f"{name}_film")
+        if film and film.get("active", True):
+            shift = film.get("shift", True)
+            weights = product(w, widths[name] * (2 if shift else 1), a["condition_size"], film.get("groups", 1))
+            films[name] = weights, shift
+    return films
+
+
 def wavenet(x, config, w):
+    c = x
+    if "condition_dsp" in config:
+        inner = config["condition_dsp"]
+        own = Weights(inner.pop("seed"))
+        c = wavenet(x, inner["config"], own)
+        inner["weights"] = own.list
+        inner["config"]["head_scale"] = own.list[-1]
     h, skip = x, None
     for a in config["layers"]:
         C, n = a["channels"], len(a["dilations"])
@@ -78,28 +106,49 @@ def wavenet(x, config, w):
         seconds = a.get("secondary_activation", "Sigmoid")
         seconds = seconds if isinstance(seconds, list) else [seconds] * n
         head1x1 = a.get("head1x1", {"active": False})
-        has_1x1 = a.get("layer1x1", {"active": True})["active"]
-        h = h @ w.take(C, a["input_size"]).T
+        layer1x1 = a.get("layer1x1", {"active": True})
+        to_head_size = head1x1["out_channels"] if head1x1["active"] else bottleneck
+        h = causal(h, *product(w, C, a["input_size"], bias=False))
         for i in range(n):
-            wide = bottleneck * (2 if modes[i] == "gated" else 1)
+            wide = bottleneck * (1 if modes[i] == "none" else 2)
             conv = w.take(wide, C // groups, kernels[i]), w.take(wide)
-            mix = w.take(wide, a["condition_size"])
-            one = (w.take(C, bottleneck), w.take(C)) if has_1x1 else None
-            to_head = (w.take(head1x1["out_channels"], bottleneck), w.take(head1x1["out_channels"])) if head1x1["active"] else None
-            z = causal(h, *conv, a["dilations"][i], groups) + x @ mix.T
+            mix = product(w, wide, a["condition_size"], a.get("groups_input_mixin", 1), bias=False)
+            one = product(w, C, bottleneck, layer1x1.get("groups", 1)) if layer1x1["active"] else None
+            to_head = product(w, to_head_size, bottleneck, head1x1.get("groups", 1)) if head1x1["active"] else None
+            films = films_of(a, w, {"conv_pre": C, "conv_post": wide, "input_mixin_pre": a["condition_size"], "input_mixin_post": wide,
+                                    "activation_pre": wide, "activation_post": bottleneck, "layer1x1_post": C,
+                                    "head1x1_post": to_head_size})
+
+            def film(name, v):
+                if name not in films:
+                    return v
+                weights, shift = films[name]
+                both = causal(c, *weights)
+                return v * both[:, :v.shape[1]] + (both[:, v.shape[1]:] if shift else 0)
+
+            z = film("conv_post", causal(film("conv_pre", h), *conv, a["dilations"][i], groups))
+            z = film("activation_pre", z + film("input_mixin_post", causal(film("input_mixin_pre", c), *mix)))
             v = activation(acts[i])(z[:, :bottleneck])
-            if modes[i] == "gated":
-                v = v * activation(seconds[i])(z[:, bottleneck:])
-            given = v @ to_head[0].T + to_head[1] if to_head else v
+            if modes[i] != "none":
+                gate = activation(seconds[i])(z[:, bottleneck:])
+                v = v * gate + ((1 - gate) * z[:, :bottleneck] if modes[i] == "blended" else 0)
+            v = film("activation_post", v)
+            given = film("head1x1_post", causal(v, *to_head)) if to_head else v
             skip = given if skip is None else skip + given
             if one:
-                h = h + v @ one[0].T + one[1]
+                h = h + film("layer1x1_post", causal(v, *one))
         head = a.get("head", {"out_channels": a.get("head_size"), "kernel_size": 1, "bias": a.get("head_bias")})
-        inner = head1x1["out_channels"] if head1x1["active"] else bottleneck
-        weight = w.take(head["out_channels"], inner, head["kernel_size"])
+        weight = w.take(head["out_channels"], to_head_size, head["kernel_size"])
         bias = w.take(head["out_channels"]) if head["bias"] else None
         skip = causal(skip, weight, bias, head.get("head_dilation", 1))
-    return skip * w.take(1)
+    behind, last = [], config.get("head")
+    if last:
+        sizes = [skip.shape[1]] + [last["channels"]] * (len(last["kernel_sizes"]) - 1) + [last["out_channels"]]
+        behind = [(w.take(sizes[i + 1], sizes[i], k), w.take(sizes[i + 1])) for i, k in enumerate(last["kernel_sizes"])]
+    y = skip * w.take(1)
+    for weights in behind:
+        y = causal(activation(last["activation"])(y), *weights, 1)
+    return y
 
 
 def lstm(x, config, w):
@@ -138,8 +187,7 @@ def main():
     folder.mkdir(exist_ok=True)
     x = np.random.default_rng(0).uniform(-1, 1, (100, 1)).astype(np.float32).astype(np.float64)
     off = {"active": False, "shift": True, "groups": 1}
-    films = {f"{name}_film": off for name in ("conv_pre", "conv_post", "input_mixin_pre", "input_mixin_post",
-                                               "activation_pre", "activation_post", "layer1x1_post", "head1x1_post")}
+    films = {f"{name}_film": off for name in FILMS}
     newer = array(1, 4, None, None, [1, 3, 2], **films)
     for key in ("head_size", "head_bias", "kernel_size", "gated"):
         del newer[key]
@@ -154,6 +202,19 @@ def main():
                                      {"type": "Hardtanh", "min_val": -1.0, "max_val": 1.0}],
                       "secondary_activation": [{"type": "Hardtanh", "min_val": 0.05, "max_val": 0.2}, None, {"type": "Sigmoid"}]}
     last = array(4, 3, 1, False, [1, 2], activation="Hardswish") | {"layer1x1": {"active": False, "groups": 1}}
+    # Everything that the format has: films everywhere, of groups, with and without a shift; products of groups; blended gates.
+    def film(shift, groups):
+        return {"active": True, "shift": shift, "groups": groups}
+    modulated = array(1, 4, 2, True, [1, 3, 2], activation="SiLU") | {
+        "condition_size": 2, "bottleneck": 4, "groups_input": 2, "groups_input_mixin": 2, "layer1x1": {"active": True, "groups": 2},
+        "head1x1": {"active": True, "out_channels": 6, "groups": 2}, "gating_mode": ["blended", "none", "gated"],
+        "secondary_activation": ["Sigmoid", None, "Softsign"], "conv_pre_film": film(True, 1), "conv_post_film": film(False, 2),
+        "input_mixin_pre_film": film(True, 2), "input_mixin_post_film": film(True, 1), "activation_pre_film": film(False, 1),
+        "activation_post_film": film(True, 2), "layer1x1_post_film": film(True, 2), "head1x1_post_film": film(False, 2)}
+    del modulated["gated"]
+    condition = {"version": "0.7.0", "architecture": "WaveNet", "seed": 99, "sample_rate": 48000, "config": {
+        "layers": [array(1, 3, 2, True, [1, 2])], "head": None, "head_scale": 0.02}}
+    behind = {"channels": 3, "out_channels": 1, "kernel_sizes": [2, 1, 3], "activation": {"type": "LeakyReLU", "negative_slope": 0.1}}
     nets = {
         "lstm": ("0.5.4", "LSTM", {"input_size": 1, "hidden_size": 3, "num_layers": 2}),
         "wavenet": ("0.5.4", "WaveNet", {"layers": [array(1, 4, 2, False, [1, 2, 8]), array(4, 2, 1, True, [16])],
@@ -162,6 +223,8 @@ def main():
                                                "head": None, "head_scale": 0.02}),
         "wavenet_newer": ("0.7.0", "WaveNet", {"layers": [newer, last], "head": None, "head_scale": 0.02}),
         "wavenet_bounds": ("0.7.0", "WaveNet", {"layers": [bounds, last], "head": None, "head_scale": 0.02}),
+        "wavenet_modulated": ("0.7.0", "WaveNet", {"layers": [modulated], "head": behind, "head_scale": 0.02,
+                                                   "condition_dsp": condition}),
     }
     expected, models = {"x": x.astype(np.float32)}, {}
     for seed, (name, (version, architecture, config)) in enumerate(nets.items()):

@@ -28,7 +28,8 @@ namespace nn = ferrite::nn;
 fs::path fixtures() { return support::fixture_path("nam"); }
 io::TensorFile expected() { return io::read_safetensors(fixtures() / "expected.safetensors"); }
 
-const std::vector<std::string> kModels = {"lstm", "wavenet", "wavenet_gated", "wavenet_newer", "wavenet_bounds"};
+const std::vector<std::string> kModels = {"lstm",          "wavenet",        "wavenet_gated",
+                                          "wavenet_newer", "wavenet_bounds", "wavenet_modulated"};
 
 io::NamModel model(const std::string& name) { return io::read_nam(fixtures() / (name + ".nam")); }
 
@@ -298,12 +299,13 @@ BOOST_AUTO_TEST_CASE(what_changes_numbers_is_refused_by_name) {
   refused(lstm, "48000", "-1", "the sample_rate is not positive");
   refused(lstm, "\"weights\": [", "\"weights\": [\"a\", ", "'weights' are no list of numbers");
   refused(lstm, "\"weights\": [", "\"weights\": [1e300, ", "a weight does not fit f32");
-  refused(wavenet, "\"head\": null", "\"head\": {}", "nam.config: 'head' is not supported");
-  refused(wavenet, "\"head\": null", "\"condition_dsp\": {}, \"head\": null", "'condition_dsp' is not supported");
+  refused(wavenet, "\"head\": null", "\"head\": {}", "nam.config.head: has no 'channels'");
+  refused(wavenet, "\"head\": null", "\"condition_dsp\": {}, \"head\": null",
+          "nam.config.condition_dsp: has no 'version'");
   refused(wavenet, "\"head\": null", "\"skip\": 1, \"head\": null", "nam.config: the key 'skip' is not supported");
   refused(wavenet, "\"Tanh\"", "\"Fasttanh\"", "nam.config.layers 0.activation: the activation 'Fasttanh'");
   refused(wavenet, "\"gated\": false", "\"gated\": false, \"norm\": 1", "nam.config.layers 0: the key 'norm'");
-  refused(wavenet, "\"gated\": false", "\"gating_mode\": \"blended\"", "'blended' is not supported");
+  refused(wavenet, "\"gated\": false", "\"gating_mode\": \"mixed\"", "'mixed' is not supported");
   refused(wavenet, "\"gated\": false", "\"gated\": 0", "'gated' is neither true nor false");
   refused(wavenet, "\"condition_size\": 1", "\"condition_size\": 2", "condition_size is 2, must be 1");
   refused(wavenet, "\"input_size\": 4", "\"input_size\": 3", "nam.config.layers 1: input_size is 3, must be 4");
@@ -314,9 +316,21 @@ BOOST_AUTO_TEST_CASE(what_changes_numbers_is_refused_by_name) {
   refused(wavenet, "[1, 2, 8]", "[1, 2, 8, 8]", "its sizes need");
   refused(newer, "[2, 5, 3]", "[2, 5]", "has 2 values for 3 layers");
   refused(newer, "\"groups_input\": 2", "\"groups_input\": 3", "groups_input 3 do not divide the channels");
-  refused(newer, "\"groups_input_mixin\": 1", "\"groups_input_mixin\": 2", "'groups_input_mixin' other than 1");
-  refused(newer, "\"conv_pre_film\": {\"active\": false", "\"conv_pre_film\": {\"active\": true",
-          "an active 'conv_pre_film' is not supported");
+  refused(newer, "\"groups_input_mixin\": 1", "\"groups_input_mixin\": 2",
+          "groups_input_mixin 2 do not divide the channels, 1 to 12");
+  refused(newer, "\"conv_pre_film\": {\"active\": false", "\"conv_pre_film\": {\"active\": true", "its sizes need");
+  const std::string modulated = content(fixtures() / "wavenet_modulated.nam");
+  refused(modulated, "\"condition_size\": 2", "\"condition_size\": 3", "do not divide the channels");
+  refused(modulated, "\"layer1x1\": {\"active\": true", "\"layer1x1\": {\"active\": false",
+          "layer1x1_post_film has no product in front of it");
+  refused(modulated, "\"head1x1\": {\"active\": true", "\"head1x1\": {\"active\": false",
+          "head1x1_post_film has no product in front of it");
+  refused(modulated, "\"head_size\": 2, \"channels\": 3", "\"head_size\": 3, \"channels\": 3", "its sizes need");
+  refused(modulated, "\"kernel_sizes\": [2, 1, 3]", "\"kernel_sizes\": []", "nam.config.head.kernel_sizes: is no list");
+  refused(modulated, "\"kernel_sizes\": [2, 1, 3]", "\"kernel_sizes\": [2, 1]", "its sizes need");
+  refused(modulated, "\"channels\": 3, \"out_channels\": 1", "\"in_channels\": 3, \"channels\": 3, \"out_channels\": 1",
+          "in_channels must be those that the last array gives, 2");
+  refused(modulated, "\"shift\": false", "\"scale\": false", "the key 'scale' is not supported");
   refused(newer, "\"negative_slope\": 0.2", "\"slope\": 0.2", "the key 'slope' is not supported");
   const std::string bounds = content(fixtures() / "wavenet_bounds.nam");
   refused(bounds, "\"max_val\": 0.1", "\"max_val\": -0.31",
