@@ -1,8 +1,10 @@
 #pragma once
 /// The last inputs of each row of a stream, as windows see them.
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "ferrite/nn/detail/stream_steps.h"
@@ -95,7 +97,8 @@ class InputRing {
 };
 
 /// The same of a single row, channel by channel: so many steps of each lie side by side wherever they begin, because
-/// those at the beginning of the ring stand behind its end once more.
+/// those at the beginning of the ring stand behind its end once more. Single steps wait as rows, until there are as
+/// many or somebody asks for the ring: a row is one copy, its channels are as many lines of the cache.
 template <class T>
 class ChannelRing {
  public:
@@ -108,35 +111,35 @@ class ChannelRing {
         size_(window.reach() + kSteps),
         pitch_(size_ + 2 * kSteps),  // packets are read beyond the last step
         memory_(channels * pitch_),
+        rows_(kSteps * channels),
         from_(static_cast<std::size_t>(taps_)) {}
   ChannelRing(const ChannelRing&) = default;
   ChannelRing& operator=(const ChannelRing&) = delete;
 
-  /// The next input.
-  void write(const T* x) const {
-    const std::int64_t at = next();
-    T* to = channel(0) + at;
-    for (std::int64_t c = 0; c < channels_; ++c, to += pitch_) *to = x[c];
-    if (at >= kSteps) return;
-    to = channel(0) + at + size_;
-    for (std::int64_t c = 0; c < channels_; ++c, to += pitch_) *to = x[c];
+  /// The next input. It counts once the ring advances.
+  void write(const T* x) const { std::copy_n(x, channels_, rows_.get() + waiting_ * channels_); }
+  void advance() {
+    if (++waiting_ == kSteps) settle();
   }
-  /// The next n, those of a channel `pitch` elements behind those of the one before.
-  void write(std::int64_t n, const T* x, std::int64_t pitch) const {
-    const std::int64_t at = next(), over = std::max<std::int64_t>(at + n - size_, 0);
-    const std::int64_t repeated = std::clamp<std::int64_t>(kSteps - at, 0, n);
-    for (std::int64_t c = 0; c < channels_; ++c, x += pitch) {
-      T* const to = channel(c);
-      std::copy_n(x, n, to + at);
-      std::copy_n(x + n - over, over, to);
-      std::copy_n(x, repeated, to + size_ + at);
-    }
+  /// The next n, those of a channel `pitch` elements behind those of the one before; `advance(n)` follows.
+  void write(std::int64_t n, const T* x, std::int64_t pitch) {
+    settle();
+    for (std::int64_t c = 0; c < channels_; ++c) write_channel(c, n, x + c * pitch);
   }
-  void advance(std::int64_t n = 1) {
+  void advance(std::int64_t n) {
     next_ += n * kBytes;
     if (next_ >= size_ * kBytes) next_ -= size_ * kBytes;
   }
-  /// What a product reads for the next outputs.
+  /// All inputs stand in the ring then.
+  void settle() {
+    std::array<T, static_cast<std::size_t>(kSteps)> steps;
+    for (std::int64_t c = 0; c < channels_ && waiting_ > 0; ++c) {
+      for (std::int64_t t = 0; t < waiting_; ++t) steps[static_cast<std::size_t>(t)] = rows_.get()[t * channels_ + c];
+      write_channel(c, waiting_, steps.data());
+    }
+    advance(std::exchange(waiting_, 0));
+  }
+  /// What a product reads for the next outputs, of a settled ring.
   ferrite::detail::ChannelRows<T> windows() {
     std::int64_t at = next();
     for (std::int64_t k = taps_ - 1; k >= 0; --k) {
@@ -146,15 +149,16 @@ class ChannelRing {
     }
     return {from_.data(), taps_, channels_, pitch_};
   }
-  /// The inputs under the taps of the next output, the oldest first.
+  /// The inputs under the taps of the next output but the last one, the oldest first, of a settled ring.
   void copy_window(T* to) {
     const ferrite::detail::ChannelRows<T> rows = windows();
-    for (std::int64_t k = 0; k < taps_; ++k)
+    for (std::int64_t k = 0; k + 1 < taps_; ++k)
       for (std::int64_t c = 0; c < channels_; ++c) *to++ = rows.taps[k][c * pitch_];
   }
 
   /// The inputs before the next one, [reach, 1, D], the oldest first.
-  StateMemory past() const {
+  StateMemory past() {
+    settle();
     return {.name = "past",
             .spec = {{size_ - kSteps, 1, channels_}, ferrite::dtype_of<T>},
             .rows = 1,
@@ -174,13 +178,23 @@ class ChannelRing {
   static constexpr std::int64_t kBytes = sizeof(T);
 
   T* channel(std::int64_t c) const { return memory_.get() + c * pitch_; }
+  /// The next n steps of a channel.
+  void write_channel(std::int64_t c, std::int64_t n, const T* x) const {
+    const std::int64_t at = next(), over = std::max<std::int64_t>(at + n - size_, 0);
+    T* const to = channel(c);
+    std::copy_n(x, n, to + at);
+    std::copy_n(x + n - over, over, to);
+    std::copy_n(x, std::clamp<std::int64_t>(kSteps - at, 0, n), to + size_ + at);
+  }
   std::int64_t next() const { return next_ / kBytes; }
 
   std::int64_t channels_, taps_, dilation_;
   std::int64_t size_;   ///< steps in the ring
   std::int64_t pitch_;  ///< elements from one channel to the next
   StepMemory<T> memory_;
-  std::int64_t next_ = 0;  ///< bytes from the beginning of the ring to where the next input goes
+  StepMemory<T> rows_;        ///< that wait, one behind the other
+  std::int64_t waiting_ = 0;  ///< so many of them
+  std::int64_t next_ = 0;     ///< bytes from the beginning of the ring to where the next input goes
   std::vector<const T*> from_;
 };
 

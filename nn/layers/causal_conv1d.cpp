@@ -149,7 +149,6 @@ namespace {
 
 using detail::ElementFunction;
 using detail::StepMemory;
-using ferrite::detail::GateMatrix;
 using ferrite::detail::padded;
 
 /// What the inputs so far add to the outputs that are to come, of a single row: each input is multiplied once, with the
@@ -325,7 +324,7 @@ class SingleRowConvolution final : public ConvolutionStep<T> {
         past_(inputs_, *layer.window()),
         window_(taps_ * inputs_),
         rows_(taps_ * inputs_ * outputs_),
-        packed_(ferrite::detail::gate_pack_size<T>(inputs_, 1, taps_ * outputs_)),
+        by_input_(taps_ * inputs_ * outputs_ + padded<T>(1)),
         coming_(taps_, layer.options().dilation, outputs_),
         after_(coming_.size() + padded<T>(1)),
         channels_(ferrite::detail::stream_sums_in_use.of<T>().channels),
@@ -338,7 +337,7 @@ class SingleRowConvolution final : public ConvolutionStep<T> {
         past_(o.past_),
         window_(o.window_),
         rows_(o.rows_),
-        packed_(o.packed_),
+        by_input_(o.by_input_),
         coming_(o.coming_),
         after_(o.after_),
         channels_(o.channels_),
@@ -398,8 +397,7 @@ class SingleRowConvolution final : public ConvolutionStep<T> {
     const NewFrame frame;
     const Tensor w = this->weights(), by_input = contiguous(permute(flip(weight_.peek(), {2}), {1, 2, 0}));
     std::copy_n(w.data<T>(), rows_.size(), rows_.get());
-    const std::int64_t columns = taps_ * outputs_;
-    ferrite::detail::pack_gates(by_input.data<T>(), columns, inputs_, 1, columns, columns, packed_.get());
+    std::copy_n(by_input.data<T>(), rows_.size(), by_input_.get());
     this->refresh_bias();
     if (factor_) factor_->refresh();
     coming_.forget();
@@ -418,22 +416,23 @@ class SingleRowConvolution final : public ConvolutionStep<T> {
       ConvolutionStep<T>::taps_, ConvolutionStep<T>::then_, ConvolutionStep<T>::sums_;
 
   void find_memory() {
-    weights_.columns = ferrite::detail::packed_gates<T>(packed_.get(), inputs_, 1, taps_ * outputs_);
-    weights_.units = outputs_;
+    weights_.rows = by_input_.get(), weights_.K = inputs_;
+    weights_.columns = taps_ * outputs_, weights_.units = outputs_;
     weights_.behind.bias = this->bias_row();
     weights_.behind.factors = factor_ ? static_cast<const T*>(factor_->factors()) : nullptr;
   }
   /// The output of a single step, and `next`: what is in `coming_` behind it.
   void sum(Inputs x, T* next, T* y) {
     const auto* const input = static_cast<const T*>(x[0]);
-    past_.write(input);
     if (!coming_.known()) [[unlikely]]
       find_coming(y);
+    past_.write(input);
     next_(weights_, input, coming_.next(), next, this->added(x), y);
     if (apart_) (*then_)(y, y, outputs_);
   }
   /// By the earlier inputs that are under taps of the same outputs, once more.
   void find_coming(T* unused) {
+    past_.settle();
     past_.copy_window(window_.get());
     for (std::int64_t k = 0; k + 1 < taps_; ++k)
       next_(weights_, window_.get() + k * inputs_, coming_.next(), coming_.next(), nullptr, unused);
@@ -441,8 +440,8 @@ class SingleRowConvolution final : public ConvolutionStep<T> {
 
   detail::ChannelRing<T> past_;
   StepMemory<T> window_;
-  StepMemory<T> rows_;    ///< the weights by tap, input and output
-  StepMemory<T> packed_;  ///< and of each input those of all taps together, the last one first
+  StepMemory<T> rows_;      ///< the weights by tap, input and output
+  StepMemory<T> by_input_;  ///< and of each input those of all taps, the last one first
   ComingOutputs<T> coming_;
   StepMemory<T> after_;  ///< what `commit` puts in its place
   decltype(ferrite::detail::StreamSums<T>::channels) channels_;

@@ -67,6 +67,7 @@ class ChannelParts {
   struct Part {
     std::size_t first, last;
     bool by_channel;
+    std::int64_t fewest = 1;  ///< steps: fewer leave too many lanes idle
     std::vector<Border> in{}, out{};
 
     /// Null: the value has one place.
@@ -83,12 +84,15 @@ class ChannelParts {
                std::int64_t at_once) {
     const auto way = [&](std::size_t k) { return nodes[k].step->by_channel(); };
     const auto takes = [&](std::size_t k) { return way(k) != Step::Channels::no; };
-    const bool whole_packets = at_once % channel_pitch(Dtype::f32, 1) == 0;
+    const std::int64_t lanes = channel_pitch(Dtype::f32, 1);
+    const bool whole_packets = at_once % lanes == 0;
     for (std::size_t k = 0, end = 0; k < nodes.size(); k = end) {
       bool faster = false;
       for (end = k; end < nodes.size() && takes(end) == takes(k); ++end)
         faster = faster || way(end) == Step::Channels::faster;
-      parts_.push_back({k, end, faster && whole_packets});
+      std::int64_t widest = 1;
+      for (std::size_t i = k; i < end; ++i) widest = std::max(widest, values[nodes[i].y].rows.width);
+      parts_.push_back({k, end, faster && whole_packets, widest <= lanes / 2 ? lanes / 2 : 3 * lanes / 4});
     }
     std::vector<std::size_t> maker(values.size(), kNever);
     for (std::size_t k = 0; k < nodes.size(); ++k) maker[nodes[k].y] = k;
@@ -176,7 +180,7 @@ class StepCalls {
   /// Several steps through all calls.
   void run_several(std::int64_t n) {
     for (const ChannelParts::Part& part : *parts_) {
-      if (part.by_channel && n >= kFewestByChannel) {
+      if (part.by_channel && n >= part.fewest) {
         run_channels(n, part);
         continue;
       }
@@ -193,9 +197,6 @@ class StepCalls {
   }
 
  private:
-  /// Fewer steps leave most lanes idle.
-  static constexpr std::int64_t kFewestByChannel = 8;
-
   void run_channels(std::int64_t n, const ChannelParts::Part& part) const {
     for (const ChannelParts::Border& b : part.in) {
       const StepRows& rows = values_[b.value].rows;

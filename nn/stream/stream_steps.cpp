@@ -51,7 +51,7 @@ class LinearStep final : public Step {
         N_(weight.shape()[1]),
         batch_(batch),
         packed_(ferrite::detail::gate_pack_size<T>(D_, 1, N_)),
-        rows_(batch == 1 && D_ <= ferrite::detail::kBlockK ? D_ * N_ : 0),
+        rows_(batch == 1 && D_ <= ferrite::detail::kBlockK ? D_ * N_ + padded<T>(1) : 0),
         added_(bias.defined() ? padded<T>(N_) : 0),
         product_(ferrite::detail::products_in_use.of<T>().packed_product),
         channels_(ferrite::detail::stream_sums_in_use.of<T>().channels),
@@ -90,7 +90,7 @@ class LinearStep final : public Step {
     if (n * batch_ == 1 && D_ <= kFewTerms) {
       next_(weights_, a, nullptr, nullptr, added, to);
     } else {
-      product_(weights_.columns, n * batch_, a, D_, weights_.behind.bias, to);
+      product_(ferrite::detail::packed_gates<T>(packed_.get(), D_, 1, N_), n * batch_, a, D_, weights_.behind.bias, to);
       if (sums_) add(y, added, n * batch_ * N_);
       if (then_ && !apart_) (*then_)(y, y, n * batch_ * N_);
     }
@@ -109,7 +109,7 @@ class LinearStep final : public Step {
     return true;
   }
   const void* factors() const override {
-    return batch_ == 1 && D_ == 1 && !bias_.defined() && !then_ && !sums_ ? packed_.get() : nullptr;
+    return batch_ == 1 && D_ == 1 && !bias_.defined() && !then_ && !sums_ ? rows_.get() : nullptr;
   }
   bool join_sum(std::unique_ptr<Step>*) override {
     const bool joins = !then_ && !sums_;
@@ -119,7 +119,7 @@ class LinearStep final : public Step {
   void refresh() override {
     const Tensor w = contiguous(weight_.peek());
     ferrite::detail::pack_gates(w.data<T>(), N_, D_, 1, N_, N_, packed_.get());
-    std::copy_n(w.data<T>(), rows_.size(), rows_.get());
+    if (rows_.size() > 0) std::copy_n(w.data<T>(), D_ * N_, rows_.get());
     if (!bias_.defined()) return;
     const Tensor b = contiguous(bias_.peek());
     std::copy_n(b.data<T>(), N_, added_.get());
@@ -131,15 +131,14 @@ class LinearStep final : public Step {
   static constexpr std::int64_t kFewTerms = 32;
 
   void find_memory() {
-    weights_.columns = ferrite::detail::packed_gates<T>(packed_.get(), D_, 1, N_);
-    weights_.units = N_;
+    weights_.rows = rows_.get(), weights_.K = D_, weights_.columns = weights_.units = N_;
     weights_.behind.bias = bias_.defined() ? added_.get() : nullptr;
   }
 
   Parameter weight_, bias_;
   std::int64_t D_, N_, batch_;
   StepMemory<T> packed_;
-  StepMemory<T> rows_;  ///< the weights again as they stand, for steps channel by channel
+  StepMemory<T> rows_;  ///< of a single row: the weights again, as they stand
   StepMemory<T> added_;
   decltype(ferrite::detail::ProductKernels<T>::packed_product) product_;
   decltype(ferrite::detail::StreamSums<T>::channels) channels_;

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <iterator>
 
-#include "ferrite/tensor/kernel/gemm.h"
 #include "ferrite/tensor/kernel/levels.h"
 
 namespace ferrite::detail {
@@ -26,8 +25,8 @@ struct BehindSums {
 /// the last tap, then those under the tap before it, and so on.
 template <class T>
 struct NextWeights {
-  GateMatrix<T> columns{};  ///< packed, one gate
-  std::int64_t units = 0;
+  const T* rows = nullptr;  ///< [K, columns], row-major; readable up to a packet beyond the end
+  std::int64_t K = 0, columns = 0, units = 0;
   BehindSums<T> behind{};
 };
 
@@ -43,7 +42,7 @@ struct ChannelRows {
 /// For f32 and f64. The bits of sums are those of a product with the inputs under all taps, up to kBlockK of them.
 template <class T>
 struct StreamSums {
-  /// One input x [columns.K]. By column, `sums` are what the inputs before it add to the outputs, and `next`, which may
+  /// One input x [K]. By column, `sums` are what the inputs before it add to the outputs, and `next`, which may
   /// be the same memory, what they do with this one; null: there are none. A column is read `units` behind the place
   /// where it is written; behind the last one stand zeros, a packet and `units` of them. y [units] are the outputs
   /// under the last tap, in whole packets, `added` to them where it is not null.

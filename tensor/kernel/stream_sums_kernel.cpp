@@ -32,17 +32,17 @@ template <class T, int U>
   RawPacket<T> acc[static_cast<std::size_t>(U)];
 #pragma GCC unroll 8
   for (int u = 0; u < U; ++u) acc[u] = sums ? load_raw(sums + (block + u) * W + w.units) : RawPacket<T>{};
-  const T* column = w.columns.data + block * w.columns.u_step;
-  for (const T* const end = x + w.columns.K; x != end; ++x, column += W) {
+  const T* row = w.rows + block * W;
+  for (const T* const end = x + w.K; x != end; ++x, row += w.columns) {
     const RawPacket<T> value = set_raw<T>(*x);
 #pragma GCC unroll 8
-    for (int u = 0; u < U; ++u) acc[u] = fma_raw(value, load_raw(column + u * w.columns.u_step), acc[u]);
+    for (int u = 0; u < U; ++u) acc[u] = fma_raw(value, load_raw(row + u * W), acc[u]);
   }
   if (next)
 #pragma GCC unroll 8
     for (int u = 0; u < U; ++u) {
       const std::int64_t j = (block + u) * W;
-      put(next + j, V<T>(acc[u]), std::min(W, w.columns.units - j));
+      put(next + j, V<T>(acc[u]), std::min(W, w.columns - j));
     }
 #pragma GCC unroll 8
   for (int u = 0; u < U; ++u) {
@@ -62,10 +62,11 @@ void next_few(const NextWeights<T>& w, const T* x, const T* sums, T* next, const
 }
 template <class T>
 void next_any(const NextWeights<T>& w, const T* x, const T* sums, T* next, const T* added, T* y) {
-  const std::int64_t blocks = packets_of<T>(w.columns.units);
+  const std::int64_t blocks = packets_of<T>(w.columns);
   std::int64_t block = 0;
-  for (; block + 4 <= blocks; block += 4) next_packets<T, 4>(w, block, x, sums, next, added, y);
-  for (; block < blocks; ++block) next_packets<T, 1>(w, block, x, sums, next, added, y);
+  for (; block + 8 <= blocks; block += 8) next_packets<T, 8>(w, block, x, sums, next, added, y);
+  if (block < blocks)
+    with_count<7>(blocks - block, [&](auto left) { next_packets<T, left>(w, block, x, sums, next, added, y); });
 }
 
 /// The same packet, loaded once: g++ would read it again for each product, most times across two lines.
