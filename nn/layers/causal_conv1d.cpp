@@ -416,8 +416,8 @@ class SingleRowConvolution final : public ConvolutionStep<T> {
       ConvolutionStep<T>::taps_, ConvolutionStep<T>::then_, ConvolutionStep<T>::sums_;
 
   void find_memory() {
-    weights_.rows = by_input_.get(), weights_.K = inputs_;
-    weights_.columns = taps_ * outputs_, weights_.units = outputs_;
+    const std::int64_t columns = taps_ * outputs_;
+    weights_ = {by_input_.get(), inputs_, columns, columns, outputs_, outputs_, weights_.behind};
     weights_.behind.bias = this->bias_row();
     weights_.behind.factors = factor_ ? static_cast<const T*>(factor_->factors()) : nullptr;
   }

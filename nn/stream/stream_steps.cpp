@@ -131,7 +131,7 @@ class LinearStep final : public Step {
   static constexpr std::int64_t kFewTerms = 32;
 
   void find_memory() {
-    weights_.rows = rows_.get(), weights_.K = D_, weights_.columns = weights_.units = N_;
+    weights_ = {rows_.get(), D_, N_, N_, N_, N_, weights_.behind};
     weights_.behind.bias = bias_.defined() ? added_.get() : nullptr;
   }
 

@@ -25,8 +25,9 @@ struct BehindSums {
 /// the last tap, then those under the tap before it, and so on.
 template <class T>
 struct NextWeights {
-  const T* rows = nullptr;  ///< [K, columns], row-major; readable up to a packet beyond the end
-  std::int64_t K = 0, columns = 0, units = 0;
+  const T* rows = nullptr;  ///< [K, columns], rows `row` apart; readable up to a packet beyond the end
+  std::int64_t K = 0, row = 0, columns = 0, units = 0;
+  std::int64_t outputs = 0;  ///< units that are among these columns
   BehindSums<T> behind{};
 };
 
@@ -47,7 +48,7 @@ struct StreamSums {
   /// where it is written; behind the last one stand zeros, a packet and `units` of them. y [units] are the outputs
   /// under the last tap, in whole packets, `added` to them where it is not null.
   using Next = void (*)(const NextWeights<T>& w, const T* x, const T* sums, T* next, const T* added, T* y);
-  Next next[8];  ///< by packets of columns, from one on; the last one for any number
+  Next next[4];  ///< by packets of columns, from one on; the last one for any number
   std::int64_t lanes;
 
   /// Several steps, which are the lanes: y [units, steps] of the inputs x and weights w, row-major, a row for each tap

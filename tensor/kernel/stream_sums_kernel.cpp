@@ -24,49 +24,53 @@ template <class T>
   return behind.function == CheapFunction::relu ? Relu::f(sum) : LeakyRelu::f(sum, V<T>(behind.slope));
 }
 
-/// U packets of columns from `block` on, from the first to the last: what they read may be written by those before.
+/// U packets of columns, from the first to the last: what they read may be written by those before them.
 template <class T, int U>
-[[gnu::always_inline]] inline void next_packets(const NextWeights<T>& w, std::int64_t block, const T* x, const T* sums,
-                                                T* next, const T* added, T* y) {
+void next_few(const NextWeights<T>& w, const T* x, const T* sums, T* next, const T* added, T* y) {
   constexpr std::int64_t W = kLanes<T>;
   RawPacket<T> acc[static_cast<std::size_t>(U)];
 #pragma GCC unroll 8
-  for (int u = 0; u < U; ++u) acc[u] = sums ? load_raw(sums + (block + u) * W + w.units) : RawPacket<T>{};
-  const T* row = w.rows + block * W;
-  for (const T* const end = x + w.K; x != end; ++x, row += w.columns) {
+  for (int u = 0; u < U; ++u) acc[u] = sums ? load_raw(sums + u * W + w.units) : RawPacket<T>{};
+  const T* row = w.rows;
+  for (const T* const end = x + w.K; x != end; ++x, row += w.row) {
     const RawPacket<T> value = set_raw<T>(*x);
 #pragma GCC unroll 8
     for (int u = 0; u < U; ++u) acc[u] = fma_raw(value, load_raw(row + u * W), acc[u]);
   }
-  if (next)
-#pragma GCC unroll 8
-    for (int u = 0; u < U; ++u) {
-      const std::int64_t j = (block + u) * W;
-      put(next + j, V<T>(acc[u]), std::min(W, w.columns - j));
-    }
 #pragma GCC unroll 8
   for (int u = 0; u < U; ++u) {
-    const std::int64_t j = (block + u) * W;
-    if (j >= w.units) return;
+    if (next) put(next + u * W, V<T>(acc[u]), std::min(W, w.columns - u * W));
+    if (u * W >= w.outputs) continue;
     V<T> sum = acc[u];
-    if (w.behind.bias) sum = sum + V<T>::load(w.behind.bias + j);
+    if (w.behind.bias) sum = sum + V<T>::load(w.behind.bias + u * W);
     if (added)
-      sum = sum + (w.behind.factors ? scaled<T>(added[0], V<T>::load(w.behind.factors + j)) : V<T>::load(added + j));
-    applied(w.behind, sum).store(y + j);
+      sum = sum +
+            (w.behind.factors ? scaled<T>(added[0], V<T>::load(w.behind.factors + u * W)) : V<T>::load(added + u * W));
+    applied(w.behind, sum).store(y + u * W);
   }
 }
 
+/// Columns in groups of as many packets as U. f64, for checks, stays small.
 template <class T, int U>
-void next_few(const NextWeights<T>& w, const T* x, const T* sums, T* next, const T* added, T* y) {
-  next_packets<T, U>(w, 0, x, sums, next, added, y);
-}
-template <class T>
-void next_any(const NextWeights<T>& w, const T* x, const T* sums, T* next, const T* added, T* y) {
-  const std::int64_t blocks = packets_of<T>(w.columns);
-  std::int64_t block = 0;
-  for (; block + 8 <= blocks; block += 8) next_packets<T, 8>(w, block, x, sums, next, added, y);
-  if (block < blocks)
-    with_count<7>(blocks - block, [&](auto left) { next_packets<T, left>(w, block, x, sums, next, added, y); });
+void next_any(const NextWeights<T>& all, const T* x, const T* sums, T* next, const T* added, T* y) {
+  const std::int64_t step = U * kLanes<T>;
+  NextWeights<T> w = all;
+  const auto on = [step](auto*& p) { p = p ? p + step : p; };
+  for (;; w.columns -= step, w.outputs -= step) {
+    if constexpr (U > 1) {
+      if (packets_of<T>(w.columns) < U) {
+        if (w.columns > 0)
+          with_count<U - 1>(packets_of<T>(w.columns), [&](auto n) { next_few<T, n>(w, x, sums, next, added, y); });
+        return;
+      }
+    } else if (w.columns <= 0) {
+      return;
+    }
+    next_few<T, U>(w, x, sums, next, added, y);
+    w.rows += step;
+    on(sums), on(next), on(y), on(w.behind.bias), on(w.behind.factors);
+    if (!w.behind.factors) on(added);
+  }
 }
 
 /// The same packet, loaded once: g++ would read it again for each product, most times across two lines.
@@ -84,7 +88,6 @@ template <class T>
 template <class T>
 struct ChannelSums {
   static constexpr std::int64_t W = kLanes<T>;
-  static constexpr int kMost = kManyRegisters ? 4 : 2;  ///< packets of steps
   const T* w;
   std::int64_t units;
   const ChannelRows<T>& x;
@@ -96,9 +99,11 @@ struct ChannelSums {
   /// P packets from step t on, of all outputs.
   template <int P>
   void packets(std::int64_t t) const {
+    constexpr int kAtOnce = sizeof(T) == 4 ? 4 : 1;  // f64, for checks, stays small
     std::int64_t j = 0;
-    for (; j + 4 <= units; j += 4) outputs<P, 4>(t, j);
-    if (j < units) with_count<3>(units - j, [&](auto left) { outputs<P, left>(t, j); });
+    for (; j + kAtOnce <= units; j += kAtOnce) outputs<P, kAtOnce>(t, j);
+    if constexpr (kAtOnce > 1)
+      if (j < units) with_count<kAtOnce - 1>(units - j, [&](auto left) { outputs<P, left>(t, j); });
   }
   /// U outputs from j on.
   template <int P, int U>
@@ -123,24 +128,22 @@ struct ChannelSums {
         }
       }
     }
+    T* const to = y + j * pitch + t;
 #pragma GCC unroll 4
-    for (int u = 0; u < U; ++u) {
-      T* const to = y + (j + u) * pitch + t;
-      if (behind.bias)
+    for (int u = 0; u < U; ++u)
 #pragma GCC unroll 4
-        for (int p = 0; p < P; ++p) acc[u][p] = acc[u][p] + set_raw<T>(behind.bias[j + u]);
-      if (added) add<P>(t, j + u, acc[u]);
-#pragma GCC unroll 4
-      for (int p = 0; p < P; ++p) applied(behind, V<T>(acc[u][p])).store(to + p * W);
-    }
+      for (int p = 0; p < P; ++p) store_raw(to + u * pitch + p * W, acc[u][p]);
+    for (std::int64_t u = j; u < j + U; ++u) finish(u, t, t + P * W);
   }
-  template <int P>
-  [[gnu::always_inline]] void add(std::int64_t t, std::int64_t j, RawPacket<T>* sums) const {
-#pragma GCC unroll 4
-    for (int p = 0; p < P; ++p)
-      sums[p] = sums[p] + (behind.factors ? scaled<T>(V<T>::load(added + t + p * W), behind.factors[j])
-                                          : V<T>::load(added + j * pitch + t + p * W))
-                              .raw;
+  /// What is behind the sums of an output: in a function of its own, which is shorter than one for each tile.
+  [[gnu::noinline]] void finish(std::int64_t j, std::int64_t t, std::int64_t end) const {
+    const T* const row = added ? added + (behind.factors ? 0 : j * pitch) : nullptr;
+    for (T* const to = y + j * pitch; t < end; t += W) {
+      V<T> sum = V<T>::load(to + t);
+      if (behind.bias) sum = sum + V<T>(behind.bias[j]);
+      if (row) sum = sum + (behind.factors ? scaled<T>(V<T>::load(row + t), behind.factors[j]) : V<T>::load(row + t));
+      applied(behind, sum).store(to + t);
+    }
   }
 };
 
@@ -150,10 +153,12 @@ void channels(const T* w, std::int64_t units, const ChannelRows<T>& x, std::int6
   constexpr std::int64_t W = kLanes<T>;
   const ChannelSums<T> of{w, units, x, packets_of<T>(steps) * W, behind, added, y};
   std::int64_t t = 0;
-  if constexpr (ChannelSums<T>::kMost == 4)
-    for (; t + 4 * W <= of.pitch; t += 4 * W) of.template packets<4>(t);
-  for (; t + 2 * W <= of.pitch; t += 2 * W) of.template packets<2>(t);
-  if (t < of.pitch) of.template packets<1>(t);
+  if constexpr (sizeof(T) == 4) {
+    if constexpr (kManyRegisters)
+      for (; t + 4 * W <= of.pitch; t += 4 * W) of.template packets<4>(t);
+    for (; t + 2 * W <= of.pitch; t += 2 * W) of.template packets<2>(t);
+  }
+  for (; t < of.pitch; t += W) of.template packets<1>(t);
 }
 
 template <class T>
@@ -168,11 +173,12 @@ void sum(const void* const* x, std::int64_t terms, std::int64_t n, T* y) {
 
 template <class T>
 constexpr StreamSums<T> kernels_of() {
-  return {.next = {next_few<T, 1>, next_few<T, 2>, next_few<T, 3>, next_few<T, 4>, next_few<T, 5>, next_few<T, 6>,
-                   next_few<T, 7>, next_any<T>},
-          .lanes = kLanes<T>,
-          .channels = channels<T>,
-          .sum = sum<T>};
+  constexpr int kMost = sizeof(T) == 4 ? 4 : 1;
+  StreamSums<T> kernels{.next = {}, .lanes = kLanes<T>, .channels = channels<T>, .sum = sum<T>};
+  for (auto& f : kernels.next) f = next_any<T, kMost>;
+  if constexpr (kMost > 1)
+    kernels.next[0] = next_few<T, 1>, kernels.next[1] = next_few<T, 2>, kernels.next[2] = next_few<T, 3>;
+  return kernels;
 }
 
 }  // namespace
