@@ -26,9 +26,15 @@ namespace {
 
 using namespace ferrite::detail::FERRITE_LEVEL;
 
+/// What an LSTM has: with four gates a tile holds six rows, and few batches are multiples of that.
+struct FewRows {
+  static constexpr bool kFewRows = true;
+};
+struct ManyRows {};
+
 /// Stores the sums of all gates of an input product.
 template <class T, int G>
-struct StoreInput {
+struct StoreInput : std::conditional_t<G == 4, FewRows, ManyRows> {
   T* i;
   std::int64_t i_gate, i_row;
   [[gnu::always_inline]] void operator()(std::int64_t row, std::int64_t j, std::int64_t n,
@@ -44,7 +50,7 @@ void input_sums(const KernelWeights<T>& w, std::int64_t rows, const T* x, std::i
   const bool row_major = w.weight_ih.k_step == columns && w.weight_ih.g_step == i_gate;
   if (row_major && w.weight_ih.K * columns * static_cast<std::int64_t>(sizeof(T)) > kFirstCache)
     return product<T>(rows, columns, w.weight_ih.K, {x, x_row, 1}, {w.weight_ih.data, columns, 1}, i, i_row, false);
-  each_unit<T, G>(w.weight_ih, rows, x, x_row, StoreInput<T, G>{i, i_gate, i_row});
+  each_unit<T, G>(w.weight_ih, rows, x, x_row, StoreInput<T, G>{{}, i, i_gate, i_row});
 }
 
 /// The kernels of a cell of G gates; with late ones there is a `late_back`, too.
@@ -269,6 +275,7 @@ namespace {
 
 template <class T, bool kProjects>
 struct LstmGates : Gates<T> {
+  static constexpr bool kFewRows = true;
   using typename Gates<T>::P;
   using Gates<T>::Gates;
   [[gnu::always_inline]] void operator()(std::int64_t row, std::int64_t j, std::int64_t n, const P* sums) const {

@@ -48,7 +48,7 @@ template <class T, int MR, int U, int G>
 #pragma GCC unroll 16
   for (int u = 0; u < U; ++u) columns[u] = b + u * w.u_step;
   // Rows that one pointer reaches: with more, addresses leave the registers.
-  constexpr int kHalf = MR > 4 ? MR / 2 : MR;
+  constexpr int kHalf = MR > 4 ? (MR + 1) / 2 : MR;
   const T* below = a + kHalf * a_row;
   for (const T* const end = a + K; a != end; ++a, ++below) {
     RawPacket<T> bv[static_cast<std::size_t>(U)][static_cast<std::size_t>(G)];
@@ -105,12 +105,14 @@ constexpr int fewer_rows(int rows, int gates) {
 /// chains: the fewer at once, the more of the gates before overlap with the product behind.
 constexpr int units_at_once(int rows, int gates, bool far) {
   const int chains = rows == 1 ? (kManyRegisters && far ? 4 : 12) : (kManyRegisters ? 24 : 12);
-  const int most = std::max(1, chains / (rows * gates));
+  const int most =
+      std::max(1, rows == 3 && gates > 1 ? 1 : chains / (rows * gates));  // 9 chains: enough, half the code
   return most >= 8 ? 8 : most >= 4 ? 4 : rows == 1 ? most : most >= 2 ? 2 : 1;
 }
 
 /// f(row, first unit, number of units, sums[G]) for every packet of units and every row of a . w. f may be called in
-/// any order; the sums of lanes beyond the units are of no meaning.
+/// any order; the sums of lanes beyond the units are of no meaning. Where F has `kFewRows`, the rows are those of a
+/// batch, not of all its steps.
 template <class T, int G, class F>
 class EachUnit {
  public:
@@ -121,13 +123,28 @@ class EachUnit {
     const std::int64_t blocks = packets_of<T>(w_.units);
     const std::int64_t bytes = w_.K * G * w_.units * static_cast<std::int64_t>(sizeof(T));
     far_ = bytes > kFirstCache;
-    if (bytes <= kStaysNear || rows <= kMostRows<G>) return row_groups<kMostRows<G>>(0, rows, 0, blocks);
+    if (bytes <= kStaysNear || rows <= kMostRows<G>) return all_rows(rows, 0, blocks);
     constexpr std::int64_t kAtOnce = units_at_once(kMostRows<G>, G, true);
     for (std::int64_t block = 0; block < blocks; block += kAtOnce)
-      row_groups<kMostRows<G>>(0, rows, block, std::min(blocks, block + kAtOnce));
+      all_rows(rows, block, std::min(blocks, block + kAtOnce));
   }
 
  private:
+  /// Whether groups of rows differ by one row at most. Each reads all weights, so that a short one at the end costs as
+  /// much as the others; every size is code of its own.
+  static constexpr bool kEven = kManyRegisters && std::is_same_v<T, float> && requires { F::kFewRows; };
+
+  void all_rows(std::int64_t rows, std::int64_t first, std::int64_t last) {
+    if constexpr (kEven) {
+      for (std::int64_t left = (rows + kMostRows<G> - 1) / kMostRows<G>, row = 0; left > 0; --left) {
+        const std::int64_t now = (rows - row) / left;
+        with_count<kMostRows<G>>(now, [&](auto MR) { row_groups<MR>(row, row + now, first, last); });
+        row += now;
+      }
+    } else {
+      row_groups<kMostRows<G>>(0, rows, first, last);
+    }
+  }
   template <int MR>
   void row_groups(std::int64_t row, std::int64_t rows, std::int64_t first, std::int64_t last) {
     constexpr int kNear = units_at_once(MR, G, false), kFar = units_at_once(MR, G, true);
@@ -138,7 +155,7 @@ class EachUnit {
         unit_groups<MR, kNear>(row, first, last);
       }
     }
-    if constexpr (MR > 1) {
+    if constexpr (MR > 1 && !kEven) {
       if (row < rows) row_groups<fewer_rows(MR, G)>(row, rows, first, last);
     }
   }

@@ -214,4 +214,29 @@ BOOST_AUTO_TEST_CASE(mistakes_are_named) {
                         says("gru cell: expects a state [4, 3], got [3, 3]"));
 }
 
+/// Tiles of every number of rows, and of two of them.
+BOOST_AUTO_TEST_CASE(rows_of_batches_of_every_size_are_those_alone) {
+  const std::int64_t D = 5, T = 3, most = 19;
+  for (const std::int64_t H : {7, 33, 130}) {
+    const nn::Init init{.seed = 2, .prefix = "r"};
+    std::vector<std::unique_ptr<nn::Layer>> layers;
+    layers.push_back(std::make_unique<nn::Gru>(D, H, init));
+    layers.push_back(std::make_unique<nn::Gru>(D, H, nn::GruOptions{.reset_after = false}, init));
+    layers.push_back(std::make_unique<nn::Lstm>(D, H, init));
+    layers.push_back(std::make_unique<nn::Lstm>(D, H, nn::LstmOptions{.proj_size = 4}, init));
+    layers.push_back(std::make_unique<nn::Rnn>(D, H, init));
+    const Tensor x = draw({most, T, D}, 4);
+    for (const auto& layer : layers) {
+      Tensors alone;
+      for (std::int64_t b = 0; b < most; ++b) alone.push_back((*layer)(slice(x, 0, b, b + 1)));
+      for (std::int64_t B = 1; B <= most; ++B) {
+        BOOST_TEST_CONTEXT(layer->kind() << " of " << H << ", " << B << " rows") {
+          const Tensor rows = concat(std::span<const Tensor>(alone.data(), static_cast<std::size_t>(B)), 0);
+          BOOST_TEST(identical((*layer)(slice(x, 0, 0, B)), rows));
+        }
+      }
+    }
+  }
+}
+
 BOOST_AUTO_TEST_SUITE_END()
