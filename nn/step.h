@@ -177,8 +177,8 @@ class Step {
   virtual bool adds_two() const { return false; }
   /// Makes a further value the last term of the sum; false where it does not.
   virtual bool add_term() { return false; }
-  /// Takes a last input from now on, rows as it gives them, which it adds to them; false where it does not. Where `of`,
-  /// the step that gives them, multiplies a number by factors, it may take that step: the input is the number then.
+  /// Adds a last input to the result from now on; false where the step cannot. It may take over `of`, the step that
+  /// makes that input, where it multiplies a number by factors: the input is that number then.
   virtual bool join_sum(std::unique_ptr<Step>*) { return false; }
   /// Of a step that only multiplies one number: its factors, of the type of its result. Else null.
   virtual const void* factors() const { return nullptr; }

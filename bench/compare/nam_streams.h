@@ -24,7 +24,7 @@ int serve(int count, char** words, const Make& make) {
     for (std::size_t i = 0; i + n <= kSamples; i += n) process(&x[i], &y[i], block);
   };
   all();
-  all();  // behind what a model makes of the silence before it, which programs hold differently
+  all();  // the first run still hears the silence before it, which programs treat differently
   std::printf("%.6f\n", std::accumulate(y.begin(), y.end(), 0.0));
   std::fflush(stdout);
   while (std::getchar() == '\n') {

@@ -134,7 +134,7 @@ class Weights {
     layer.weight.assign(take(layer.weight.shape()));
     if (layer.bias.defined()) layer.bias.assign(take(layer.bias.shape()));
   }
-  /// Of several groups it is a convolution of one tap.
+  /// A product is a Linear or, where it has groups, a convolution of one tap.
   void product(const nn::Layer& layer) {
     if (const auto* linear = dynamic_cast<const nn::Linear*>(&layer)) return matrix(*linear);
     convolution(dynamic_cast<const nn::CausalConv1d&>(layer));

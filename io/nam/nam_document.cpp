@@ -432,7 +432,7 @@ nn::WavenetArray array_of(Object o) {
   return a;
 }
 
-/// The layers behind the last array.
+/// Reads the layers after the last array.
 nn::WavenetHead head_of(Object o, std::int64_t in_channels) {
   if (o.size("in_channels", in_channels) != in_channels)
     refuse(o.where(), "in_channels must be those that the last array gives, " + std::to_string(in_channels));

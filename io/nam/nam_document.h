@@ -76,8 +76,9 @@ class Object {
 /// The size that a node holds. Throws IoError.
 std::int64_t size_of(const Node& node, std::string_view where);
 
-/// What `config` says, but for head_scale, which is the last of the weights, and `condition_dsp`, which somebody else
-/// reads: its options, or null. Throws IoError for what is not supported and for sizes that do not fit.
+/// The options of a WaveNet's `config`, but for head_scale, which is the last of the weights. `condition` are those of
+/// its `condition_dsp`, which the caller has read; null: there is none. Throws IoError for what is not supported and
+/// for sizes that do not fit.
 nn::WavenetOptions wavenet_options(Object config, const nn::WavenetOptions* condition);
 
 /// The object `config`; `condition` is the text of its condition_dsp, empty for none. `newer` becomes true where it has

@@ -96,13 +96,13 @@ class InputRing {
   std::vector<std::int64_t> next_;  ///< by row: where in its ring the next input goes
 };
 
-/// The same of a single row, channel by channel: so many steps of each lie side by side wherever they begin, because
-/// those at the beginning of the ring stand behind its end once more. Single steps wait as rows, until there are as
-/// many or somebody asks for the ring: a row is one copy, its channels are as many lines of the cache.
+/// A ring of the inputs of a single row, channel by channel. Up to kSteps steps of a channel are contiguous wherever
+/// they begin, because the first kSteps of the ring are repeated after its end. Single steps wait as rows until there
+/// are kSteps of them or the ring is needed: a row is one copy, while its channels touch a cache line each.
 template <class T>
 class ChannelRing {
  public:
-  static constexpr std::int64_t kSteps = 64;  ///< that are written, or read, at most at once
+  static constexpr std::int64_t kSteps = 64;  ///< the most that are written, or read, at once
 
   ChannelRing(std::int64_t channels, const StepWindow& window)
       : channels_(channels),
@@ -116,12 +116,12 @@ class ChannelRing {
   ChannelRing(const ChannelRing&) = default;
   ChannelRing& operator=(const ChannelRing&) = delete;
 
-  /// The next input. It counts once the ring advances.
+  /// Writes the next input, which counts once the ring advances.
   void write(const T* x) const { std::copy_n(x, channels_, rows_.get() + waiting_ * channels_); }
   void advance() {
     if (++waiting_ == kSteps) settle();
   }
-  /// The next n, those of a channel `pitch` elements behind those of the one before; `advance(n)` follows.
+  /// Writes the next n inputs, whose channels are `pitch` elements apart; `advance(n)` follows.
   void write(std::int64_t n, const T* x, std::int64_t pitch) {
     settle();
     for (std::int64_t c = 0; c < channels_; ++c) write_channel(c, n, x + c * pitch);
@@ -130,7 +130,7 @@ class ChannelRing {
     next_ += n * kBytes;
     if (next_ >= size_ * kBytes) next_ -= size_ * kBytes;
   }
-  /// All inputs stand in the ring then.
+  /// Moves the rows that wait into the ring.
   void settle() {
     std::array<T, static_cast<std::size_t>(kSteps)> steps;
     for (std::int64_t c = 0; c < channels_ && waiting_ > 0; ++c) {
@@ -139,7 +139,7 @@ class ChannelRing {
     }
     advance(std::exchange(waiting_, 0));
   }
-  /// What a product reads for the next outputs, of a settled ring.
+  /// The windows of the next outputs, as a product reads them. The ring must be settled.
   ferrite::detail::ChannelRows<T> windows() {
     std::int64_t at = next();
     for (std::int64_t k = taps_ - 1; k >= 0; --k) {
@@ -149,7 +149,7 @@ class ChannelRing {
     }
     return {from_.data(), taps_, channels_, pitch_};
   }
-  /// The inputs under the taps of the next output but the last one, the oldest first, of a settled ring.
+  /// Copies the inputs under all taps of the next output but the last, oldest first. The ring must be settled.
   void copy_window(T* to) {
     const ferrite::detail::ChannelRows<T> rows = windows();
     for (std::int64_t k = 0; k + 1 < taps_; ++k)
@@ -169,7 +169,7 @@ class ChannelRing {
             .behind = kSteps * kBytes,
             .ring = size_ * kBytes};
   }
-  /// Where `past` was written from outside.
+  /// Repeats the beginning of the ring after its end, once `past` was written from outside.
   void repeat() const {
     for (std::int64_t c = 0; c < channels_; ++c) std::copy_n(channel(c), kSteps, channel(c) + size_);
   }
@@ -178,7 +178,7 @@ class ChannelRing {
   static constexpr std::int64_t kBytes = sizeof(T);
 
   T* channel(std::int64_t c) const { return memory_.get() + c * pitch_; }
-  /// The next n steps of a channel.
+  /// Writes the next n steps of one channel.
   void write_channel(std::int64_t c, std::int64_t n, const T* x) const {
     const std::int64_t at = next(), over = std::max<std::int64_t>(at + n - size_, 0);
     T* const to = channel(c);
@@ -192,8 +192,8 @@ class ChannelRing {
   std::int64_t size_;   ///< steps in the ring
   std::int64_t pitch_;  ///< elements from one channel to the next
   StepMemory<T> memory_;
-  StepMemory<T> rows_;        ///< that wait, one behind the other
-  std::int64_t waiting_ = 0;  ///< so many of them
+  StepMemory<T> rows_;        ///< the inputs that wait
+  std::int64_t waiting_ = 0;  ///< their number
   std::int64_t next_ = 0;     ///< bytes from the beginning of the ring to where the next input goes
   std::vector<const T*> from_;
 };

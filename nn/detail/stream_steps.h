@@ -6,6 +6,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -188,7 +189,27 @@ class ElementFunction {
   std::array<Line, kMost> literals_{};
 };
 
+/// Applies a function to each element.
 std::unique_ptr<Step> elements_step(const ElementFunction& f, const StepRows& rows);
+
+/// What a step of products has taken over from the steps after it: first a sum, then a function.
+struct JoinedSteps {
+  bool sums = false;                      ///< whether a last input is added
+  std::optional<ElementFunction> then{};  ///< applied to the result
+
+  bool join_sum() { return !then && !std::exchange(sums, true); }
+  bool join(const ElementFunction& f) {
+    if (then) return false;
+    then = f;
+    return true;
+  }
+  /// Both, where the kernel of the products knows nothing of them: y has n elements in whole packets.
+  template <class T>
+  void apply(Step::Inputs x, T* y, std::int64_t n) const {
+    if (sums) add(y, static_cast<const T*>(x[1]), n);
+    if (then) (*then)(y, y, n);
+  }
+};
 
 /// x W + b.
 std::unique_ptr<Step> linear_step(const Parameter& weight, const Parameter& bias, std::int64_t batch);

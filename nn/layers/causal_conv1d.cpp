@@ -186,16 +186,8 @@ class ConvolutionStep : public Step {
   StepRows result() const override { return {batch_, outputs_, dtype_of<T>}; }
   bool never_throws() const override { return true; }
   std::int64_t most_at_once() const override { return at_once_; }
-  bool join(const ElementFunction& f) override {
-    if (then_) return false;
-    then_ = f;
-    return true;
-  }
-  bool join_sum(std::unique_ptr<Step>*) override {
-    const bool joins = !then_ && !sums_;
-    sums_ = sums_ || joins;
-    return joins;
-  }
+  bool join(const ElementFunction& f) override { return joined_.join(f); }
+  bool join_sum(std::unique_ptr<Step>*) override { return joined_.join_sum(); }
 
  protected:
   ConvolutionStep(const CausalConv1d& layer, std::int64_t batch, std::int64_t values_at_once)
@@ -217,14 +209,13 @@ class ConvolutionStep : public Step {
   }
   const T* bias_row() const { return bias_.defined() ? added_.get() : nullptr; }
   /// The value that is added to the outputs.
-  const T* added(Step::Inputs x) const { return sums_ ? static_cast<const T*>(x[1]) : nullptr; }
+  const T* added(Step::Inputs x) const { return joined_.sums ? static_cast<const T*>(x[1]) : nullptr; }
 
   Parameter weight_, bias_;
   std::int64_t batch_, inputs_, outputs_, taps_;
   std::int64_t at_once_;
   StepMemory<T> added_;
-  std::optional<ElementFunction> then_{};  ///< of the layer behind
-  bool sums_ = false;                      ///< whether a second input is added
+  detail::JoinedSteps joined_{};
 };
 
 /// Of several rows the inputs under the taps are rows of one product with the weights.
@@ -249,7 +240,7 @@ class CausalConvolution final : public ConvolutionStep<T> {
   void run(Inputs x, void* y) override {
     for (std::int64_t b = 0; b < batch_; ++b)
       take(b, static_cast<const T*>(x[0]) + b * inputs_, windows_.get() + b * terms_);
-    multiply(batch_, this->added(x), static_cast<T*>(y));
+    multiply(batch_, x, static_cast<T*>(y));
   }
   void commit() override {
     for (std::int64_t b = 0; b < batch_; ++b) past_.advance(b);
@@ -259,7 +250,8 @@ class CausalConvolution final : public ConvolutionStep<T> {
     for (std::int64_t b = 0; b < batch_; ++b) {
       if (!rows[0][b]) continue;
       take(b, static_cast<const T*>(x[0]) + b * inputs_, windows_.get());
-      multiply(1, sums_ ? this->added(x) + b * outputs_ : nullptr, static_cast<T*>(y) + b * outputs_);
+      const std::array<const void*, 2> of_row{nullptr, joined_.sums ? this->added(x) + b * outputs_ : nullptr};
+      multiply(1, of_row.data(), static_cast<T*>(y) + b * outputs_);
     }
     return rows[0];
   }
@@ -275,7 +267,7 @@ class CausalConvolution final : public ConvolutionStep<T> {
         take(b, from, to);
         past_.advance(b);
       }
-    multiply(n * batch_, this->added(x), static_cast<T*>(y));
+    multiply(n * batch_, x, static_cast<T*>(y));
   }
   void refresh() override {
     const NewFrame frame;
@@ -290,7 +282,7 @@ class CausalConvolution final : public ConvolutionStep<T> {
 
  private:
   using ConvolutionStep<T>::batch_, ConvolutionStep<T>::inputs_, ConvolutionStep<T>::outputs_,
-      ConvolutionStep<T>::taps_, ConvolutionStep<T>::at_once_, ConvolutionStep<T>::then_, ConvolutionStep<T>::sums_;
+      ConvolutionStep<T>::taps_, ConvolutionStep<T>::at_once_, ConvolutionStep<T>::joined_;
 
   /// The next input of a row, and the window that ends with it.
   void take(std::int64_t row, const T* x, T* window) const {
@@ -298,11 +290,10 @@ class CausalConvolution final : public ConvolutionStep<T> {
     past_.copy_window(row, window);
   }
   /// The outputs of so many windows.
-  void multiply(std::int64_t rows, const T* added, T* y) const {
+  void multiply(std::int64_t rows, Inputs x, T* y) const {
     product_(ferrite::detail::packed_gates<T>(packed_.get(), terms_, 1, outputs_), rows, windows_.get(), terms_,
              this->bias_row(), y);
-    if (sums_) detail::add(y, added, rows * outputs_);
-    if (then_) (*then_)(y, y, rows * outputs_);
+    joined_.apply(x, y, rows * outputs_);
   }
 
   std::int64_t terms_;  ///< of an output's sum
@@ -381,7 +372,8 @@ class SingleRowConvolution final : public ConvolutionStep<T> {
     const auto *from = static_cast<const T*>(x[0]), *added = this->added(x);
     auto* to = static_cast<T*>(y);
     for (std::int64_t t = 0; t < n; ++t) {
-      const std::array<const void*, 2> now{from + t * inputs_, sums_ ? added + t * (factor_ ? 1 : outputs_) : nullptr};
+      const std::array<const void*, 2> now{from + t * inputs_,
+                                           joined_.sums ? added + t * (factor_ ? 1 : outputs_) : nullptr};
       SingleRowConvolution::advance(now.data(), to + t * outputs_);
     }
   }
@@ -389,7 +381,7 @@ class SingleRowConvolution final : public ConvolutionStep<T> {
   void run_channels(std::int64_t n, Inputs x, void* y) override {
     past_.write(n, static_cast<const T*>(x[0]), padded<T>(n));
     channels_(rows_.get(), outputs_, past_.windows(), n, weights_.behind, this->added(x), static_cast<T*>(y));
-    if (apart_) (*then_)(y, y, padded<T>(n) * outputs_);
+    if (apart_) (*joined_.then)(y, y, padded<T>(n) * outputs_);
     past_.advance(n);
     coming_.forget();
   }
@@ -413,7 +405,7 @@ class SingleRowConvolution final : public ConvolutionStep<T> {
 
  private:
   using ConvolutionStep<T>::weight_, ConvolutionStep<T>::inputs_, ConvolutionStep<T>::outputs_,
-      ConvolutionStep<T>::taps_, ConvolutionStep<T>::then_, ConvolutionStep<T>::sums_;
+      ConvolutionStep<T>::taps_, ConvolutionStep<T>::joined_;
 
   void find_memory() {
     const std::int64_t columns = taps_ * outputs_;
@@ -428,7 +420,7 @@ class SingleRowConvolution final : public ConvolutionStep<T> {
       find_coming(y);
     past_.write(input);
     next_(weights_, input, coming_.next(), next, this->added(x), y);
-    if (apart_) (*then_)(y, y, outputs_);
+    if (apart_) (*joined_.then)(y, y, outputs_);
   }
   /// By the earlier inputs that are under taps of the same outputs, once more.
   void find_coming(T* unused) {
@@ -447,7 +439,7 @@ class SingleRowConvolution final : public ConvolutionStep<T> {
   decltype(ferrite::detail::StreamSums<T>::channels) channels_;
   typename ferrite::detail::StreamSums<T>::Next next_;
   ferrite::detail::NextWeights<T> weights_{};  ///< where they stand in memory
-  bool apart_ = false;                         ///< whether the function behind is run behind the kernel
+  bool apart_ = false;                         ///< whether the joined function is run after the kernel
   std::unique_ptr<Step> factor_{};  ///< a product of one number, of which the second input is then that number
 };
 

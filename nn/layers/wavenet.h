@@ -34,8 +34,8 @@ struct WavenetFilm {
   bool shift = true;        ///< whether there is a t
   std::int64_t groups = 1;  ///< of the product
 };
-/// Where: before and behind the dilated convolution, the product of the condition and the activation, behind the
-/// products for the next layer and for the head.
+/// Where a film is applied: before and after the dilated convolution, the product of the condition and the activation,
+/// and after the products for the next layer and for the head.
 enum class FilmPlace : std::uint8_t {
   conv_pre,
   conv_post,
@@ -69,7 +69,7 @@ struct WavenetArray {
   std::int64_t skip_size() const { return head1x1_size > 0 ? head1x1_size : bottleneck; }
 };
 
-/// Layers behind the last array: an activation and a causal convolution each.
+/// The layers after the last array, an activation and a causal convolution each.
 struct WavenetHead {
   std::int64_t channels = 1;  ///< between the layers
   std::int64_t out_channels = 1;
@@ -97,10 +97,10 @@ struct WavenetOptions {
 ///   s = s + head1x1(a);    h = h + layer1x1(a)        for every layer
 ///   s = head(s)
 ///
-/// and at the end y = head_scale s, behind which the layers of `options.head` may stand. conv and head are
-/// CausalConv1d, the others Linear, or of several groups CausalConv1d of one tap, rechannel and mix without bias; films
-/// stand where FilmPlace says. Parameters are named arrays.0.rechannel.weight, arrays.0.layers.0.conv.weight, ...,
-/// arrays.0.layers.0.conv_pre_film.weight, ..., arrays.0.head.weight, head.0.weight and condition.arrays.0. ....
+/// and at the end y = head_scale s, followed by the layers of `options.head`. conv and head are CausalConv1d, the
+/// others Linear, or CausalConv1d of one tap where they have groups; rechannel and mix have no bias. Films are applied
+/// at the places that FilmPlace names. Parameters are named arrays.0.rechannel.weight, arrays.0.layers.0.conv.weight,
+/// ..., arrays.0.layers.0.conv_pre_film.weight, ..., arrays.0.head.weight, head.0.weight and condition.arrays.0. ....
 /// Before the first step every convolution sees zeros. Throws what CausalConv1d and Linear throw.
 class Wavenet final : public LayerOf<Wavenet, WavenetOptions> {
  public:
@@ -109,11 +109,12 @@ class Wavenet final : public LayerOf<Wavenet, WavenetOptions> {
   /// array, unknown activations, several conditions, blends without a gate and films of products that are not there.
   explicit Wavenet(const WavenetOptions& options, const Init& init = {});
 
-  /// The layers that one layer of an array is made of.
+  /// The product of the condition that a film is.
   struct Film {
     std::unique_ptr<Layer> product;  ///< null: there is none
     bool shift = true;
   };
+  /// The layers that one layer of an array is made of.
   struct Unit {
     std::unique_ptr<CausalConv1d> conv;
     std::unique_ptr<Layer> mix;
@@ -129,7 +130,7 @@ class Wavenet final : public LayerOf<Wavenet, WavenetOptions> {
   };
   const std::vector<Array>& arrays() const& { return arrays_; }
   const std::vector<Array>& arrays() const&& = delete;
-  /// A layer behind the last array.
+  /// A layer after the last array.
   struct HeadLayer {
     std::unique_ptr<Layer> activation;
     std::unique_ptr<CausalConv1d> conv;

@@ -73,9 +73,8 @@ class LinearStep final : public Step {
         channels_(o.channels_),
         next_(o.next_),
         weights_(o.weights_),
-        then_(o.then_),
-        apart_(o.apart_),
-        sums_(o.sums_) {
+        joined_(o.joined_),
+        apart_(o.apart_) {
     find_memory();
   }
   StepRows result() const override { return {batch_, N_, ferrite::dtype_of<T>}; }
@@ -85,36 +84,30 @@ class LinearStep final : public Step {
   void advance(Inputs x, void* y) override { LinearStep::run_several(1, x, y); }
   std::int64_t most_at_once() const override { return kAnyNumber; }
   void run_several(std::int64_t n, Inputs x, void* y) override {
-    const auto *a = static_cast<const T*>(x[0]), *added = static_cast<const T*>(sums_ ? x[1] : nullptr);
+    const auto* const a = static_cast<const T*>(x[0]);
     auto* const to = static_cast<T*>(y);
     if (n * batch_ == 1 && D_ <= kFewTerms) {
-      next_(weights_, a, nullptr, nullptr, added, to);
-    } else {
-      product_(ferrite::detail::packed_gates<T>(packed_.get(), D_, 1, N_), n * batch_, a, D_, weights_.behind.bias, to);
-      if (sums_) add(y, added, n * batch_ * N_);
-      if (then_ && !apart_) (*then_)(y, y, n * batch_ * N_);
+      next_(weights_, a, nullptr, nullptr, added(x), to);
+      if (apart_) (*joined_.then)(y, y, N_);
+      return;
     }
-    if (apart_) (*then_)(y, y, n * batch_ * N_);
+    product_(ferrite::detail::packed_gates<T>(packed_.get(), D_, 1, N_), n * batch_, a, D_, weights_.behind.bias, to);
+    joined_.apply(x, to, n * batch_ * N_);
   }
   Channels by_channel() const override { return rows_.size() > 0 ? channels_of(result()) : Channels::no; }
   void run_channels(std::int64_t n, Inputs x, void* y) override {
-    const auto *a = static_cast<const T*>(x[0]), *added = static_cast<const T*>(sums_ ? x[1] : nullptr);
-    channels_(rows_.get(), N_, {&a, 1, D_, padded<T>(n)}, n, weights_.behind, added, static_cast<T*>(y));
-    if (apart_) (*then_)(y, y, padded<T>(n) * N_);
+    const auto* const a = static_cast<const T*>(x[0]);
+    channels_(rows_.get(), N_, {&a, 1, D_, padded<T>(n)}, n, weights_.behind, added(x), static_cast<T*>(y));
+    if (apart_) (*joined_.then)(y, y, padded<T>(n) * N_);
   }
   bool join(const ElementFunction& f) override {
-    if (then_) return false;
-    then_ = f;
+    if (!joined_.join(f)) return false;
     apart_ = !f.joins(weights_.behind);
     return true;
   }
+  bool join_sum(std::unique_ptr<Step>*) override { return joined_.join_sum(); }
   const void* factors() const override {
-    return batch_ == 1 && D_ == 1 && !bias_.defined() && !then_ && !sums_ ? rows_.get() : nullptr;
-  }
-  bool join_sum(std::unique_ptr<Step>*) override {
-    const bool joins = !then_ && !sums_;
-    sums_ = sums_ || joins;
-    return joins;
+    return batch_ == 1 && D_ == 1 && !bias_.defined() && !joined_.then && !joined_.sums ? rows_.get() : nullptr;
   }
   void refresh() override {
     const Tensor w = contiguous(weight_.peek());
@@ -130,6 +123,7 @@ class LinearStep final : public Step {
   /// Of so few terms the sums of a row wait for nothing that several rows could fill.
   static constexpr std::int64_t kFewTerms = 32;
 
+  const T* added(Inputs x) const { return joined_.sums ? static_cast<const T*>(x[1]) : nullptr; }
   void find_memory() {
     weights_ = {rows_.get(), D_, N_, N_, N_, N_, weights_.behind};
     weights_.behind.bias = bias_.defined() ? added_.get() : nullptr;
@@ -144,9 +138,8 @@ class LinearStep final : public Step {
   decltype(ferrite::detail::StreamSums<T>::channels) channels_;
   typename ferrite::detail::StreamSums<T>::Next next_;
   ferrite::detail::NextWeights<T> weights_{};  ///< where they stand in memory
-  std::optional<ElementFunction> then_{};      ///< of the layer behind
-  bool apart_ = false;                         ///< whether it is run behind the kernel
-  bool sums_ = false;                          ///< whether a second input is added
+  JoinedSteps joined_{};
+  bool apart_ = false;  ///< whether the joined function is run after the kernel
 };
 
 class EmbeddingStep final : public Step {
