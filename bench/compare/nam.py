@@ -13,13 +13,10 @@ have random weights from a fixed seed. The sums of all outputs have to agree bef
 import argparse
 import json
 import pathlib
-import platform
 import random
-import subprocess
 
-from peer import undisturbed_median
+from streams import HERE, compiled, measured, report
 
-HERE = pathlib.Path(__file__).resolve().parent
 A2_KERNELS = [6] * 14 + [15, 15] + [6] * 7
 A2_DILATIONS = [1, 3, 7, 17, 41, 101, 239] * 2 + [1, 13] + [1, 3, 7, 17, 41, 101, 239]
 STANDARD = [2 ** k for k in range(10)]
@@ -71,64 +68,26 @@ NETS = {"LSTM 1x16": lambda: lstm(1, 16), "LSTM 2x8": lambda: lstm(2, 8), "LSTM 
         "A2 lite": lambda: a2(3), "A2 full": lambda: a2(8)}
 
 
-def compiled(to, sources, *options):
-    if not to.exists():
-        subprocess.run(["g++", "-std=c++20", "-Ofast", "-march=native", "-DNDEBUG", "-w", f"-I{HERE}", "-o", to, *sources, *options],
-                       check=True)
-    return to
-
-
 def programs(folder, a):
     build = pathlib.Path(a.build)
-    all_of_them = {"Ferrite": build / "bench" / "nam_ferrite"}
+    all_of_them = {"Ferrite": build / "bench" / "stream_ferrite"}
     core = pathlib.Path(a.nam_core)
     sources = [HERE / "nam_core_peer.cpp", *sorted((core / "NAM").rglob("*.cpp"))]
     eigen = core / "Dependencies" / "eigen"
     include = eigen if (eigen / "Eigen").exists() else pathlib.Path("/usr/include/eigen3")
-    all_of_them["NAM Core"] = compiled(folder / "nam_core", sources, f"-I{core}", f"-I{core}/Dependencies/nlohmann", f"-I{core}/Dependencies",
+    all_of_them["NAM Core"] = compiled(folder / "nam_core", sources, "-Ofast", f"-I{core}", f"-I{core}/Dependencies/nlohmann", f"-I{core}/Dependencies",
                                        f"-I{include}", "-DNAM_SAMPLE_FLOAT", "-DNAM_ENABLE_A2_FAST")
     if a.neural_audio:
         na = pathlib.Path(a.neural_audio)
         deps = na / "deps"
         all_of_them["NeuralAudio"] = compiled(
-            folder / "neural_audio", [HERE / "neural_audio_peer.cpp", na / "NeuralAudio" / "NeuralModel.cpp"], f"-I{na}",
+            folder / "neural_audio", [HERE / "neural_audio_peer.cpp", na / "NeuralAudio" / "NeuralModel.cpp"], "-Ofast", f"-I{na}",
             f"-I{deps}/RTNeural", f"-I{deps}/math_approx/include", f"-I{deps}/RTNeural/modules/Eigen",
             f"-I{deps}/RTNeural/modules/json", "-DDSP_SAMPLE_FLOAT", "-DBUILD_INTERNAL_STATIC_WAVENET",
             "-DBUILD_STATIC_INTERNAL_NAMA2", "-DBUILD_INTERNAL_STATIC_LSTM", "-DWAVENET_MAX_NUM_FRAMES=64",
             "-DLAYER_ARRAY_BUFFER_PADDING=24", "-DRTNEURAL_USE_EIGEN=1", "-DRTNEURAL_DEFAULT_ALIGNMENT=16",
             "-DRTNEURAL_NAMESPACE=RTNeural", "-DLSTM_MATH=EigenMath", "-DWAVENET_MATH=EigenMath")
     return all_of_them
-
-
-class Program:
-    def __init__(self, path, net, block):
-        self.process = subprocess.Popen(["taskset", "-c", "1", path, net, str(block)], stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, text=True)
-        self.sum = float(self.process.stdout.readline())
-
-    def ask(self):
-        self.process.stdin.write("\n")
-        self.process.stdin.flush()
-        return float(self.process.stdout.readline())
-
-    def close(self):
-        self.process.stdin.close()
-        self.process.wait()
-
-
-def measured(all_of_them, net, block, rounds):
-    running = {name: Program(path, net, block) for name, path in all_of_them.items()}
-    ours = running["Ferrite"].sum
-    for name, program in running.items():
-        if abs(program.sum - ours) > 5e-4 * 4096:  # a mean of samples below 1
-            raise SystemExit(f"{name} gives {program.sum} for {net.name}, we {ours}")
-    times = {name: [] for name in running}
-    for _ in range(rounds):
-        for name, program in running.items():
-            times[name].append(program.ask())
-    for program in running.values():
-        program.close()
-    return {name: undisturbed_median(t) for name, t in times.items()}
 
 
 def main():
@@ -149,16 +108,7 @@ def main():
         net.write_text(json.dumps({"version": "0.7.0" if name.startswith("A2") else "0.5.4", "metadata": {}, "sample_rate": 48000} | make()))
         for block in (64, 1):
             cells.append({"net": name, "block": block, "nanoseconds": measured(all_of_them, net, block, a.rounds)})
-    model = [line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")]
-    pathlib.Path(a.out).write_text(json.dumps({"machine": model[0] if model else platform.machine(), "cells": cells}, indent=1) + "\n")
-    peers = [p for p in all_of_them if p != "Ferrite"]
-    print("| net | block | ours, ns a sample | " + " | ".join(f"{p} / ours" for p in peers) + " |")
-    print("|---|---|---|" + "---|" * len(peers))
-    best = lambda c: min(c["nanoseconds"][p] for p in peers) / c["nanoseconds"]["Ferrite"]
-    for c in sorted(cells, key=best):
-        t = c["nanoseconds"]
-        ratios = " | ".join(f"{t[p] / t['Ferrite']:.2f}" for p in peers)
-        print(f"| {c['net']} | {c['block']} | {t['Ferrite']:.0f} | {ratios} |")
+    report(cells, a.out)
 
 
 if __name__ == "__main__":

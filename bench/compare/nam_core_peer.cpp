@@ -4,7 +4,7 @@
 
 #include "NAM/dsp.h"
 #include "NAM/get_dsp.h"
-#include "nam_streams.h"
+#include "stream_peer.h"
 
 int main(int count, char** words) {
   return serve(count, words, [](const char* path, int block) {

@@ -5,7 +5,7 @@
 #include <memory>
 #include <stdexcept>
 
-#include "nam_streams.h"
+#include "stream_peer.h"
 
 int main(int count, char** words) {
   return serve(count, words, [](const char* path, int block) {

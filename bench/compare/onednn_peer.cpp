@@ -38,9 +38,9 @@ typename Forward::primitive_desc forward_of(dnnl::prop_kind kind, const Layout& 
                                             First... first) {
   if constexpr (std::is_same_v<Forward, dnnl::lstm_forward>) {
     (void)lstm;
-    return {{kind, kDirection, l.data, l.none, l.none, l.weights, l.weights, l.bias, l.data, l.none, l.none}, e};
+    return {e, kind, kDirection, l.data, l.none, l.none, l.weights, l.weights, l.bias, l.data, l.none, l.none};
   } else {
-    return {{kind, first..., kDirection, l.data, l.none, l.weights, l.weights, l.bias, l.data, l.none}, e};
+    return {e, kind, first..., kDirection, l.data, l.none, l.weights, l.weights, l.bias, l.data, l.none};
   }
 }
 
@@ -49,15 +49,11 @@ typename Backward::primitive_desc backward_of(const Layout& l, const dnnl::engin
                                               First... first) {
   const auto kind = dnnl::prop_kind::backward;
   if constexpr (std::is_same_v<Backward, dnnl::lstm_backward>) {
-    return {{kind,   kDirection, l.data, l.none, l.none,    l.weights, l.weights, l.bias, l.data, l.none,
-             l.none, l.data,     l.none, l.none, l.weights, l.weights, l.bias,    l.data, l.none, l.none},
-            e,
-            hint};
+    return {e,      kind,   kDirection, l.data, l.none, l.none,    l.weights, l.weights, l.bias, l.data, l.none,
+            l.none, l.data, l.none,     l.none, l.weights, l.weights, l.bias,    l.data, l.none, l.none, hint};
   } else {
-    return {{kind, first..., kDirection, l.data, l.none, l.weights, l.weights, l.bias, l.data, l.none, l.data, l.none,
-             l.weights, l.weights, l.bias, l.data, l.none},
-            e,
-            hint};
+    return {e,      kind,      first...,  kDirection, l.data, l.none, l.weights, l.weights, l.bias, l.data, l.none,
+            l.data, l.none, l.weights, l.weights, l.bias, l.data, l.none, hint};
   }
 }
 

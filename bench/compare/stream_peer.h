@@ -1,5 +1,5 @@
 #pragma once
-// What the programs of bench/compare/nam.py share: FILE BLOCK; the first line that they write is the sum of all
+// What the programs of bench/compare/streams.py share: FILE BLOCK; the first line that they write is the sum of all
 // outputs, then for every line that they read nanoseconds a sample, of the best of several runs.
 #include <algorithm>
 #include <chrono>
