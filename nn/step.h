@@ -17,7 +17,13 @@ namespace ferrite::nn {
 
 namespace detail {
 class ElementFunction;
-}
+
+/// A product of one output: a column [K] and a number that is added, or null, of the type of the result.
+struct SingleOutput {
+  const void* column = nullptr;
+  const void* bias = nullptr;
+};
+}  // namespace detail
 
 /// Rows that go from one layer of a stream to the next: [batch, width], row-major.
 struct StepRows {
@@ -182,6 +188,10 @@ class Step {
   virtual bool join_sum(std::unique_ptr<Step>*) { return false; }
   /// Of a step that only multiplies one number: its factors, of the type of its result. Else null.
   virtual const void* factors() const { return nullptr; }
+  /// Of a step that only multiplies a single row by a column, up to kBlockK terms. Else null.
+  virtual const detail::SingleOutput* single_output() const { return nullptr; }
+  /// Makes a step with a `single_output` that reads this one a part of it, and takes it over; false where it does not.
+  virtual bool join_output(std::unique_ptr<Step>&) { return false; }
   /// Takes the variables' present values; the states stay.
   virtual void refresh() {}
   /// Shows the steps that this one is made of, in order: itself, where there are no others.

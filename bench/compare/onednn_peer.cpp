@@ -49,11 +49,11 @@ typename Backward::primitive_desc backward_of(const Layout& l, const dnnl::engin
                                               First... first) {
   const auto kind = dnnl::prop_kind::backward;
   if constexpr (std::is_same_v<Backward, dnnl::lstm_backward>) {
-    return {e,      kind,   kDirection, l.data, l.none, l.none,    l.weights, l.weights, l.bias, l.data, l.none,
-            l.none, l.data, l.none,     l.none, l.weights, l.weights, l.bias,    l.data, l.none, l.none, hint};
+    return {e,      kind,   kDirection, l.data, l.none,    l.none,    l.weights, l.weights, l.bias, l.data, l.none,
+            l.none, l.data, l.none,     l.none, l.weights, l.weights, l.bias,    l.data,    l.none, l.none, hint};
   } else {
-    return {e,      kind,      first...,  kDirection, l.data, l.none, l.weights, l.weights, l.bias, l.data, l.none,
-            l.data, l.none, l.weights, l.weights, l.bias, l.data, l.none, hint};
+    return {e,      kind,   first..., kDirection, l.data,    l.none, l.weights, l.weights, l.bias, l.data,
+            l.none, l.data, l.none,   l.weights,  l.weights, l.bias, l.data,    l.none,    hint};
   }
 }
 

@@ -32,9 +32,9 @@ template <int C>
 using Relu = RTNeural::ReLuActivationT<float, C>;
 template <int C, int K>
 using Convolutions =
-    RTNeural::ModelT<float, 1, 1, Convolution<C, K, 1, 1>, Relu<C>, Convolution<C, K, 2>, Relu<C>,
-                     Convolution<C, K, 4>, Relu<C>, Convolution<C, K, 8>, Relu<C>, Convolution<C, K, 16>, Relu<C>,
-                     Convolution<C, K, 32>, Relu<C>, RTNeural::DenseT<float, C, 1>>;
+    RTNeural::ModelT<float, 1, 1, Convolution<C, K, 1, 1>, Relu<C>, Convolution<C, K, 2>, Relu<C>, Convolution<C, K, 4>,
+                     Relu<C>, Convolution<C, K, 8>, Relu<C>, Convolution<C, K, 16>, Relu<C>, Convolution<C, K, 32>,
+                     Relu<C>, RTNeural::DenseT<float, C, 1>>;
 
 template <int... H>
 Process recurrent(const std::string& path, const std::string& name) {

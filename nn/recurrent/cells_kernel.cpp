@@ -80,8 +80,9 @@ class Gates {
              : stored(row, gate, j);
     return b_ih_ ? x + P::load(b_ih_ + gate * H_ + j) : x;
   }
-  /// h W_hh + b_hh from the product.
+  /// h W_hh + b_hh from the product, unless that was made before.
   [[gnu::always_inline]] P recurrent(P product, std::int64_t gate, std::int64_t j) const {
+    if (s_.product) product = P::load(s_.product + gate * s_.product_gate + j);
     return b_hh_ ? product + P::load(b_hh_ + gate * H_ + j) : product;
   }
   [[gnu::always_inline]] P sum(std::int64_t row, std::int64_t gate, std::int64_t j, P product) const {
@@ -104,7 +105,7 @@ class Gates {
   }
   [[gnu::always_inline]] void set_state(std::int64_t row, std::int64_t j, P next, std::int64_t n) const {
     next.store(s_.next + row * s_.P_ + j);
-    put(s_.y + row * s_.y_row + j, next, n);
+    put(s_.y + row * s_.y_row + j, next, s_.whole_y ? kLanes<T> : n);
   }
   [[gnu::always_inline]] bool saving() const { return s_.save; }
   /// What a gradient reads, place by place, where one will.
@@ -123,6 +124,19 @@ class Gates {
   const T* vectors_;
   const RecurrenceStep<T>& s_;
 };
+
+/// A step of one row whose units are one packet: in a small stream each instruction on the way to its sums shows.
+template <class T, int G, class F>
+[[gnu::noinline]] void step_of_one_packet(const KernelWeights<T>& w, const RecurrenceStep<T>& s) {
+  EachUnit<T, G, F>(w.weight_hh.early, s.h, s.P_, F(w, s)).run_alone();
+}
+/// The gates of a step, F, behind the product with h.
+template <class T, int G, class F>
+[[gnu::always_inline]] inline void step_of(const KernelWeights<T>& w, const RecurrenceStep<T>& s) {
+  if constexpr (sizeof(T) == 4)
+    if (s.rows == 1 && w.weight_hh.early.units <= kLanes<T>) return step_of_one_packet<T, G, F>(w, s);
+  each_unit<T, G>(w.weight_hh.early, s.rows, s.h, s.P_, F(w, s));
+}
 
 /// The projection of what the gates have stored.
 template <class T>
@@ -205,7 +219,7 @@ struct ResetBeforeCandidate : Gates<T> {
 struct GruFunctors {
   template <class T>
   static void step(const KernelWeights<T>& w, const RecurrenceStep<T>& s) {
-    each_unit<T, 3>(w.weight_hh.early, s.rows, s.h, s.P_, GruGates<T>(w, s));
+    step_of<T, 3, GruGates<T>>(w, s);
   }
   template <class T>
   static void row_back(const RowBack<T>& s) {
@@ -300,7 +314,7 @@ struct LstmGates : Gates<T> {
 struct LstmFunctors {
   template <class T>
   static void step(const KernelWeights<T>& w, const RecurrenceStep<T>& s) {
-    if (!w.weight_hr.data) return each_unit<T, 4>(w.weight_hh.early, s.rows, s.h, s.P_, LstmGates<T, false>(w, s));
+    if (!w.weight_hr.data) return step_of<T, 4, LstmGates<T, false>>(w, s);
     each_unit<T, 4>(w.weight_hh.early, s.rows, s.h, s.P_, LstmGates<T, true>(w, s));
     each_unit<T, 1>(w.weight_hr, s.rows, s.between, s.H_, Projected<T>(w, s));
   }
@@ -354,7 +368,7 @@ struct PeepholeGates : Gates<T> {
 struct PeepholeLstmFunctors {
   template <class T>
   static void step(const KernelWeights<T>& w, const RecurrenceStep<T>& s) {
-    each_unit<T, 4>(w.weight_hh.early, s.rows, s.h, s.P_, PeepholeGates<T>(w, s));
+    step_of<T, 4, PeepholeGates<T>>(w, s);
   }
   template <class T>
   static void row_back(const RowBack<T>& s) {
@@ -403,7 +417,7 @@ template <bool kRelu>
 struct RnnFunctors {
   template <class T>
   static void step(const KernelWeights<T>& w, const RecurrenceStep<T>& s) {
-    each_unit<T, 1>(w.weight_hh.early, s.rows, s.h, s.P_, RnnGates<T, kRelu>(w, s));
+    step_of<T, 1, RnnGates<T, kRelu>>(w, s);
   }
   template <class T>
   static void row_back(const RowBack<T>& s) {

@@ -166,6 +166,32 @@ void product_back(const GateMatrix<T>& w, std::int64_t rows, const T* a, std::in
   each_unit<T, 1>(w, rows, a, a_row, StoreBack<T>{to, to_row, add});
 }
 
+template <class T, int U, bool kSum>
+[[gnu::always_inline]] inline T panel_sums(const T* w, std::int64_t K, const T* x, T* y, const T* column) {
+  RawPacket<T> sums[static_cast<std::size_t>(U)];
+#pragma GCC unroll 8
+  for (int u = 0; u < U; ++u) sums[u] = RawPacket<T>{};
+  T sum = 0;
+#pragma GCC unroll 2
+  for (std::int64_t k = 0; k < K; ++k, w += U * kLanes<T>) {
+    const RawPacket<T> value = set_raw<T>(x[k]);
+#pragma GCC unroll 8
+    for (int u = 0; u < U; ++u) sums[u] = fma_raw(value, load_raw(w + u * kLanes<T>), sums[u]);
+    if constexpr (kSum) sum = scalar_fma(x[k], column[k], sum);
+  }
+#pragma GCC unroll 8
+  for (int u = 0; u < U; ++u) store_raw(y + u * kLanes<T>, sums[u]);
+  return sum;
+}
+template <class T, int U>
+void panel(const T* w, std::int64_t K, const T* x, T* y, const T* column, T* sum) {
+  if (column) {
+    *sum = panel_sums<T, U, true>(w, K, x, y, column);
+  } else {
+    panel_sums<T, U, false>(w, K, x, y, column);
+  }
+}
+
 template <class T>
 void add(T* to, const T* more, std::int64_t n) {
   for (std::int64_t k = 0; k < n; ++k) to[k] += more[k];
@@ -181,6 +207,8 @@ constexpr RecurrenceKernels<T> shared_kernels() {
   return {.memory = memory_of<T>,
           .rows = run_rows<T>,
           .product_back = product_back<T>,
+          .panels = {panel<T, 1>, panel<T, 2>, panel<T, 3>, panel<T, 4>, panel<T, 5>, panel<T, 6>, panel<T, 7>,
+                     panel<T, 8>},
           .add = add<T>,
           .sum_rows = sum_rows<T>};
 }

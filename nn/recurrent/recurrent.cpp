@@ -9,7 +9,8 @@
 #include "ferrite/nn/carry.h"
 #include "ferrite/nn/detail/layer_calls.h"
 #include "ferrite/nn/detail/stream_steps.h"
-#include "ferrite/nn/recurrent/detail/pack_weights.h"
+#include "ferrite/nn/recurrent/detail/one_row_step.h"
+#include "ferrite/nn/recurrent/detail/packed_layer.h"
 #include "ferrite/nn/recurrent/detail/recurrence.h"
 #include "ferrite/nn/recurrent/detail/recurrent_layers.h"
 #include "ferrite/nn/recurrent/gated.h"
@@ -299,55 +300,11 @@ std::span<const State> Recurrent::states_in(const Context& context, std::int64_t
 
 namespace {
 
-using detail::EarlyAndLate;
 using detail::GatedCell;
 using detail::KernelWeights;
-using detail::RowMajor;
+using detail::PackedLayer;
 using detail::StepMemory;
 using ferrite::detail::padded;
-
-/// The weights of one layer, packed into memory of their own.
-template <class T>
-class PackedLayer {
- public:
-  PackedLayer(const GatedCell& cell, const RecurrentWeights<Parameter>& cells)
-      : cell_(&cell), cells_(cells), memory_(pack(nullptr)) {
-    refresh();
-  }
-  void refresh() { pack(memory_.get()); }
-
-  const KernelWeights<T>& weights() const { return weights_; }
-  PackedLayer(PackedLayer&&) = default;
-  PackedLayer(const PackedLayer& o) : cell_(o.cell_), cells_(o.cells_), weights_(o.weights_), memory_(o.memory_) {
-    const std::ptrdiff_t moved = memory_.get() - o.memory_.get();
-    EarlyAndLate<T>& hh = weights_.weight_hh;
-    for (auto* w : {&weights_.weight_ih, &hh.early, &hh.late, &weights_.weight_hr})
-      if (w->data) w->data += moved;
-    for (const T** b : {&weights_.bias_ih, &weights_.bias_hh, &weights_.weight_ch})
-      if (*b) *b += moved;
-  }
-
- private:
-  /// Packs them to there, or to nowhere; returns how many elements they take.
-  std::int64_t pack(T* to) {
-    static const Tensor none;
-    const auto row_major = [](const Parameter& p) { return RowMajor(p.defined() ? p.peek() : none); };
-    std::int64_t n = 0;
-    weights_ = pack_weights<T>(*cell_, cells_.map(row_major), {true, true, true, true, true, true},
-                               [&](const Tensor&, const auto&, std::int64_t elements, const auto& fill) -> const T* {
-                                 T* const at = to ? to + n : nullptr;
-                                 if (at) fill(at);
-                                 n += elements;
-                                 return at;
-                               });
-    return n;
-  }
-
-  const GatedCell* cell_;
-  RecurrentWeights<Parameter> cells_;
-  KernelWeights<T> weights_{};
-  StepMemory<T> memory_;
-};
 
 /// One step of all layers of a recurrent layer.
 template <class T>
@@ -547,6 +504,7 @@ std::size_t GatedRecurrent::add_steps(StepGraph& graph, std::size_t x) const {
 
 std::unique_ptr<Step> GatedRecurrent::step_from(const InitialStates& initial, const StepRows& in) const {
   if (!causal() || sizes().zones()) return nullptr;
+  if (auto step = detail::one_row_step(*cell_, sizes(), weights_, initial, in)) return step;
   if (in.dtype == Dtype::f64)
     return std::make_unique<RecurrentStepOf<double>>(*cell_, sizes(), weights_, initial, in.batch);
   return std::make_unique<RecurrentStepOf<float>>(*cell_, sizes(), weights_, initial, in.batch);

@@ -514,9 +514,12 @@ void StepGraph::join_steps(Value& result) {
     } else if (n.step->adds_two()) {
       joins = joins_sum(n.x[0], n.x[1]);
       if (!joins && (joins = joins_sum(n.x[1], n.x[0]))) joined = n.x[1];
+    } else if (n.step->single_output()) {
+      joins = only_reads(joined) && left[at[joined]].step->join_output(n.step);
     }
     if (joins) {
       now[n.y] = joined;
+      values_[joined].rows = values_[n.y].rows;
       readers[joined] = readers[n.y];
       continue;
     }

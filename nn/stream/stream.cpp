@@ -19,6 +19,20 @@ struct Stream::Room {
   detail::StepMemory<double> x, y;
 };
 
+namespace {
+
+/// A single value without the call that many take.
+template <class T>
+[[gnu::always_inline]] inline void copy(const T* from, std::size_t n, void* to) {
+  if (n == 1) {
+    std::memcpy(to, from, sizeof(T));
+  } else {
+    std::memcpy(to, from, n * sizeof(T));
+  }
+}
+
+}  // namespace
+
 Stream Layer::stream(std::int64_t batch) const { return Stream(*this, batch); }
 
 Stream::Stream() = default;
@@ -66,6 +80,9 @@ void Stream::prepare(std::int64_t width) {
   const std::int64_t x = batch_ * width * size_of(in_.dtype), y = out_.batch * out_.width * size_of(out_.dtype);
   at_once_ = std::min(step_->most_at_once(), detail::steps_at_once(std::max(x, y)));
   room_ = std::make_unique<Room>(at_once_ * x, at_once_ * y);
+  if (!pace_.even()) return;
+  x_values_ = static_cast<std::size_t>(batch_ * width);
+  y_values_ = static_cast<std::size_t>(out_.batch * out_.width);
 }
 
 template <class In, class Out>
@@ -99,13 +116,25 @@ void Stream::check_goes_on() const {
   if (finish_ > 0) throw ValueError("stream: the inputs have ended with finish(); reset() begins anew");
 }
 
+[[gnu::always_inline]] inline void Stream::run_once() {
+  const void* const x = room_->x.get();
+  if (never_throws_ && !ferrite::detail::profiling()) [[likely]]
+    return step_->advance(&x, room_->y.get());
+  detail::run_step(*step_, &x, room_->y.get());
+  if (commits_) step_->commit();
+}
+
 template <class In, class Out>
 void Stream::advance(std::span<const In> x, std::span<Out> y) {
-  check(x, y);
-  if (!pace_.even()) throw_pace();
-  std::memcpy(room_->x.get(), x.data(), x.size_bytes());
+  const bool as_before = step_ && x.size() == x_values_ && y.size() == y_values_ && in_.dtype == dtype_of<In> &&
+                         out_.dtype == dtype_of<Out> && finish_ == 0;
+  if (!as_before) [[unlikely]] {
+    check(x, y);
+    if (!pace_.even()) throw_pace();
+  }
+  copy(x.data(), x.size(), room_->x.get());
   run_once();
-  std::memcpy(y.data(), room_->y.get(), y.size_bytes());
+  copy(reinterpret_cast<const Out*>(room_->y.get()), y.size(), y.data());
   begin_rows();
 }
 
@@ -113,13 +142,6 @@ template void Stream::advance(std::span<const float>, std::span<float>);
 template void Stream::advance(std::span<const double>, std::span<double>);
 template void Stream::advance(std::span<const std::int64_t>, std::span<float>);
 template void Stream::advance(std::span<const std::int64_t>, std::span<double>);
-
-void Stream::run_once() {
-  const void* const x = room_->x.get();
-  if (never_throws_ && !ferrite::detail::profiling()) return step_->advance(&x, room_->y.get());
-  detail::run_step(*step_, &x, room_->y.get());
-  if (commits_) step_->commit();
-}
 
 void Stream::throw_pace() const {
   throw PaceError("stream: the model gives one step for " + std::to_string(pace_.stride) + ", the first one " +

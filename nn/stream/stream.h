@@ -2,6 +2,7 @@
 /// Streams: networks that run one time step at a time.
 #include <algorithm>
 #include <iosfwd>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -124,6 +125,7 @@ class Stream {
 
  private:
   struct Room;
+  static constexpr std::size_t kUnknown = std::numeric_limits<std::size_t>::max();
   Stream();
   template <class In, class Out>
   void advance(std::span<const In> x, std::span<Out> y);
@@ -167,6 +169,7 @@ class Stream {
   std::unique_ptr<Step> step_;
   std::unique_ptr<Room> room_;
   StepRows in_, out_;
+  std::size_t x_values_ = kUnknown, y_values_ = kUnknown;  ///< of a step, where each gives one
   std::int64_t batch_ = 1;
   std::int64_t at_once_ = 1;  ///< steps that go through the layers together
   Pace pace_{};

@@ -50,6 +50,7 @@ class LinearStep final : public Step {
         D_(weight.shape()[0]),
         N_(weight.shape()[1]),
         batch_(batch),
+        few_(batch == 1 && D_ <= kFewTerms),
         packed_(ferrite::detail::gate_pack_size<T>(D_, 1, N_)),
         rows_(batch == 1 && D_ <= ferrite::detail::kBlockK ? D_ * N_ + padded<T>(1) : 0),
         added_(bias.defined() ? padded<T>(N_) : 0),
@@ -66,6 +67,7 @@ class LinearStep final : public Step {
         D_(o.D_),
         N_(o.N_),
         batch_(o.batch_),
+        few_(o.few_),
         packed_(o.packed_),
         rows_(o.rows_),
         added_(o.added_),
@@ -81,16 +83,16 @@ class LinearStep final : public Step {
   bool commits() const override { return false; }
   void run(Inputs x, void* y) override { LinearStep::run_several(1, x, y); }
   bool never_throws() const override { return true; }
-  void advance(Inputs x, void* y) override { LinearStep::run_several(1, x, y); }
+  void advance(Inputs x, void* y) override {
+    if (!few_) return LinearStep::run_several(1, x, y);
+    next_(weights_, static_cast<const T*>(x[0]), nullptr, nullptr, added(x), static_cast<T*>(y));
+    if (apart_) (*joined_.then)(y, y, N_);
+  }
   std::int64_t most_at_once() const override { return kAnyNumber; }
   void run_several(std::int64_t n, Inputs x, void* y) override {
+    if (n == 1 && few_) return LinearStep::advance(x, y);
     const auto* const a = static_cast<const T*>(x[0]);
     auto* const to = static_cast<T*>(y);
-    if (n * batch_ == 1 && D_ <= kFewTerms) {
-      next_(weights_, a, nullptr, nullptr, added(x), to);
-      if (apart_) (*joined_.then)(y, y, N_);
-      return;
-    }
     product_(ferrite::detail::packed_gates<T>(packed_.get(), D_, 1, N_), n * batch_, a, D_, weights_.behind.bias, to);
     joined_.apply(x, to, n * batch_ * N_);
   }
@@ -108,6 +110,9 @@ class LinearStep final : public Step {
   bool join_sum(std::unique_ptr<Step>*) override { return joined_.join_sum(); }
   const void* factors() const override {
     return batch_ == 1 && D_ == 1 && !bias_.defined() && !joined_.then && !joined_.sums ? rows_.get() : nullptr;
+  }
+  const SingleOutput* single_output() const override {
+    return rows_.size() > 0 && N_ == 1 && !joined_.then && !joined_.sums ? &single_ : nullptr;
   }
   void refresh() override {
     const Tensor w = contiguous(weight_.peek());
@@ -127,10 +132,12 @@ class LinearStep final : public Step {
   void find_memory() {
     weights_ = {rows_.get(), D_, N_, N_, N_, N_, weights_.behind};
     weights_.behind.bias = bias_.defined() ? added_.get() : nullptr;
+    single_ = {rows_.get(), weights_.behind.bias};
   }
 
   Parameter weight_, bias_;
   std::int64_t D_, N_, batch_;
+  bool few_;  ///< terms of a single row
   StepMemory<T> packed_;
   StepMemory<T> rows_;  ///< of a single row: the weights again, as they stand
   StepMemory<T> added_;
@@ -138,6 +145,7 @@ class LinearStep final : public Step {
   decltype(ferrite::detail::StreamSums<T>::channels) channels_;
   typename ferrite::detail::StreamSums<T>::Next next_;
   ferrite::detail::NextWeights<T> weights_{};  ///< where they stand in memory
+  SingleOutput single_{};
   JoinedSteps joined_{};
   bool apart_ = false;  ///< whether the joined function is run after the kernel
 };

@@ -568,13 +568,6 @@ class BlockProduct {
   bool add_;
 };
 
-/// a b + c as the packets round it.
-template <class T>
-inline T chain(T a, T b, T c) {
-  if constexpr (kRoundsOnce) return std::fma(a, b, c);
-  return a * b + c;
-}
-
 /// A product of a few elements, without packets: the same chains, less ceremony. K at most kBlockK.
 template <class T>
 void tiny(std::int64_t M, std::int64_t N, std::int64_t K, MatrixView<T> a, MatrixView<T> b, T* c, std::int64_t ldc,
@@ -583,7 +576,7 @@ void tiny(std::int64_t M, std::int64_t N, std::int64_t K, MatrixView<T> a, Matri
     for (std::int64_t n = 0; n < N; ++n) {
       T sum = 0;
       for (std::int64_t k = 0; k < K; ++k)
-        sum = chain(a.data[m * a.row + k * a.col], b.data[k * b.row + n * b.col], sum);
+        sum = scalar_fma(a.data[m * a.row + k * a.col], b.data[k * b.row + n * b.col], sum);
       c[m * ldc + n] = add ? c[m * ldc + n] + sum : sum;
     }
 }

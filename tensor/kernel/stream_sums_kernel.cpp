@@ -31,11 +31,15 @@ void next_few(const NextWeights<T>& w, const T* x, const T* sums, T* next, const
   RawPacket<T> acc[static_cast<std::size_t>(U)];
 #pragma GCC unroll 8
   for (int u = 0; u < U; ++u) acc[u] = sums ? load_raw(sums + u * W + w.units) : RawPacket<T>{};
-  const T* row = w.rows;
-  for (const T* const end = x + w.K; x != end; ++x, row += w.row) {
-    const RawPacket<T> value = set_raw<T>(*x);
+  if (U == 1 && w.columns == 1 && w.row == 1 && !sums) {
+    acc[0] = set_raw<T>(one_sum(x, w.rows, w.K));
+  } else {
+    const T* row = w.rows;
+    for (const T* const end = x + w.K; x != end; ++x, row += w.row) {
+      const RawPacket<T> value = set_raw<T>(*x);
 #pragma GCC unroll 8
-    for (int u = 0; u < U; ++u) acc[u] = fma_raw(value, load_raw(row + u * W), acc[u]);
+      for (int u = 0; u < U; ++u) acc[u] = fma_raw(value, load_raw(row + u * W), acc[u]);
+    }
   }
 #pragma GCC unroll 8
   for (int u = 0; u < U; ++u) {

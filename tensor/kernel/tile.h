@@ -2,6 +2,7 @@
 /// The innermost loop of products whose sums are finished in registers: some rows against some packets of columns.
 /// Summation as everywhere: blocks of 256 k, ascending, each one chain (docs/numerics.md, rule 2).
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <type_traits>
 
@@ -29,6 +30,22 @@ constexpr std::int64_t padded(std::int64_t n) {
   return packets_of<T>(n) * kLanes<T>;
 }
 
+/// a b + c as the packets round it.
+template <class T>
+[[gnu::always_inline]] inline T scalar_fma(T a, T b, T c) {
+  if constexpr (kRoundsOnce) return std::fma(a, b, c);
+  return a * b + c;
+}
+
+/// x [n] . w [n] as one chain, n at most kBlockK, in as few instructions as can be: other work is under way beside it.
+template <class T>
+[[gnu::always_inline]] inline T one_sum(const T* x, const T* w, std::int64_t n) {
+  T sum = 0;
+#pragma GCC unroll 4
+  for (std::int64_t k = 0; k < n; ++k) sum = scalar_fma(x[k], w[k], sum);
+  return sum;
+}
+
 /// A packet of sums for every row, unit block and gate of a tile.
 template <class P, int MR, int U, int G>
 using TileOf = P[static_cast<std::size_t>(MR)][static_cast<std::size_t>(U)][static_cast<std::size_t>(G)];
@@ -50,7 +67,8 @@ template <class T, int MR, int U, int G>
   // Rows that one pointer reaches: with more, addresses leave the registers.
   constexpr int kHalf = MR > 4 ? (MR + 1) / 2 : MR;
   const T* below = a + kHalf * a_row;
-  for (const T* const end = a + K; a != end; ++a, ++below) {
+  const T* const end = a + K;
+  const auto one = [&]() __attribute__((always_inline)) {
     RawPacket<T> bv[static_cast<std::size_t>(U)][static_cast<std::size_t>(G)];
 #pragma GCC unroll 16
     for (int u = 0; u < U; ++u) {
@@ -66,7 +84,11 @@ template <class T, int MR, int U, int G>
 #pragma GCC unroll 16
         for (int g = 0; g < G; ++g) acc[m][u][g] = fma_raw(x, bv[u][g], acc[m][u][g]);
     }
-  }
+    ++a, ++below;
+  };
+  if constexpr (MR == 1 && U == 1)  // so short a loop is over before its end is foreseen
+    while (end - a >= 4) one(), one(), one(), one();
+  while (a != end) one();
 #pragma GCC unroll 16
   for (int m = 0; m < MR; ++m)
 #pragma GCC unroll 16
@@ -118,10 +140,11 @@ class EachUnit {
  public:
   EachUnit(const GateMatrix<T>& w, const T* a, std::int64_t a_row, const F& f) : w_(w), a_(a), a_row_(a_row), f_(f) {}
 
+  /// One row of one packet of units: a step of a small stream, where each instruction on the way shows.
+  [[gnu::always_inline]] void run_alone() { tile_at<1, 1>(0, 0); }
   void run(std::int64_t rows) {
     constexpr std::int64_t kFirstCache = 48 * 1024, kStaysNear = 768 * 1024;  // bytes
     const std::int64_t blocks = packets_of<T>(w_.units);
-    if (rows == 1 && blocks == 1) return tile<1, 1>(0, 0);  // a step of a small stream: each call on the way shows
     const std::int64_t bytes = w_.K * G * w_.units * static_cast<std::int64_t>(sizeof(T));
     far_ = bytes > kFirstCache;
     if (bytes <= kStaysNear || rows <= kMostRows<G>) return all_rows(rows, 0, blocks);
@@ -175,6 +198,10 @@ class EachUnit {
 
   template <int MR, int U>
   void tile(std::int64_t row, std::int64_t block) {
+    tile_at<MR, U>(row, block);
+  }
+  template <int MR, int U>
+  [[gnu::always_inline]] void tile_at(std::int64_t row, std::int64_t block) {
     constexpr std::int64_t W = kLanes<T>;
     TileOf<Packet<T>, MR, U, G> sums;
     tile_product<T, MR, U, G>(a_ + row * a_row_, a_row_, w_, block, sums);
@@ -182,7 +209,9 @@ class EachUnit {
       const std::int64_t j = (block + u) * W;
       f_(row + m, j, std::min(W, w_.units - j), sums[m][u]);
     };
-    if constexpr (std::is_same_v<T, float>) {  // unrolled, sums stay in registers; f64, for checks, stays small
+    if constexpr (MR == 1 && U == 1) {  // in line for sure
+      f_(row, block * W, std::min(W, w_.units - block * W), sums[0][0]);
+    } else if constexpr (std::is_same_v<T, float>) {  // unrolled, sums stay in registers; f64, for checks, stays small
 #pragma GCC unroll 16
       for (int m = 0; m < MR; ++m)
 #pragma GCC unroll 16

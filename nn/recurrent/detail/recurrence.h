@@ -92,6 +92,9 @@ struct RecurrenceStep {
   std::int64_t P_, H_;
   T* y;  ///< outputs, exactly P of a row
   std::int64_t y_row;
+  bool whole_y = false;  ///< of one row: y is whole packets, so that whoever reads it next need not wait for a mask
+  const T* product = nullptr;  ///< of one row: h W_hh, where it was made before; W_hh has no rows then
+  std::int64_t product_gate = 0;
 };
 
 /// Whether the gates of a cell take x itself where nothing is saved: with one feature its product is one multiplication
@@ -182,6 +185,9 @@ struct RecurrenceKernels {
   /// to [rows, to_row] = a . w, or += with `add`; whole packets of `to` are written.
   void (*product_back)(const GateMatrix<T>& w, std::int64_t rows, const T* a, std::int64_t a_row, T* to,
                        std::int64_t to_row, bool add);
+  /// y [U packets] = x [K] . w [K, U packets], K at most kBlockK. With a column [K], sum = x . column.
+  using Panel = void (*)(const T* w, std::int64_t K, const T* x, T* y, const T* column, T* sum);
+  Panel panels[8];  ///< by U, from one on
   /// to [n] += more [n].
   void (*add)(T* to, const T* more, std::int64_t n);
   /// to [n] = the sum of `count` rows, `row_step` apart, ascending for each element.

@@ -1,0 +1,383 @@
+/// The stream of a small recurrent layer and a single row: its product with the state runs beside what follows the
+/// layer and the call that brings the next input, and a layer of one output behind it is a part of it.
+#include "ferrite/nn/recurrent/detail/one_row_step.h"
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "ferrite/nn/detail/stream_steps.h"
+#include "ferrite/nn/recurrent/detail/packed_layer.h"
+#include "ferrite/nn/recurrent/detail/recurrence.h"
+
+namespace ferrite::nn::detail {
+namespace {
+
+using ferrite::detail::padded;
+
+/// W_hh in panels of columns, and h W_hh of the states before and after a step.
+template <class T>
+class CarriedProduct {
+ public:
+  CarriedProduct(std::int64_t gates, std::int64_t units)
+      : K_(units),
+        gates_(gates),
+        gate_(gate_of(gates, units)),
+        packets_(padded<T>((gates - 1) * gate_ + units) / lanes()),
+        weight_(K_ * packets_ * lanes()),
+        products_{StepMemory<T>(packets_ * lanes()), StepMemory<T>(packets_ * lanes())} {
+    for (std::int64_t left = (packets_ + kMostPackets - 1) / kMostPackets, first = 0; left > 0; --left) {
+      const std::int64_t n = (packets_ - first) / left;
+      panels_.push_back({first * lanes(), n * lanes(), recurrence_in_use.of<T>().panels[n - 1]});
+      first += n;
+    }
+  }
+
+  void pack(const Tensor& weight) {
+    weight_.clear();
+    const T* const from = weight.data<T>();
+    for (const Panel& p : panels_)
+      for (std::int64_t k = 0; k < K_; ++k) {
+        T* const to = weight_.get() + p.begin * K_ + k * p.width;
+        for (std::int64_t g = 0; g < gates_; ++g) {
+          const std::int64_t first = std::max(g * gate_, p.begin), end = std::min(g * gate_ + K_, p.begin + p.width);
+          if (first < end)
+            std::copy_n(from + (k * gates_ + g) * K_ + first - g * gate_, end - first, to + first - p.begin);
+        }
+      }
+  }
+  const T* product(bool which) const { return products_[which].get(); }
+  std::int64_t gate() const { return gate_; }
+  /// W_hh for a step that makes its product itself, where a gate is one packet; else without data.
+  GateMatrix<T> matrix() const {
+    if (gate_ != lanes()) return {};
+    return {weight_.get(), K_, K_, gates_ * lanes(), K_ * gates_ * lanes(), lanes()};
+  }
+  /// With a column, the sum of h and that, too.
+  [[gnu::always_inline]] void make(const T* h, bool which, const T* column, T* sum) const {
+    T* const y = products_[which].get();
+    for (const Panel& p : panels_) {
+      p.run(weight_.get() + p.begin * K_, K_, h, y + p.begin, column, sum);
+      column = nullptr;
+    }
+  }
+
+ private:
+  static constexpr std::int64_t kMostPackets = 8;  ///< of a panel: their sums stay in registers
+  struct Panel {
+    std::int64_t begin, width;  ///< columns
+    typename RecurrenceKernels<T>::Panel run;
+  };
+  static std::int64_t lanes() { return padded<T>(1); }
+  /// From gate to gate. Few of them begin with a packet each, as they are read; many stand side by side: 24 units of
+  /// four gates are six packets, not eight.
+  static std::int64_t gate_of(std::int64_t gates, std::int64_t units) {
+    constexpr std::int64_t kFewPackets = 4;  // a chain of sums takes as long as four
+    return gates * padded<T>(units) <= kFewPackets * lanes() ? padded<T>(units) : units;
+  }
+
+  std::int64_t K_, gates_, gate_, packets_;
+  StepMemory<T> weight_;
+  StepMemory<T> products_[2];
+  std::vector<Panel> panels_{};
+};
+
+/// The layer of one output that a step has taken over.
+struct JoinedOutput {
+  JoinedOutput() = default;
+  JoinedOutput(const JoinedOutput& o) : step(o.step ? o.step->clone() : nullptr), then(o.then) {}
+  std::unique_ptr<Step> step{};
+  std::optional<ElementFunction> then{};  ///< applied to its output
+
+  void run(std::int64_t n, const void* h, void* y) const {
+    step->run_several(n, &h, y);
+    if (then) (*then)(y, y, n);
+  }
+};
+
+constexpr std::int64_t kInputsAtOnce = 16;
+
+/// The steps of a layer, all but input and output: from the states at 0 and from those at 1. Written once: a step of a
+/// small layer is hardly longer than to write them down.
+template <class T>
+struct LayerSteps {
+  RecurrenceStep<T> step[2];
+  const CellKernels<T>* kernels;
+  const KernelWeights<T>* weights;
+  KernelWeights<T> with_product;  ///< the weights of steps that make their product themselves, where there are any
+  const CarriedProduct<T>* carried;
+  bool takes_x;
+  T* inputs;  ///< room for x W_ih of some steps
+  T* room;    ///< for outputs that nobody else keeps
+
+  std::int64_t features() const { return weights->weight_ih.K; }
+  /// Of n adjacent rows.
+  void make_inputs(std::int64_t n, const T* x) const {
+    kernels->input_product(*weights, n, x, features(), inputs, step[0].i_gate, step[0].i_row);
+  }
+  /// From x itself, or from the `made`-th inputs that were made.
+  [[gnu::always_inline]] void gates(const T* x, std::int64_t made, bool from, T* y) {
+    gates(step[from], *weights, x, made, y);
+  }
+  [[gnu::always_inline]] void gates(RecurrenceStep<T>& s, const KernelWeights<T>& w, const T* x, std::int64_t made,
+                                    T* y) const {
+    if (takes_x) {
+      s.x = x;
+    } else {
+      s.i = inputs + made * s.i_row;
+    }
+    s.y = y;
+    kernels->step(w, s);
+  }
+  /// n steps x [n, D] -> h [n, H] that make their products themselves: within a block nothing else could run beside
+  /// them.
+  void run_whole(std::int64_t n, const T* x, bool from, T* h) const {
+    RecurrenceStep<T> steps[2] = {step[from], step[!from]};
+    steps[0].product = steps[1].product = nullptr;
+    for (std::int64_t t = 0; t < n; ++t, x += features(), h += step[0].y_row) {
+      const std::int64_t made = t % kInputsAtOnce;
+      if (!takes_x && made == 0) make_inputs(std::min(n - t, kInputsAtOnce), x);
+      gates(steps[t % 2], with_product, x, made, h);
+    }
+  }
+};
+
+template <class T>
+StateMemory state(const char* name, std::int64_t layers, std::int64_t units, T* rows, const Tensor& initial) {
+  const std::int64_t size = size_of(ferrite::dtype_of<T>), row = padded<T>(units) * size;
+  return {.name = name,
+          .spec = {{layers, 1, units}, ferrite::dtype_of<T>},
+          .rows = 1,
+          .first = reinterpret_cast<std::byte*>(rows),
+          .strides = {row, row, size},
+          .initial = initial};
+}
+
+/// The steps of all layers, which point into the memory of one object: a copy of that makes its own.
+template <class T>
+struct Bound {
+  Bound() = default;
+  Bound(const Bound&) {}
+  std::vector<LayerSteps<T>> layers{};
+};
+
+template <class T>
+class OneRowStep final : public Step {
+ public:
+  OneRowStep(const GatedCell& cell, const RecurrentSizes& sizes,
+             const std::vector<RecurrentWeights<Parameter>>& weights, const InitialStates& initial)
+      : cell_(&cell),
+        L_(sizes.layers),
+        H_(sizes.hidden_size),
+        initial_(initial),
+        h_{StepMemory<T>(L_ * padded<T>(H_)), StepMemory<T>(L_ * padded<T>(H_))},
+        c_{StepMemory<T>(L_ * padded<T>(H_)), StepMemory<T>(L_ * padded<T>(H_))},
+        inputs_((kInputsAtOnce * cell.gates + 1) * padded<T>(H_)),
+        at_once_(steps_at_once(H_ * static_cast<std::int64_t>(sizeof(T)))),
+        between_(2 * at_once_ * H_ + padded<T>(1)) {
+    for (const RecurrentWeights<Parameter>& w : weights) {
+      layers_.emplace_back(cell, w, true);
+      carried_.emplace_back(cell.gates, H_);
+    }
+    OneRowStep::refresh();
+    bind();
+    begin_states(*this);
+  }
+
+  StepRows result() const override { return {1, output_.step ? 1 : H_, ferrite::dtype_of<T>}; }
+  bool never_throws() const override { return true; }
+  void run(Inputs x, void* y) override {
+    std::vector<LayerSteps<T>>& layers = bound();
+    const T* from = static_cast<const T*>(x[0]);
+    T* const to = static_cast<T*>(y);
+    for (LayerSteps<T>& l : layers) {
+      if (!l.takes_x) l.make_inputs(1, from);
+      l.gates(from, 0, swapped_, &l == &layers.back() && !column_ ? to : l.room);
+      from = l.step[swapped_].next;
+    }
+    for (LayerSteps<T>& l : layers) carry(l, !swapped_, &l == &layers.back() ? to : nullptr);
+  }
+  void commit() override { swapped_ = !swapped_; }
+  void advance(Inputs x, void* y) override {
+    if (L_ == 1 && made_ && bound_.layers[0].takes_x) {
+      LayerSteps<T>& l = bound_.layers[0];
+      T* const to = static_cast<T*>(y);
+      l.gates(static_cast<const T*>(x[0]), 0, swapped_, column_ ? l.room : to);
+      carry(l, !swapped_, to);
+    } else {
+      OneRowStep::run(x, y);
+    }
+    swapped_ = !swapped_;
+  }
+  void commit_rows(Rows rows) override {
+    if (rows[0]) swapped_ = !swapped_;
+  }
+
+  std::int64_t most_at_once() const override { return at_once_; }
+  void run_several(std::int64_t n, Inputs x, void* y) override {
+    const T* from = static_cast<const T*>(x[0]);
+    for (LayerSteps<T>& l : bound()) {
+      const bool last = &l == &bound_.layers.back();
+      T* const to = last ? static_cast<T*>(y) : between_.get() + (&l - bound_.layers.data()) % 2 * at_once_ * H_;
+      const bool outputs = last && column_;
+      if (l.with_product.weight_hh.early.data) {
+        T* const h = outputs ? between_.get() + (L_ - 1) % 2 * at_once_ * H_ : to;
+        l.run_whole(n, from, swapped_, h);
+        if (outputs) output_.run(n, h, to);
+        made_ = false;
+      } else {
+        run_layer(l, n, from, to, outputs);
+      }
+      from = to;
+    }
+    if (n % 2 == 1) swapped_ = !swapped_;
+  }
+
+  bool join_output(std::unique_ptr<Step>& next) override {
+    if (output_.step || !next->single_output()) return false;
+    output_.step = std::move(next);
+    bind();
+    return true;
+  }
+  bool join(const ElementFunction& f) override {
+    if (!output_.step || output_.then) return false;
+    output_.then = f;
+    return true;
+  }
+  void refresh() override {
+    for (std::size_t k = 0; k < layers_.size(); ++k) {
+      layers_[k].refresh();
+      carried_[k].pack(layers_[k].weight_hh());
+    }
+    if (output_.step) output_.step->refresh();
+    if (initial_.h.defined()) first_.h = contiguous(initial_.h.peek());
+    if (initial_.c.defined()) first_.c = contiguous(initial_.c.peek());
+    made_ = false;
+  }
+  void each(const StepVisitor& see) override {
+    see(*this);
+    if (output_.step) see(*output_.step);
+  }
+  void states(const StateVisitor& see) override {
+    see(state("h", L_, H_, h_[swapped_].get(), first_.h));
+    if (cell_->has_memory) see(state("c", L_, H_, c_[swapped_].get(), first_.c));
+  }
+  void states_changed() override { made_ = false; }
+  std::unique_ptr<Step> clone() const override {
+    auto copy = std::make_unique<OneRowStep>(*this);
+    copy->bind();
+    return copy;
+  }
+
+ private:
+  /// With the products of the present states.
+  std::vector<LayerSteps<T>>& bound() {
+    if (!made_) [[unlikely]]
+      for (const LayerSteps<T>& l : bound_.layers) l.carried->make(l.step[swapped_].h, swapped_, nullptr, nullptr);
+    made_ = true;
+    return bound_.layers;
+  }
+  void bind() {
+    bound_.layers.clear();
+    for (std::int64_t k = 0; k < L_; ++k) bound_.layers.push_back(steps_of(k));
+    const SingleOutput* const output = output_.step ? output_.step->single_output() : nullptr;
+    column_ = output ? static_cast<const T*>(output->column) : nullptr;
+    bias_ = output ? static_cast<const T*>(output->bias) : nullptr;
+  }
+  LayerSteps<T> steps_of(std::int64_t k) {
+    const std::int64_t Hp = padded<T>(H_), at = k * Hp;
+    const auto layer = static_cast<std::size_t>(k);
+    const KernelWeights<T>& w = layers_[layer].weights();
+    T* const room = inputs_.get() + kInputsAtOnce * cell_->gates * Hp;
+    const auto from = [&](bool which) -> RecurrenceStep<T> {
+      return {.rows = 1,
+              .i = inputs_.get(),
+              .i_gate = Hp,
+              .i_row = cell_->gates * Hp,
+              .save = false,
+              .h = h_[which].get() + at,
+              .next = h_[!which].get() + at,
+              .c = c_[which].get() + at,
+              .c_next = c_[!which].get() + at,
+              .between = room,
+              .P_ = Hp,
+              .H_ = Hp,
+              .y = room,
+              .y_row = H_,
+              .whole_y = true,
+              .product = carried_[layer].product(which),
+              .product_gate = carried_[layer].gate()};
+    };
+    KernelWeights<T> with_product = w;
+    with_product.weight_hh.early = carried_[layer].matrix();
+    return {.step = {from(false), from(true)},
+            .kernels = &kernels_of<T>(*cell_),
+            .weights = &w,
+            .with_product = with_product,
+            .carried = &carried_[layer],
+            .takes_x = gates_take_x(*cell_, w.weight_ih.K),
+            .inputs = inputs_.get(),
+            .room = room};
+  }
+
+  /// The product of the states at `which`, and the output of a layer that was joined, where it goes anywhere.
+  [[gnu::always_inline]] void carry(const LayerSteps<T>& l, bool which, T* output) {
+    const T* const column = output ? column_ : nullptr;
+    l.carried->make(l.step[which].h, which, column, output);
+    if (!column) return;
+    if (bias_) *output += *bias_;
+    if (output_.then) (*output_.then)(output, output, 1);
+  }
+  /// n steps of a layer: x [n, D] -> y [n, H], or [n, 1] of the layer behind it.
+  void run_layer(LayerSteps<T>& l, std::int64_t n, const T* x, T* y, bool outputs) {
+    const std::int64_t D = l.features(), width = outputs ? 1 : H_;
+    bool from = swapped_;
+    for (std::int64_t t = 0; t < n; ++t, x += D, y += width) {
+      const std::int64_t made = t % kInputsAtOnce;
+      if (!l.takes_x && made == 0) l.make_inputs(std::min(n - t, kInputsAtOnce), x);
+      l.gates(x, made, from, outputs ? l.room : y);
+      from = !from;
+      carry(l, from, outputs ? y : nullptr);
+    }
+  }
+
+  const GatedCell* cell_;
+  std::int64_t L_, H_;
+  InitialStates initial_;
+  struct {
+    Tensor h{}, c{};
+  } first_;  ///< what the states begin with
+  std::vector<PackedLayer<T>> layers_;
+  std::vector<CarriedProduct<T>> carried_;
+  StepMemory<T> h_[2], c_[2];
+  StepMemory<T> inputs_;
+  std::int64_t at_once_;   ///< steps that there is room for
+  StepMemory<T> between_;  ///< rows from one layer to the next in so many steps, and back
+  JoinedOutput output_{};
+  Bound<T> bound_{};
+  const T *column_ = nullptr, *bias_ = nullptr;  ///< of the joined layer
+  bool swapped_ = false;                         ///< the states stand at 1
+  bool made_ = false;                            ///< the products are those of the states
+};
+
+template <class T>
+std::unique_ptr<Step> one_row_step_of(const GatedCell& cell, const RecurrentSizes& sizes,
+                                      const std::vector<RecurrentWeights<Parameter>>& weights,
+                                      const InitialStates& initial) {
+  constexpr std::int64_t kFirstCache = 50 * 1024;  // bytes
+  const std::int64_t H = sizes.hidden_size, bytes = H * H * cell.gates * static_cast<std::int64_t>(sizeof(T));
+  if (cell.late_gates > 0 || sizes.proj_size > 0 || bytes > kFirstCache) return nullptr;
+  return std::make_unique<OneRowStep<T>>(cell, sizes, weights, initial);
+}
+
+}  // namespace
+
+std::unique_ptr<Step> one_row_step(const GatedCell& cell, const RecurrentSizes& sizes,
+                                   const std::vector<RecurrentWeights<Parameter>>& weights,
+                                   const InitialStates& initial, const StepRows& in) {
+  if (in.batch != 1) return nullptr;
+  if (in.dtype == Dtype::f64) return one_row_step_of<double>(cell, sizes, weights, initial);
+  return one_row_step_of<float>(cell, sizes, weights, initial);
+}
+
+}  // namespace ferrite::nn::detail
