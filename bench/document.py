@@ -78,11 +78,17 @@ SHOWN = [("forward", "gru", 16, 100, 1), ("forward", "gru", 64, 100, 1), ("forwa
          ("train", "gru", 256, 50, 128)]
 
 
+def by_cell(result):
+    return {(row["job"], row["kind"], row["H"], row["T"], row["B"]): row for row in result["cells"]}
+
+
 def readme(options):
     """Some cells of the last comparison with the peers, those that are lost among them."""
     result = json.loads((RESULTS / "compare.json").read_text())
     names = ["torch", "jax.jit", "ONNX Runtime", "oneDNN"]
-    rows = {(row["job"], row["kind"], row["H"], row["T"], row["B"]): row for row in result["cells"]}
+    rows = by_cell(result)
+    for cell, row in by_cell(json.loads((RESULTS / "onednn.json").read_text())).items():
+        rows.get(cell, row)["ratios"] |= row["ratios"]
     lines = ["| job | layer | H | T | B | Ferrite, us | " + " | ".join(names) + " |", "|---" * (6 + len(names)) + "|"]
     for cell in SHOWN:
         row = rows[cell]
@@ -103,6 +109,7 @@ def machine(options):
 def summary(options):
     """The last comparison over the whole grid in one table: medians and least ratios, and how many cells are lost."""
     cells = json.loads((RESULTS / "compare-full.json").read_text())["cells"]
+    cells += json.loads((RESULTS / "onednn.json").read_text())["cells"]
     names = [name for name in compare.PEERS if any(name in row["ratios"] for row in cells)]
     lines = ["| beside | forward: median, least | training step: median, least | cells in which it wins |", "|---|---|---|---|"]
     for name in names:
@@ -213,6 +220,45 @@ def strengths(options):
                   "--out", result).strip("\n")
 
 
+def onednn(options):
+    """The whole grid beside oneDNN alone: medians, least ratios and lost cells of every job and layer."""
+    result = run_peers(RESULTS / "onednn.json", options, "--full", "--rounds", "3", "--seconds", "0.02", "--peers",
+                       "oneDNN")
+    return onednn_text(result)
+
+
+def onednn_text(result):
+    groups = {}
+    for row in result["cells"]:
+        if "oneDNN" in row["ratios"]:
+            groups.setdefault((row["job"], row["kind"], row["B"]), []).append(row)
+    lines = [f"{result['processor']}; {result['versions']['oneDNN']}, one thread.", "",
+             "|  | layer | B | cells | median | least | lost |", "|---|---|---|---|---|---|---|"]
+    lost = []
+    for (job, kind, B), rows in groups.items():
+        ratios = [row["ratios"]["oneDNN"] for row in rows]
+        behind = [row for row in rows if row["ratios"]["oneDNN"] < 1]
+        lines.append(f"| {job} | {kind} | {B} | {len(rows)} | {statistics.median(ratios):.2f} | {min(ratios):.2f} | "
+                     f"{len(behind)} |")
+        lost += behind
+    lost.sort(key=lambda row: row["ratios"]["oneDNN"])
+    cells = "; ".join(f"{compare.title(row)} ({row['ratios']['oneDNN']:.2f})" for row in lost)
+    return "\n".join([*lines, "", f"Lost, the worst first: {cells or 'none'}."])
+
+
+def samples(name, checkouts):
+    """A table of streams sample by sample; measured now where the environment names the peers' checkouts."""
+    def section(options):
+        path = RESULTS / f"{name}.json"
+        given = [(option, os.environ.get(variable)) for option, variable in checkouts.items()]
+        if all(folder for _, folder in given):
+            run(sys.executable, ROOT / "bench" / "compare" / f"{name}.py", "--build", options.build, "--out", path,
+                *(part for pair in given for part in pair), pin=False)
+        import streams
+        return streams.text(json.loads(path.read_text()))
+    return section
+
+
 def rows(options):
     return output(sys.executable, ROOT / "bench" / "compare" / "rows.py", "--build", options.build,
                   "--out", RESULTS / "rows.json").strip("\n")
@@ -253,6 +299,9 @@ SECTIONS = {
     "strengths": strengths,
     "epochs": epochs,
     "rows": rows,
+    "onednn": onednn,
+    "nam": samples("nam", {"--nam-core": "FERRITE_NAM_CORE", "--neural-audio": "FERRITE_NEURAL_AUDIO"}),
+    "rtneural": samples("rtneural", {"--rtneural": "FERRITE_RTNEURAL"}),
     "peer-grid": peer_grid,
     "summary": summary,
     "limit-grid": limit_grid,

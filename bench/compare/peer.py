@@ -6,7 +6,10 @@ linear(H) -> relu -> linear(10) on 784 features; cnn and transformer, as bench/w
 nn::LayerNormGruCell) stand alone, D = H: train is the mean square of all outputs, gradients, Adam; and before anything
 else is asked "check_forward" is answered with the outputs of the last step, "check_train" with the first three losses.
 """
+import os
+import pathlib
 import statistics
+import subprocess
 import sys
 import time
 
@@ -55,6 +58,20 @@ def microseconds(call, seconds):
             call()
         times.append((time.perf_counter() - start) / calls)
     return 1e6 * undisturbed_median(times)
+
+
+def onednn_program(to, source):
+    """A program of bench/compare, compiled with the oneDNN 3.x in the folder that FERRITE_ONEDNN names; else None."""
+    folder = os.environ.get("FERRITE_ONEDNN")
+    library = folder and next(iter(sorted(pathlib.Path(folder).resolve().rglob("libdnnl.so"))), None)
+    if not library:
+        return None
+    here = pathlib.Path(__file__).resolve().parent
+    if not to.exists() or to.stat().st_mtime < (here / source).stat().st_mtime:
+        to.parent.mkdir(parents=True, exist_ok=True)
+        subprocess.run(["g++", "-std=c++20", "-O3", "-march=native", f"-I{pathlib.Path(folder) / 'include'}",
+                        f"-I{here.parent}", "-o", to, here / source, library, f"-Wl,-rpath,{library.parent}"], check=True)
+    return to
 
 
 def serve(version, make, last_step=None):

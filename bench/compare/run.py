@@ -6,7 +6,8 @@
 Every program answers the same questions (peer.py) and waits while the others are asked, once in each round; a time is
 the median of the rounds that took at most 1.15 times the least, since others were disturbed. A peer that is not installed, or cannot do a cell, is left out and named.
 With --own the layers of users' cells, beside the built-in fused one as well; before a time is taken, the peers have to
-give what we give from the same parameters.
+give what we give from the same parameters. oneDNN is taken from the folder that the environment's FERRITE_ONEDNN
+names: include/ and, anywhere below, libdnnl.so of 3.x; oneDNN 3.6.2 for CPUs is a part of the wheel `paddlepaddle`.
 """
 import argparse
 import json
@@ -16,7 +17,7 @@ import platform
 import subprocess
 import sys
 
-from peer import OWN, TOLERANCE, undisturbed, undisturbed_median
+from peer import OWN, TOLERANCE, onednn_program, undisturbed, undisturbed_median
 
 HERE = pathlib.Path(__file__).resolve().parent
 PEERS = {
@@ -25,7 +26,7 @@ PEERS = {
     "TorchScript": ["torch_peer.py", "script"],
     "jax.jit": ["jax_peer.py"],
     "ONNX Runtime": ["onnxruntime_peer.py"],
-    "oneDNN": None,
+    "oneDNN": None,  # compiled, where there is one
 }
 ONE_THREAD = {name: "1" for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
 
@@ -82,9 +83,9 @@ def start_peers(build, wanted):
     for name, script in PEERS.items():
         if wanted and name not in wanted:
             continue
-        onednn = build / "bench" / "onednn_peer"
-        if script is None and not onednn.exists():
-            print(f"{name}: left out, not built (its headers were not found)")
+        onednn = onednn_program(build / "bench" / "onednn_peer", "onednn_peer.cpp") if script is None else None
+        if script is None and not onednn:
+            print(f"{name}: left out, FERRITE_ONEDNN names no folder that has it")
             continue
         peer = Peer([str(onednn)] if script is None else [sys.executable, str(HERE / script[0])] + script[1:])
         if peer.alive:

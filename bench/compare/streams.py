@@ -1,9 +1,11 @@
 """What nam.py and rtneural.py share: programs that run streams of a net in a file, asked in turn on one core, and the
 table of ratios.
 """
+import datetime
 import json
 import pathlib
 import platform
+import statistics
 import subprocess
 
 from peer import undisturbed_median
@@ -49,15 +51,39 @@ def measured(all_of_them, net, block, rounds):
     return {name: undisturbed_median(t) for name, t in times.items()}
 
 
-def report(cells, out):
-    """Writes the JSON and prints the table, the cells that we lose first."""
-    model = [line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")]
-    pathlib.Path(out).write_text(json.dumps({"machine": model[0] if model else platform.machine(), "cells": cells}, indent=1) + "\n")
+def sentences(cells, peers):
+    """What the table says, in words: the least ratio and the lost cells of every block size."""
+    for block in dict.fromkeys(c["block"] for c in cells):
+        rows = [(min(c["nanoseconds"][p] for p in peers) / c["nanoseconds"]["Ferrite"], c["net"])
+                for c in cells if c["block"] == block]
+        lost = [net for ratio, net in rows if ratio < 1]
+        steps = "One by one" if block == 1 else f"In blocks of {block}"
+        yield (f"{steps} the best of them takes {min(rows)[0]:.2f} to {max(rows)[0]:.2f} of our time, in the median "
+               f"{statistics.median(ratio for ratio, _ in rows):.2f}; "
+               + (f"lost: {', '.join(lost)}." if lost else "none of the cells is lost."))
+
+
+def text(result):
+    """Sentences and the table of a result, the cells that we lose first."""
+    cells = result["cells"]
     peers = [p for p in cells[0]["nanoseconds"] if p != "Ferrite"]
-    print("| net | block | ours, ns a sample | " + " | ".join(f"{p} / ours" for p in peers) + " |")
-    print("|---|---|---|" + "---|" * len(peers))
+    lines = [f"{result['machine']}, {result['date']}, one thread. " + " ".join(sentences(cells, peers)), "",
+             "| net | block | ours, ns a sample | " + " | ".join(f"{p} / ours" for p in peers) + " |",
+             "|---|---|---|" + "---|" * len(peers)]
     best = lambda c: min(c["nanoseconds"][p] for p in peers) / c["nanoseconds"]["Ferrite"]
     for c in sorted(cells, key=best):
         t = c["nanoseconds"]
-        ratios = " | ".join(f"**{t[p] / t['Ferrite']:.2f}**" if t[p] < t["Ferrite"] else f"{t[p] / t['Ferrite']:.2f}" for p in peers)
-        print(f"| {c['net']} | {c['block']} | {t['Ferrite']:.0f} | {ratios} |")
+        ratios = (t[p] / t["Ferrite"] for p in peers)
+        shown = " | ".join(f"**{r:.2f}**" if r < 1 else f"{r:.2f}" for r in ratios)
+        lines.append(f"| {c['net']} | {c['block']} | {t['Ferrite']:.0f} | {shown} |")
+    return "\n".join(lines)
+
+
+def report(cells, out):
+    """Writes the JSON and prints the table."""
+    model = [line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")]
+    today = datetime.date.today()
+    result = {"machine": model[0] if model else platform.machine(),
+              "date": f"{today.day} {today:%B %Y}", "cells": cells}
+    pathlib.Path(out).write_text(json.dumps(result, indent=1) + "\n")
+    print(text(result))

@@ -149,6 +149,28 @@ Cell scanned(const Sizes& s, std::int64_t every) {
           }};
 }
 
+/// The gradient through 100 compiled steps of `carries` numbers, each a value of its own.
+Cell scalars(std::size_t carries) {
+  return {"scan/scalars-" + std::to_string(carries), [=]() -> Run {
+            const Tensor xs = data({100});
+            const auto gradient = compile([=](const Tensor& x) {
+              Tape tape;
+              const Tensor w = tape.watch(x);
+              const auto step = [&](const Tensors& carry, const Tensors& in) -> ScanStep {
+                Tensors next;
+                for (std::size_t i = 0; i < carries; ++i)
+                  next.push_back(sin(carry[i] * w + in[0]) * carry[(i + 1) % carries]);
+                return {next};
+              };
+              Tensors begin;
+              for (std::size_t i = 0; i < carries; ++i) begin.push_back(zeros({}) + 0.5);
+              return tape.grad(scan(step, begin, {xs}).carry[0], {w})[0];
+            });
+            const Tensor x = zeros({}) + 0.1;
+            return [=] { bench::keep(gradient(x)); };
+          }};
+}
+
 nn::Context lengths(std::int64_t B, std::int64_t T) {
   std::vector<std::int64_t> n;
   for (std::int64_t b = 0; b < B; ++b) n.push_back(1 + (b * 7) % T);
@@ -170,10 +192,14 @@ std::vector<Cell> layer_cells() {
       forward("gru-both-ways", gru({.layers = 2, .bidirectional = true}), {32, 50, 8}),
       forward("lstm", lstm(), {128, 50, 1}),
       forward("lstm", lstm(), {64, 50, 32}),
+      forward("lstm", lstm(), {128, 50, 8}),
+      forward("lstm", lstm(), {256, 20, 16}),
       forward("rnn", rnn(), {64, 50, 16}),
       forward("custom", custom(), {64, 100, 1}),
       forward("custom", custom(), {64, 50, 32}),
       training("gru", gru(), {16, 10, 1}),
+      training("gru", gru(), {32, 1, 1}),
+      training("gru", gru(), {128, 1, 1}),
       training("gru", gru(), {64, 50, 1}),
       training("gru", gru(), {64, 50, 32}),
       training("gru", gru(), {256, 10, 32}),
@@ -191,10 +217,12 @@ std::vector<Cell> layer_cells() {
       compiled("vowels/1", [] { return vowels(1); }),
       compiled("vowels/32", [] { return vowels(32); }),
       compiled("words/16", [] { return words(16); }),
+      compiled_layer("gru", gru(), {32, 10, 1}),
       compiled_layer("custom", custom(), {32, 50, 8}),
       compiled_layer("gru-unrolled", gru({.form = nn::Form::unrolled}), {32, 20, 4}),
       scanned({64, 50, 4}, 0),
       scanned({64, 50, 4}, 7),
+      scalars(8),
   };
 }
 

@@ -93,6 +93,31 @@ Cell lookup() {
           }};
 }
 
+/// x [B, C, T], `groups` of channels, without padding.
+Tensor convolved(const Tensor& x, std::int64_t channels, std::int64_t kernel, std::int64_t stride,
+                 std::int64_t groups) {
+  return conv1d(x, data({channels, x.shape()[1] / groups, kernel}, 4), {}, {.stride = {stride}, .groups = groups});
+}
+
+/// Queries, keys and values [heads, steps, features] are the same.
+Cell attention(const std::string& name, const Shape& shape, bool causal) {
+  return {"attention/" + name, [=]() -> Run {
+            const Tensor x = data(shape);
+            return [=] { bench::keep(scaled_dot_product_attention(x, x, x, {.causal = causal})); };
+          }};
+}
+
+Tensor mixed(const Tensor& x) { return relu(exp2(x) - sin(x)) + 1.5 / x; }
+
+/// A compiled chain of functions of elements.
+Cell chain(const std::string& name, std::int64_t n, const Op& op) {
+  return {"chain/" + name, [=]() -> Run {
+            const Tensor x = data({n});
+            const auto f = compile(op);
+            return [=] { bench::keep(f(x)); };
+          }};
+}
+
 }  // namespace
 
 std::vector<Cell> operation_cells() {
@@ -126,6 +151,17 @@ std::vector<Cell> operation_cells() {
       recorded("matmul", [small](const Tensor& x) { return 0.2 * matmul(x, small); }),
       gradient("softmax", {64, 1000}, [](const Tensor& x) { return softmax(x); }),
       gradient("layer-norm", {64, 512}, [](const Tensor& x) { return layer_norm(x); }),
+      eager("conv-strided", {4, 16, 1024}, [](const Tensor& x) { return convolved(x, 16, 16, 4, 1); }),
+      eager("conv-depthwise", {4, 128, 256}, [](const Tensor& x) { return convolved(x, 128, 3, 1, 128); }),
+      gradient("conv-16", {4, 16, 1024}, [](const Tensor& x) { return convolved(x, 16, 3, 1, 1); }),
+      attention("4-512-32", {4, 512, 32}, false),
+      attention("8-128-64-causal", {8, 128, 64}, true),
+      chain("mixed-1000", 1000, mixed),
+      chain("mixed-1000000", 1000000, mixed),
+      chain("gelu-1000000", 1000000, [](const Tensor& x) { return gelu(x, GeluForm::tanh); }),
+      product("1-16-16", {1, 16}, {16, 16}),
+      product("2-128-128", {2, 128}, {128, 128}),
+      product("2-512-512-transposed", {2, 512}, {512, 512}, true),
       product("1-256-256", {1, 256}, {256, 256}),
       product("32-256-256", {32, 256}, {256, 256}),
       product("256-256-256", {256, 256}, {256, 256}),

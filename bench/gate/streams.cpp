@@ -97,6 +97,9 @@ Net lstm(std::int64_t H) {
 Net amplifier(std::int64_t H) {
   return {1, 1, [=](dsl::Builder& b) { b.lstm(H).linear(1); }};
 }
+Net small_gru(std::int64_t H) {
+  return {1, 1, [=](dsl::Builder& b) { b.gru(H).linear(1); }};
+}
 Net chain() {
   return {12, 9, [](dsl::Builder& b) { b.linear(24).relu().gru(48).linear(9); }};
 }
@@ -130,6 +133,9 @@ std::vector<Cell> stream_cells() {
       steps("network", chain()),
       steps("gru-64-of-4", gru(64), 4),
       steps("amplifier-16", amplifier(16)),
+      steps("amplifier-40", amplifier(40)),
+      steps("amplifier-gru-12", small_gru(12)),
+      steps("amplifier-gru-24", small_gru(24)),
       steps("convolutions", convolutions()),
       steps("wavenet-8", wavenet(8, "tanh")),
       steps("wavenet-8-leaky", wavenet(8, "leaky_relu")),
@@ -138,6 +144,8 @@ std::vector<Cell> stream_cells() {
       blocks("network", chain()),
       blocks("gru-64-of-4", gru(64), 4),
       blocks("amplifier-16", amplifier(16)),
+      blocks("amplifier-40", amplifier(40)),
+      blocks("amplifier-gru-24", small_gru(24)),
       blocks("convolutions", convolutions()),
       blocks("convolutions-of-4", convolutions(), 4),
       blocks("wavenet-3", wavenet(3, "tanh")),

@@ -71,6 +71,9 @@ class Gates {
   using P = Packet<T>;
   Gates(const KernelWeights<T>& w, const RecurrenceStep<T>& s)
       : H_(w.weight_ih.units), ih_(w.weight_ih), b_ih_(w.bias_ih), b_hh_(w.bias_hh), vectors_(w.weight_ch), s_(s) {}
+  /// The sums of one row where they were made before, gates `given_gate` apart; else null.
+  const T* given() const { return s_.product; }
+  std::int64_t given_gate() const { return s_.product_gate; }
 
  protected:
   /// x W_ih + b_ih.
@@ -80,9 +83,8 @@ class Gates {
              : stored(row, gate, j);
     return b_ih_ ? x + P::load(b_ih_ + gate * H_ + j) : x;
   }
-  /// h W_hh + b_hh from the product, unless that was made before.
+  /// h W_hh + b_hh from the product.
   [[gnu::always_inline]] P recurrent(P product, std::int64_t gate, std::int64_t j) const {
-    if (s_.product) product = P::load(s_.product + gate * s_.product_gate + j);
     return b_hh_ ? product + P::load(b_hh_ + gate * H_ + j) : product;
   }
   [[gnu::always_inline]] P sum(std::int64_t row, std::int64_t gate, std::int64_t j, P product) const {
@@ -133,8 +135,10 @@ template <class T, int G, class F>
 /// The gates of a step, F, behind the product with h.
 template <class T, int G, class F>
 [[gnu::always_inline]] inline void step_of(const KernelWeights<T>& w, const RecurrenceStep<T>& s) {
-  if constexpr (sizeof(T) == 4)
+  if constexpr (sizeof(T) == 4) {
     if (s.rows == 1 && w.weight_hh.early.units <= kLanes<T>) return step_of_one_packet<T, G, F>(w, s);
+    if (s.product) return EachUnit<T, G, F>(w.weight_hh.early, s.h, s.P_, F(w, s)).run_given();
+  }
   each_unit<T, G>(w.weight_hh.early, s.rows, s.h, s.P_, F(w, s));
 }
 

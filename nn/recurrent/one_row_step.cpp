@@ -14,9 +14,9 @@ namespace ferrite::nn::detail {
 namespace {
 
 using ferrite::detail::padded;
+using T = float;  // f64, for checks, takes the step of many rows
 
 /// W_hh in panels of columns, and h W_hh of the states before and after a step.
-template <class T>
 class CarriedProduct {
  public:
   CarriedProduct(std::int64_t gates, std::int64_t units)
@@ -34,7 +34,6 @@ class CarriedProduct {
   }
 
   void pack(const Tensor& weight) {
-    weight_.clear();
     const T* const from = weight.data<T>();
     for (const Panel& p : panels_)
       for (std::int64_t k = 0; k < K_; ++k) {
@@ -66,7 +65,7 @@ class CarriedProduct {
   static constexpr std::int64_t kMostPackets = 8;  ///< of a panel: their sums stay in registers
   struct Panel {
     std::int64_t begin, width;  ///< columns
-    typename RecurrenceKernels<T>::Panel run;
+    RecurrenceKernels<T>::Panel run;
   };
   static std::int64_t lanes() { return padded<T>(1); }
   /// From gate to gate. Few of them begin with a packet each, as they are read; many stand side by side: 24 units of
@@ -99,13 +98,12 @@ constexpr std::int64_t kInputsAtOnce = 16;
 
 /// The steps of a layer, all but input and output: from the states at 0 and from those at 1. Written once: a step of a
 /// small layer is hardly longer than to write them down.
-template <class T>
 struct LayerSteps {
   RecurrenceStep<T> step[2];
   const CellKernels<T>* kernels;
   const KernelWeights<T>* weights;
   KernelWeights<T> with_product;  ///< the weights of steps that make their product themselves, where there are any
-  const CarriedProduct<T>* carried;
+  const CarriedProduct* carried;
   bool takes_x;
   T* inputs;  ///< room for x W_ih of some steps
   T* room;    ///< for outputs that nobody else keeps
@@ -142,26 +140,34 @@ struct LayerSteps {
   }
 };
 
-template <class T>
 StateMemory state(const char* name, std::int64_t layers, std::int64_t units, T* rows, const Tensor& initial) {
-  const std::int64_t size = size_of(ferrite::dtype_of<T>), row = padded<T>(units) * size;
+  const std::int64_t size = size_of(Dtype::f32), row = padded<T>(units) * size;
   return {.name = name,
-          .spec = {{layers, 1, units}, ferrite::dtype_of<T>},
+          .spec = {{layers, 1, units}, Dtype::f32},
           .rows = 1,
           .first = reinterpret_cast<std::byte*>(rows),
           .strides = {row, row, size},
           .initial = initial};
 }
 
+/// What the states begin with.
+struct FirstStates {
+  InitialStates from;
+  Tensor h{}, c{};
+
+  void take() {
+    if (from.h.defined()) h = contiguous(from.h.peek());
+    if (from.c.defined()) c = contiguous(from.c.peek());
+  }
+};
+
 /// The steps of all layers, which point into the memory of one object: a copy of that makes its own.
-template <class T>
 struct Bound {
   Bound() = default;
   Bound(const Bound&) {}
-  std::vector<LayerSteps<T>> layers{};
+  std::vector<LayerSteps> layers{};
 };
 
-template <class T>
 class OneRowStep final : public Step {
  public:
   OneRowStep(const GatedCell& cell, const RecurrentSizes& sizes,
@@ -169,12 +175,13 @@ class OneRowStep final : public Step {
       : cell_(&cell),
         L_(sizes.layers),
         H_(sizes.hidden_size),
-        initial_(initial),
+        first_{initial},
         h_{StepMemory<T>(L_ * padded<T>(H_)), StepMemory<T>(L_ * padded<T>(H_))},
         c_{StepMemory<T>(L_ * padded<T>(H_)), StepMemory<T>(L_ * padded<T>(H_))},
-        inputs_((kInputsAtOnce * cell.gates + 1) * padded<T>(H_)),
-        at_once_(steps_at_once(H_ * static_cast<std::int64_t>(sizeof(T)))),
-        between_(2 * at_once_ * H_ + padded<T>(1)) {
+        made_inputs_(L_ == 1 && gates_take_x(cell, sizes.input_size) ? 0 : kInputsAtOnce * cell.gates * padded<T>(H_)),
+        inputs_(made_inputs_ + padded<T>(H_)),
+        at_once_(steps_at_once(H_ * static_cast<std::int64_t>(sizeof(T)))) {
+    if (L_ > 1) make_room();
     for (const RecurrentWeights<Parameter>& w : weights) {
       layers_.emplace_back(cell, w, true);
       carried_.emplace_back(cell.gates, H_);
@@ -184,23 +191,23 @@ class OneRowStep final : public Step {
     begin_states(*this);
   }
 
-  StepRows result() const override { return {1, output_.step ? 1 : H_, ferrite::dtype_of<T>}; }
+  StepRows result() const override { return {1, output_.step ? 1 : H_, Dtype::f32}; }
   bool never_throws() const override { return true; }
   void run(Inputs x, void* y) override {
-    std::vector<LayerSteps<T>>& layers = bound();
+    std::vector<LayerSteps>& layers = bound();
     const T* from = static_cast<const T*>(x[0]);
     T* const to = static_cast<T*>(y);
-    for (LayerSteps<T>& l : layers) {
+    for (LayerSteps& l : layers) {
       if (!l.takes_x) l.make_inputs(1, from);
       l.gates(from, 0, swapped_, &l == &layers.back() && !column_ ? to : l.room);
       from = l.step[swapped_].next;
     }
-    for (LayerSteps<T>& l : layers) carry(l, !swapped_, &l == &layers.back() ? to : nullptr);
+    for (LayerSteps& l : layers) carry(l, !swapped_, &l == &layers.back() ? to : nullptr);
   }
   void commit() override { swapped_ = !swapped_; }
   void advance(Inputs x, void* y) override {
     if (L_ == 1 && made_ && bound_.layers[0].takes_x) {
-      LayerSteps<T>& l = bound_.layers[0];
+      LayerSteps& l = bound_.layers[0];
       T* const to = static_cast<T*>(y);
       l.gates(static_cast<const T*>(x[0]), 0, swapped_, column_ ? l.room : to);
       carry(l, !swapped_, to);
@@ -216,12 +223,12 @@ class OneRowStep final : public Step {
   std::int64_t most_at_once() const override { return at_once_; }
   void run_several(std::int64_t n, Inputs x, void* y) override {
     const T* from = static_cast<const T*>(x[0]);
-    for (LayerSteps<T>& l : bound()) {
+    for (LayerSteps& l : bound()) {
       const bool last = &l == &bound_.layers.back();
-      T* const to = last ? static_cast<T*>(y) : between_.get() + (&l - bound_.layers.data()) % 2 * at_once_ * H_;
+      T* const to = last ? static_cast<T*>(y) : between_->get() + (&l - bound_.layers.data()) % 2 * at_once_ * H_;
       const bool outputs = last && column_;
       if (l.with_product.weight_hh.early.data) {
-        T* const h = outputs ? between_.get() + (L_ - 1) % 2 * at_once_ * H_ : to;
+        T* const h = outputs ? between_->get() + (L_ - 1) % 2 * at_once_ * H_ : to;
         l.run_whole(n, from, swapped_, h);
         if (outputs) output_.run(n, h, to);
         made_ = false;
@@ -236,6 +243,7 @@ class OneRowStep final : public Step {
   bool join_output(std::unique_ptr<Step>& next) override {
     if (output_.step || !next->single_output()) return false;
     output_.step = std::move(next);
+    if (!between_) make_room();
     bind();
     return true;
   }
@@ -250,8 +258,7 @@ class OneRowStep final : public Step {
       carried_[k].pack(layers_[k].weight_hh());
     }
     if (output_.step) output_.step->refresh();
-    if (initial_.h.defined()) first_.h = contiguous(initial_.h.peek());
-    if (initial_.c.defined()) first_.c = contiguous(initial_.c.peek());
+    first_.take();
     made_ = false;
   }
   void each(const StepVisitor& see) override {
@@ -271,12 +278,13 @@ class OneRowStep final : public Step {
 
  private:
   /// With the products of the present states.
-  std::vector<LayerSteps<T>>& bound() {
+  std::vector<LayerSteps>& bound() {
     if (!made_) [[unlikely]]
-      for (const LayerSteps<T>& l : bound_.layers) l.carried->make(l.step[swapped_].h, swapped_, nullptr, nullptr);
+      for (const LayerSteps& l : bound_.layers) l.carried->make(l.step[swapped_].h, swapped_, nullptr, nullptr);
     made_ = true;
     return bound_.layers;
   }
+  void make_room() { between_.emplace(2 * at_once_ * H_ + padded<T>(1)); }
   void bind() {
     bound_.layers.clear();
     for (std::int64_t k = 0; k < L_; ++k) bound_.layers.push_back(steps_of(k));
@@ -284,11 +292,11 @@ class OneRowStep final : public Step {
     column_ = output ? static_cast<const T*>(output->column) : nullptr;
     bias_ = output ? static_cast<const T*>(output->bias) : nullptr;
   }
-  LayerSteps<T> steps_of(std::int64_t k) {
+  LayerSteps steps_of(std::int64_t k) {
     const std::int64_t Hp = padded<T>(H_), at = k * Hp;
     const auto layer = static_cast<std::size_t>(k);
     const KernelWeights<T>& w = layers_[layer].weights();
-    T* const room = inputs_.get() + kInputsAtOnce * cell_->gates * Hp;
+    T* const room = inputs_.get() + made_inputs_;
     const auto from = [&](bool which) -> RecurrenceStep<T> {
       return {.rows = 1,
               .i = inputs_.get(),
@@ -321,7 +329,7 @@ class OneRowStep final : public Step {
   }
 
   /// The product of the states at `which`, and the output of a layer that was joined, where it goes anywhere.
-  [[gnu::always_inline]] void carry(const LayerSteps<T>& l, bool which, T* output) {
+  [[gnu::always_inline]] void carry(const LayerSteps& l, bool which, T* output) {
     const T* const column = output ? column_ : nullptr;
     l.carried->make(l.step[which].h, which, column, output);
     if (!column) return;
@@ -329,7 +337,7 @@ class OneRowStep final : public Step {
     if (output_.then) (*output_.then)(output, output, 1);
   }
   /// n steps of a layer: x [n, D] -> y [n, H], or [n, 1] of the layer behind it.
-  void run_layer(LayerSteps<T>& l, std::int64_t n, const T* x, T* y, bool outputs) {
+  void run_layer(LayerSteps& l, std::int64_t n, const T* x, T* y, bool outputs) {
     const std::int64_t D = l.features(), width = outputs ? 1 : H_;
     bool from = swapped_;
     for (std::int64_t t = 0; t < n; ++t, x += D, y += width) {
@@ -343,41 +351,33 @@ class OneRowStep final : public Step {
 
   const GatedCell* cell_;
   std::int64_t L_, H_;
-  InitialStates initial_;
-  struct {
-    Tensor h{}, c{};
-  } first_;  ///< what the states begin with
+  FirstStates first_;
   std::vector<PackedLayer<T>> layers_;
-  std::vector<CarriedProduct<T>> carried_;
+  std::vector<CarriedProduct> carried_;
   StepMemory<T> h_[2], c_[2];
-  StepMemory<T> inputs_;
-  std::int64_t at_once_;   ///< steps that there is room for
-  StepMemory<T> between_;  ///< rows from one layer to the next in so many steps, and back
+  std::int64_t made_inputs_;                ///< elements of the inputs that are made before their steps
+  StepMemory<T> inputs_;                    ///< and of an output that nobody else keeps
+  std::int64_t at_once_;                    ///< steps that there is room for
+  std::optional<StepMemory<T>> between_{};  ///< rows from one layer to the next in so many steps, and back
   JoinedOutput output_{};
-  Bound<T> bound_{};
+  Bound bound_{};
   const T *column_ = nullptr, *bias_ = nullptr;  ///< of the joined layer
   bool swapped_ = false;                         ///< the states stand at 1
   bool made_ = false;                            ///< the products are those of the states
 };
-
-template <class T>
-std::unique_ptr<Step> one_row_step_of(const GatedCell& cell, const RecurrentSizes& sizes,
-                                      const std::vector<RecurrentWeights<Parameter>>& weights,
-                                      const InitialStates& initial) {
-  constexpr std::int64_t kFirstCache = 50 * 1024;  // bytes
-  const std::int64_t H = sizes.hidden_size, bytes = H * H * cell.gates * static_cast<std::int64_t>(sizeof(T));
-  if (cell.late_gates > 0 || sizes.proj_size > 0 || bytes > kFirstCache) return nullptr;
-  return std::make_unique<OneRowStep<T>>(cell, sizes, weights, initial);
-}
 
 }  // namespace
 
 std::unique_ptr<Step> one_row_step(const GatedCell& cell, const RecurrentSizes& sizes,
                                    const std::vector<RecurrentWeights<Parameter>>& weights,
                                    const InitialStates& initial, const StepRows& in) {
-  if (in.batch != 1) return nullptr;
-  if (in.dtype == Dtype::f64) return one_row_step_of<double>(cell, sizes, weights, initial);
-  return one_row_step_of<float>(cell, sizes, weights, initial);
+  constexpr std::int64_t kFirstCache = 50 * 1024;  // bytes
+  const std::int64_t H = sizes.hidden_size, bytes = H * H * cell.gates * static_cast<std::int64_t>(sizeof(T));
+  if (in.batch != 1 || in.dtype != Dtype::f32 || bytes > kFirstCache) return nullptr;
+  if (cell.late_gates > 0 || sizes.proj_size > 0) return nullptr;
+  const bool narrower = H % padded<T>(1) != 0;  // than gates that begin with a packet each
+  if (!narrower && bytes > kFirstCache / 2 && (cell.gates > 3 || sizes.input_size > 1)) return nullptr;
+  return std::make_unique<OneRowStep>(cell, sizes, weights, initial);
 }
 
 }  // namespace ferrite::nn::detail

@@ -1,5 +1,7 @@
 /// The kernels that all recurrent cells share: rows through all steps, and products with transposed weights.
 #include <algorithm>
+#include <iterator>
+#include <type_traits>
 #include <utility>
 
 #include "ferrite/nn/recurrent/detail/recurrence.h"
@@ -202,15 +204,23 @@ void sum_rows(const T* rows, std::int64_t row_step, std::int64_t count, std::int
   for (std::int64_t i = 1; i < count; ++i) add(to, rows + i * row_step, n);
 }
 
+template <class T, int... U>
+constexpr RecurrenceKernels<T> with_panels(RecurrenceKernels<T> k, std::integer_sequence<int, U...>) {
+  ((k.panels[U] = panel<T, U + 1>), ...);
+  return k;
+}
+
 template <class T>
 constexpr RecurrenceKernels<T> shared_kernels() {
-  return {.memory = memory_of<T>,
-          .rows = run_rows<T>,
-          .product_back = product_back<T>,
-          .panels = {panel<T, 1>, panel<T, 2>, panel<T, 3>, panel<T, 4>, panel<T, 5>, panel<T, 6>, panel<T, 7>,
-                     panel<T, 8>},
-          .add = add<T>,
-          .sum_rows = sum_rows<T>};
+  RecurrenceKernels<T> k{.memory = memory_of<T>,
+                         .rows = run_rows<T>,
+                         .product_back = product_back<T>,
+                         .panels = {},
+                         .add = add<T>,
+                         .sum_rows = sum_rows<T>};
+  if constexpr (std::is_same_v<T, float>)
+    k = with_panels(k, std::make_integer_sequence<int, static_cast<int>(std::size(k.panels))>());
+  return k;
 }
 
 }  // namespace

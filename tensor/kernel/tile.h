@@ -134,7 +134,7 @@ constexpr int units_at_once(int rows, int gates, bool far) {
 
 /// f(row, first unit, number of units, sums[G]) for every packet of units and every row of a . w. f may be called in
 /// any order; the sums of lanes beyond the units are of no meaning. Where F has `kFewRows`, the rows are those of a
-/// batch, not of all its steps.
+/// batch, not of all its steps. Where it has `given`, that is the sums of one row, made before, or null.
 template <class T, int G, class F>
 class EachUnit {
  public:
@@ -142,6 +142,10 @@ class EachUnit {
 
   /// One row of one packet of units: a step of a small stream, where each instruction on the way shows.
   [[gnu::always_inline]] void run_alone() { tile_at<1, 1>(0, 0); }
+  /// One row whose sums are given, packet by packet.
+  void run_given() {
+    for (std::int64_t block = 0; block < packets_of<T>(w_.units); ++block) tile<1, 1>(0, block);
+  }
   void run(std::int64_t rows) {
     constexpr std::int64_t kFirstCache = 48 * 1024, kStaysNear = 768 * 1024;  // bytes
     const std::int64_t blocks = packets_of<T>(w_.units);
@@ -204,7 +208,7 @@ class EachUnit {
   [[gnu::always_inline]] void tile_at(std::int64_t row, std::int64_t block) {
     constexpr std::int64_t W = kLanes<T>;
     TileOf<Packet<T>, MR, U, G> sums;
-    tile_product<T, MR, U, G>(a_ + row * a_row_, a_row_, w_, block, sums);
+    product<MR, U>(row, block, sums);
     const auto finish = [&](int m, int u) {
       const std::int64_t j = (block + u) * W;
       f_(row + m, j, std::min(W, w_.units - j), sums[m][u]);
@@ -220,6 +224,17 @@ class EachUnit {
       for (int m = 0; m < MR; ++m)
         for (int u = 0; u < U; ++u) finish(m, u);
     }
+  }
+
+  template <int MR, int U>
+  [[gnu::always_inline]] void product(std::int64_t row, std::int64_t block, TileOf<Packet<T>, MR, U, G>& sums) const {
+    if constexpr (MR == 1 && U == 1 && requires { f_.given(); })
+      if (const T* const given = f_.given()) {
+#pragma GCC unroll 16
+        for (int g = 0; g < G; ++g) sums[0][0][g] = Packet<T>::load(given + g * f_.given_gate() + block * kLanes<T>);
+        return;
+      }
+    tile_product<T, MR, U, G>(a_ + row * a_row_, a_row_, w_, block, sums);
   }
 
   const GateMatrix<T>& w_;

@@ -9,7 +9,8 @@
 namespace ferrite::nn::detail {
 
 /// A step that makes its product with W_hh as soon as the state is known, not when the next input comes. Null for
-/// several rows, for weights that the first cache does not hold, and for cells whose products wait for each other.
+/// several rows, for f64, for weights that the first cache does not hold, and for cells whose products wait for each
+/// other.
 std::unique_ptr<Step> one_row_step(const GatedCell& cell, const RecurrentSizes& sizes,
                                    const std::vector<RecurrentWeights<Parameter>>& weights,
                                    const InitialStates& initial, const StepRows& in);

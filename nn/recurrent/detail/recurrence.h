@@ -187,7 +187,7 @@ struct RecurrenceKernels {
                        std::int64_t to_row, bool add);
   /// y [U packets] = x [K] . w [K, U packets], K at most kBlockK. With a column [K], sum = x . column.
   using Panel = void (*)(const T* w, std::int64_t K, const T* x, T* y, const T* column, T* sum);
-  Panel panels[8];  ///< by U, from one on
+  Panel panels[8];  ///< of f32, by U from one on
   /// to [n] += more [n].
   void (*add)(T* to, const T* more, std::int64_t n);
   /// to [n] = the sum of `count` rows, `row_step` apart, ascending for each element.
