@@ -137,7 +137,6 @@ template <class T, int G, class F>
 [[gnu::always_inline]] inline void step_of(const KernelWeights<T>& w, const RecurrenceStep<T>& s) {
   if constexpr (sizeof(T) == 4) {
     if (s.rows == 1 && w.weight_hh.early.units <= kLanes<T>) return step_of_one_packet<T, G, F>(w, s);
-    if (s.product) return EachUnit<T, G, F>(w.weight_hh.early, s.h, s.P_, F(w, s)).run_given();
   }
   each_unit<T, G>(w.weight_hh.early, s.rows, s.h, s.P_, F(w, s));
 }

@@ -181,12 +181,15 @@ class OneRowStep final : public Step {
         made_inputs_(L_ == 1 && gates_take_x(cell, sizes.input_size) ? 0 : kInputsAtOnce * cell.gates * padded<T>(H_)),
         inputs_(made_inputs_ + padded<T>(H_)),
         at_once_(steps_at_once(H_ * static_cast<std::int64_t>(sizeof(T)))) {
+    layers_.reserve(weights.size());
+    carried_.reserve(weights.size());
     if (L_ > 1) make_room();
     for (const RecurrentWeights<Parameter>& w : weights) {
       layers_.emplace_back(cell, w, true);
       carried_.emplace_back(cell.gates, H_);
+      carried_.back().pack(layers_.back().weight_hh());
     }
-    OneRowStep::refresh();
+    first_.take();
     bind();
     begin_states(*this);
   }

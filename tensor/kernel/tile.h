@@ -84,11 +84,10 @@ template <class T, int MR, int U, int G>
 #pragma GCC unroll 16
         for (int g = 0; g < G; ++g) acc[m][u][g] = fma_raw(x, bv[u][g], acc[m][u][g]);
     }
-    ++a, ++below;
   };
   if constexpr (MR == 1 && U == 1)  // so short a loop is over before its end is foreseen
-    while (end - a >= 4) one(), one(), one(), one();
-  while (a != end) one();
+    for (; end - a >= 4; ++a) one(), ++a, one(), ++a, one(), ++a, one();
+  for (; a != end; ++a, ++below) one();
 #pragma GCC unroll 16
   for (int m = 0; m < MR; ++m)
 #pragma GCC unroll 16
@@ -142,10 +141,6 @@ class EachUnit {
 
   /// One row of one packet of units: a step of a small stream, where each instruction on the way shows.
   [[gnu::always_inline]] void run_alone() { tile_at<1, 1>(0, 0); }
-  /// One row whose sums are given, packet by packet.
-  void run_given() {
-    for (std::int64_t block = 0; block < packets_of<T>(w_.units); ++block) tile<1, 1>(0, block);
-  }
   void run(std::int64_t rows) {
     constexpr std::int64_t kFirstCache = 48 * 1024, kStaysNear = 768 * 1024;  // bytes
     const std::int64_t blocks = packets_of<T>(w_.units);
@@ -228,10 +223,13 @@ class EachUnit {
 
   template <int MR, int U>
   [[gnu::always_inline]] void product(std::int64_t row, std::int64_t block, TileOf<Packet<T>, MR, U, G>& sums) const {
-    if constexpr (MR == 1 && U == 1 && requires { f_.given(); })
+    if constexpr (MR == 1 && requires { f_.given(); })
       if (const T* const given = f_.given()) {
 #pragma GCC unroll 16
-        for (int g = 0; g < G; ++g) sums[0][0][g] = Packet<T>::load(given + g * f_.given_gate() + block * kLanes<T>);
+        for (int u = 0; u < U; ++u)
+#pragma GCC unroll 16
+          for (int g = 0; g < G; ++g)
+            sums[0][u][g] = Packet<T>::load(given + g * f_.given_gate() + (block + u) * kLanes<T>);
         return;
       }
     tile_product<T, MR, U, G>(a_ + row * a_row_, a_row_, w_, block, sums);
