@@ -1,16 +1,23 @@
 #!/usr/bin/env python3
-"""Convolutions of small nets beside PyTorch and the oneDNN in it: forward, the gradient of the input and that of the
-weights; all programs in one run, in turn, on one core, twice; a figure that the second run does not confirm is not
-printed. Prints a table, writes JSON.
+"""Convolutions of small nets beside PyTorch, the oneDNN in it, and a oneDNN of its own: forward, the gradient of the
+input and that of the weights; all programs in one run, in turn, on one core, twice; a figure that the second run does
+not confirm is not printed. Prints a table, writes JSON.
 
     python3 bench/compare/convolutions.py [--build build/release] [--out bench/results/convolutions.json] [--only TEXT]
+                                          [--onednn FOLDER]
+
+FOLDER, by default that of the environment's FERRITE_ONEDNN, holds oneDNN 3.x: include/ and, anywhere below, libdnnl.so.
+Its columns: `torch's oneDNN` is the convolution inside torch's call by oneDNN's own clock; `oneDNN` has data in the
+order that it prefers, `oneDNN, plain` data as ours are; weights are in its own order in both.
 """
 import argparse
 import json
 import math
 import os
 import pathlib
+import subprocess
 import sys
+import tempfile
 
 from peer import undisturbed_median
 from strengths import Program, table
@@ -38,6 +45,8 @@ JOBS = {
     "depthwise 3x3 / 2, 64, 28 x 28": ("8x64x28x28", 64, "3x3", 2, 1, 1, 1, 64),
     "depthwise causal 4, 64, 1024": ("4x64x1024", 64, "4", 1, 3, 0, 1, 64),
 }
+# The programs, and what their numbers are called.
+PEERS = {"torch": ("torch", "torch's oneDNN"), "oneDNN": ("oneDNN", "oneDNN, plain")}
 PASSES = {"forward": "forward", "input": "gradient of x", "weights": "gradient of the weights"}
 
 
@@ -56,13 +65,27 @@ class Peer(Program):
         return [None if n == "none" else float(n) for n in self.process.stdout.readline().split()]
 
 
-def measure(ours, torch, cell, rounds, seconds):
-    times = {"ours": [], "torch": [], "oneDNN": []}
+def onednn_peer(folder, scratch):
+    """The program of oneDNN's convolutions, compiled; none without a folder."""
+    if not folder:
+        return None
+    folder = pathlib.Path(folder).resolve()
+    library = next(iter(sorted(folder.rglob("libdnnl.so"))), None)
+    if not library:
+        sys.exit(f"{folder}: has no libdnnl.so")
+    program = pathlib.Path(scratch) / "onednn_convolution"
+    subprocess.run(["g++", "-std=c++20", "-O2", f"-I{folder / 'include'}", f"-I{HERE.parent}", "-o", program,
+                    HERE / "onednn_convolution.cpp", library, f"-Wl,-rpath,{library.parent}"], check=True)
+    return Peer([str(program)])
+
+
+def measure(ours, peers, cell, rounds, seconds):
+    times = {"ours": []}
     for _ in range(rounds):
         times["ours"].append(ours.ask(cell, seconds))
-        if torch:
-            for name, value in zip(("torch", "oneDNN"), torch.ask(cell, seconds)):
-                times[name].append(value)
+        for program, peer in peers.items():
+            for name, value in zip(PEERS[program], peer.ask(cell, seconds)):
+                times.setdefault(name, []).append(value)
     return {name: undisturbed_median(each) for name, each in times.items() if each and None not in each}
 
 
@@ -72,29 +95,32 @@ def confirmed(runs, of):
     return values[-1] if confirm.agree(*values) else None
 
 
-def row_of(ours, torch, cell, options):
+def row_of(ours, peers, cell, options):
     """Of two runs in succession that agree, of four at most."""
-    runs = [measure(ours, torch, cell, options.rounds, options.seconds)]
+    names = [name for program in peers for name in PEERS[program]]
+    runs = [measure(ours, peers, cell, options.rounds, options.seconds)]
     while True:
-        runs.append(measure(ours, torch, cell, options.rounds, options.seconds))
+        runs.append(measure(ours, peers, cell, options.rounds, options.seconds))
         row = {"ours_us": confirmed(runs, lambda run: run["ours"])} | {
             name: confirmed(runs, lambda run, peer=name: run[peer] / run["ours"])
-            for name in ("torch", "oneDNN") if all(name in run for run in runs[-2:])}
+            for name in names if all(name in run for run in runs[-2:])}
         if len(runs) == 4 or None not in row.values():
             return row
 
 
 def report(results, peak):
     rows, lost = [], []
+    names = [name for peers in PEERS.values() for name in peers if any(name in row for row in results.values())]
     for name, row in results.items():
         job, what = name.split(": ")
         share = 2e-3 * multiply_adds(JOBS[job]) / row["ours_us"] / peak if row["ours_us"] else None
-        shown = [f"{row[peer]:.2f}" if row.get(peer) else "-" for peer in ("torch", "oneDNN")]
+        shown = [f"{row[peer]:.2f}" if row.get(peer) else "-" for peer in names]
         rows.append([job, PASSES[what], f"{row['ours_us']:.1f}" if row["ours_us"] else "-",
                      f"{100 * share:.0f} %" if share else "-", *shown])
-        lost += [f"{job}, {PASSES[what]} ({peer} {row[peer]:.2f})" for peer in ("torch", "oneDNN")
+        lost += [f"{job}, {PASSES[what]} ({peer} {row[peer]:.2f})" for peer in names
                  if row.get(peer) and row[peer] < 1]
-    return (table(["convolution", "", "ours, us", "share of the peak", "torch / ours", "oneDNN alone / ours"], rows)
+    return (table(["convolution", "", "ours, us", "share of the peak", *(f"{name} / ours" for name in names)],
+                  rows)
             + f"\n\nLost: {'; '.join(lost) or 'none'}.")
 
 
@@ -104,15 +130,20 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=0.03)
     parser.add_argument("--only", default="", help="jobs whose names contain it; others stay as they are in the JSON")
+    parser.add_argument("--onednn", default=os.environ.get("FERRITE_ONEDNN"), help="folder of oneDNN 3.x")
     parser.add_argument("--out", help="JSON")
     options = parser.parse_args()
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     ours = Program([str(pathlib.Path(options.build).resolve() / "bench" / "bench_convolution")])
-    torch = Peer([sys.executable, str(HERE / "convolutions_torch.py")])
-    if not torch.version:
+    peers = {"torch": Peer([sys.executable, str(HERE / "convolutions_torch.py")])}
+    if not peers["torch"].version:
         print("torch: left out, convolutions_torch.py does not start (bench/compare/requirements.txt)", file=sys.stderr)
-        torch = None
+        del peers["torch"]
+    with tempfile.TemporaryDirectory() as scratch:
+        alone = onednn_peer(options.onednn, scratch)
+    if alone:
+        peers["oneDNN"] = alone
     peak = ours.ask(("peak", *JOBS["3x3, 3 to 16, 32 x 32"]), options.seconds)
     out = pathlib.Path(options.out) if options.out else None
     results = json.loads(out.read_text())["results"] if out and out.exists() and options.only else {}
@@ -120,9 +151,9 @@ def main():
         for what in PASSES:
             if options.only in name:
                 cell = f"{name}: {what}"
-                results[cell] = row_of(ours, torch, (what, *job), options)
+                results[cell] = row_of(ours, peers, (what, *job), options)
                 print(cell, results[cell], file=sys.stderr, flush=True)
-    version = torch.version if torch else "without torch"
+    version = ", ".join(peer.version for peer in peers.values()) or "without peers"
     print(f"{version}, one thread, peak {peak:.0f} GFLOP/s.\n\n{report(results, peak)}")
     if out:
         out.write_text(json.dumps({"version": version, "peak_gflops": peak, "results": results}, indent=1) + "\n")
