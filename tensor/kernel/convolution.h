@@ -82,9 +82,9 @@ struct WeightProduct {
 struct PositionRow {
   std::int64_t image, g;
 };
-/// totals [rows, terms] += sums over all positions of g's row times the image at the offset of a term: lanes along the
-/// rows of positions, of which each sums at most 256 packets in one chain; then the lanes in ascending order. Image
-/// and g are read up to a packet past the last element that counts.
+/// lanes [rows, terms], packets, += sums over all positions of g's row times the image at the offset of a term: lanes
+/// along the rows of positions, of which each sums at most 256 packets in one chain. Image and g are read up to a packet
+/// past the last element that counts.
 template <class T>
 struct WeightDots {
   std::int64_t terms;
@@ -96,14 +96,14 @@ struct WeightDots {
   std::int64_t rows;
   const T* g;
   std::int64_t g_row;
-  T* totals;
-  std::int64_t totals_row;
+  T* lanes;
 };
 
 /// The plane that the taps of a depthwise convolution read. Row j of the results meets the rows j * stride,
 /// j * stride + 1, ... of the source with the rows of taps in ascending order; the source has the rows [first, last),
 /// `row` apart, which may be negative, and zeros in all others. Tap c of a row reads column columns[c] for the first
-/// column of the results, and `stride` columns further for each of the next. The stride is 1 or 2.
+/// column of the results, and `stride` columns further for each of the next. The stride is 1, or 2 with taps that are
+/// neighbours.
 template <class T>
 struct PlaneSource {
   const T* x;  ///< row `first`
@@ -124,17 +124,17 @@ struct PlaneProduct {
   T* out;
   std::int64_t out_step, out_row;
 };
-/// totals [planes, K, K] += the sums over each plane of g [height, width] times what the taps read; lanes along rows of
-/// g, each one chain, which has at most 256 packets; then the lanes in ascending order. As WeightDots. There are at
-/// most kMostPlanePackets packets in a row.
+/// totals [planes, K, K] = the sums over images of g [height, width] times what the taps read: lanes along rows of g, of
+/// which each sums an image in one chain, of at most 256 packets; then the lanes in ascending order. As WeightDots and
+/// sums of its lanes. There are at most kMostPlanePackets packets in a row. The source is that of the first plane.
 template <class T>
 struct PlaneDots {
-  std::int64_t planes;
+  std::int64_t images, planes;
   PlaneSource<T> source;
-  std::int64_t x_step;
+  std::int64_t x_image, x_step;  ///< from image to image of the source, and from plane to plane
   std::int64_t height, width;
   const T* g;
-  std::int64_t g_step;
+  std::int64_t g_image, g_step;
   T* totals;
 };
 inline constexpr std::int64_t kMostPlanePackets = 16;
@@ -183,10 +183,13 @@ struct ConvolutionKernels {
                 std::int64_t to_step);
   void (*forward)(const WindowProduct<T>& p);
   void (*channels)(const ChannelProduct<T>& p);
-  /// g [rows, .], `row` apart, its columns [0, count) as to [count, columns]; zeros in columns without a row.
-  void (*transpose)(const T* g, std::int64_t row, std::int64_t rows, std::int64_t count, T* to, std::int64_t columns);
+  /// g [rows, .], `row` apart, its columns [0, count) as to [count, rows], `to_row` apart; zeros in [rows, columns).
+  void (*transpose)(const T* g, std::int64_t row, std::int64_t rows, std::int64_t count, T* to, std::int64_t to_row,
+                    std::int64_t columns);
   void (*weights)(const WeightProduct<T>& p);
   void (*dots)(const WeightDots<T>& p);
+  /// to[i] = the sum of the lanes of packet i, in ascending order.
+  void (*sum_lanes)(const T* packets, std::int64_t count, T* to);
   void (*line)(const LineProduct<T>& p);
   /// For kernels with so many rows and columns, which `is_plane_kernel` tells.
   void (*planes)(std::int64_t taps, const PlaneProduct<T>& p);

@@ -276,21 +276,34 @@ template <class T>
   if (k < n) put(to + k, Packet<T>::load(from + k), n - k);
 }
 
-/// Elements 0, 2, 4, ... of which there are n. A packet of `from` is read where one of its elements counts; with `most`
-/// packets of results at most one, which reads that many.
-template <class T, int most = 0>
-[[gnu::always_inline]] inline void copy_every_second(const T* from, std::int64_t n, T* to) {
+/// Every S-th lane of S packets one after the other; S is a power of two.
+template <class T, int S>
+[[gnu::always_inline]] inline RawPacket<T> every(const RawPacket<T>* x) {
+  if constexpr (S == 1) {
+    return x[0];
+  } else {
+    return every_second<T>(every<T, S / 2>(x), every<T, S / 2>(x + S / 2));
+  }
+}
+
+/// Elements 0, S, 2 S, ... of which there are n. A packet of `from` is read where one of its elements counts; with
+/// `most` packets of results at most one, which reads that many.
+template <class T, int S, int most = 0>
+[[gnu::always_inline]] inline void copy_every(const T* from, std::int64_t n, T* to) {
   if constexpr (sizeof(T) == 4) {
     constexpr std::int64_t W = kLanes<T>;
-    const auto packet = [&](std::int64_t k, bool more) __attribute__((always_inline)) {
-      const RawPacket<T> low = load_raw(from + 2 * k);
-      const Packet<T> x = every_second<T>(low, more ? load_raw(from + 2 * k + W) : low);
-      put(to + k, x, std::min(W, n - k));
+    const auto packet = [&](std::int64_t k, std::int64_t packets) __attribute__((always_inline)) {
+      RawPacket<T> x[static_cast<std::size_t>(S)];
+#pragma GCC unroll 4
+      for (int i = 0; i < S; ++i) x[i] = load_raw(from + S * k + (i < packets ? i : 0) * W);
+      put(to + k, Packet<T>(every<T, S>(x)), std::min(W, n - k));
     };
-    if constexpr (most != 0) return packet(0, most == 2);
-    for (std::int64_t k = 0; k < n; k += W) packet(k, 2 * (n - k) > W);
+    if constexpr (most != 0) return packet(0, most);
+    std::int64_t k = 0;
+    for (; k + W <= n; k += W) packet(k, S);
+    if (k < n) packet(k, (S * (n - k - 1)) / W + 1);
   } else {
-    for (std::int64_t k = 0; k < n; ++k) to[k] = from[2 * k];
+    for (std::int64_t k = 0; k < n; ++k) to[k] = from[S * k];
   }
 }
 
@@ -320,11 +333,13 @@ void place(std::int64_t channels, const T* from, std::int64_t step, const ImageA
   } else if (stride == 1) {
     rows([n](const T* row, T* at) { copy_row(row, n, at); });
   } else if (stride == 2 && 2 * n <= kLanes<T>) {
-    rows([n](const T* row, T* at) { copy_every_second<T, 1>(row, n, at); });
+    rows([n](const T* row, T* at) { copy_every<T, 2, 1>(row, n, at); });
   } else if (stride == 2 && n <= kLanes<T>) {
-    rows([n](const T* row, T* at) { copy_every_second<T, 2>(row, n, at); });
+    rows([n](const T* row, T* at) { copy_every<T, 2, 2>(row, n, at); });
   } else if (stride == 2) {
-    rows([n](const T* row, T* at) { copy_every_second(row, n, at); });
+    rows([n](const T* row, T* at) { copy_every<T, 2>(row, n, at); });
+  } else if (stride == 4) {
+    rows([n](const T* row, T* at) { copy_every<T, 4>(row, n, at); });
   } else {
     rows([n, stride](const T* row, T* at) {
       for (std::int64_t k = 0; k < n; ++k) at[k] = row[k * stride];
@@ -374,8 +389,7 @@ void put_segment(T* to, std::int64_t step, Packet<T> v, std::int32_t begin, std:
 /// One chain over terms [k, end) for MR rows of weights and NV packets.
 template <class T, int MR, int NV>
 [[gnu::always_inline]] inline void chain(const WindowProduct<T>& p, const T* weights, const T* const* at,
-                                         std::int64_t k, std::int64_t end, Sums<T, MR, NV>& sums) {
-  Sums<T, MR, NV> acc;
+                                         std::int64_t k, std::int64_t end, Sums<T, MR, NV>& acc) {
 #pragma GCC unroll 16
   for (int m = 0; m < MR; ++m)
 #pragma GCC unroll 16
@@ -397,44 +411,83 @@ template <class T, int MR, int NV>
       for (int v = 0; v < NV; ++v) acc[m][v] = fma_raw(w, x[v], acc[m][v]);
     }
   }
+}
+
+/// Stores the sums of rows [m, m + MR), which are in registers, with their bias.
+template <class T, int MR, int NV>
+[[gnu::always_inline]] inline void put_tile(const WindowProduct<T>& p, std::int64_t m, const PacketPlace* packets,
+                                            Sums<T, MR, NV>& sums) {
+  constexpr std::int64_t W = kLanes<T>;
+  T* out = p.out + m * p.out_row;
+  if (p.bias) {
 #pragma GCC unroll 16
-  for (int m = 0; m < MR; ++m)
+    for (int i = 0; i < MR; ++i)
 #pragma GCC unroll 16
-    for (int v = 0; v < NV; ++v) sums[m][v] = acc[m][v];
+      for (int v = 0; v < NV; ++v) sums[i][v] = sums[i][v] + set_raw<T>(p.bias[m + i]);
+  }
+  // Most packets have lanes from the first on that lie side by side.
+  bool whole = p.out_step == 1, simple = whole;
+  T* to[static_cast<std::size_t>(NV)];
+#pragma GCC unroll 16
+  for (int v = 0; v < NV; ++v) {
+    const PacketSegment& segment = p.segments[packets[v].first];
+    to[v] = out + segment.to;
+    whole = whole && segment.end - segment.begin == W;
+    simple = simple && packets[v].last - packets[v].first == 1 && segment.begin == 0;
+  }
+  std::int64_t row = 0;
+  if (whole) {
+#pragma GCC unroll 16
+    for (int i = 0; i < MR; ++i, row += p.out_row)
+#pragma GCC unroll 16
+      for (int v = 0; v < NV; ++v) store_raw(to[v] + row, sums[i][v]);
+  } else if (simple) {
+    LanesWithin<T> lanes[static_cast<std::size_t>(NV)];
+#pragma GCC unroll 16
+    for (int v = 0; v < NV; ++v) lanes[v] = {0, p.segments[packets[v].first].end};
+#pragma GCC unroll 16
+    for (int i = 0; i < MR; ++i, row += p.out_row)
+#pragma GCC unroll 16
+      for (int v = 0; v < NV; ++v) lanes[v].store(to[v] + row, sums[i][v]);
+  } else {
+    alignas(64) T kept[static_cast<std::size_t>(MR * NV * W)];
+#pragma GCC unroll 16
+    for (int i = 0; i < MR; ++i)
+#pragma GCC unroll 16
+      for (int v = 0; v < NV; ++v) store_raw(kept + (i * NV + v) * W, sums[i][v]);
+    for (int i = 0; i < MR; ++i, out += p.out_row)
+      for (int v = 0; v < NV; ++v) {
+        const Packet<T> y = Packet<T>::load(kept + (i * NV + v) * W);
+        for (std::int32_t s = packets[v].first; s < packets[v].last; ++s) {
+          const PacketSegment& segment = p.segments[s];
+          put_segment(out + segment.to, p.out_step, y, segment.begin, segment.end);
+        }
+      }
+  }
 }
 
 /// MR rows from `m` on, NV packets from `packets` on.
 template <class T, int MR, int NV>
 [[gnu::noinline]] void tile(const WindowProduct<T>& p, std::int64_t m, const PacketPlace* packets) {
+  constexpr std::int64_t W = kLanes<T>;
   const T* at[static_cast<std::size_t>(NV)];
   for (int v = 0; v < NV; ++v) at[v] = p.image + packets[v].from;
   const T* const weights = p.weights + m * p.weights_row;
-  Sums<T, MR, NV> sums;
-  chain<T, MR, NV>(p, weights, at, 0, std::min(p.terms, kBlockK), sums);
-  for (std::int64_t k = kBlockK; k < p.terms; k += kBlockK) {
-    Sums<T, MR, NV> more;
-    chain<T, MR, NV>(p, weights, at, k, std::min(p.terms, k + kBlockK), more);
+  alignas(64) T before[static_cast<std::size_t>(MR * NV * W)];  // what the blocks of terms before have left
+  for (std::int64_t k = 0;; k += kBlockK) {
+    Sums<T, MR, NV> sums;
+    chain<T, MR, NV>(p, weights, at, k, std::min(p.terms, k + kBlockK), sums);
+    if (k != 0) {
+#pragma GCC unroll 16
+      for (int i = 0; i < MR; ++i)
+#pragma GCC unroll 16
+        for (int v = 0; v < NV; ++v) sums[i][v] = load_raw(before + (i * NV + v) * W) + sums[i][v];
+    }
+    if (k + kBlockK >= p.terms) return put_tile<T, MR, NV>(p, m, packets, sums);
 #pragma GCC unroll 16
     for (int i = 0; i < MR; ++i)
 #pragma GCC unroll 16
-      for (int v = 0; v < NV; ++v) sums[i][v] = sums[i][v] + more[i][v];
-  }
-#pragma GCC unroll 16
-  for (int i = 0; i < MR; ++i) {
-    T* const out = p.out + (m + i) * p.out_row;
-#pragma GCC unroll 16
-    for (int v = 0; v < NV; ++v) {
-      Packet<T> y = sums[i][v];
-      if (p.bias) y = y + Packet<T>(p.bias[m + i]);
-      for (std::int32_t s = packets[v].first; s < packets[v].last; ++s) {
-        const PacketSegment& segment = p.segments[s];
-        if (p.out_step == 1 && segment.end - segment.begin == kLanes<T>) {
-          y.store(out + segment.to);
-          continue;
-        }
-        put_segment(out + segment.to, p.out_step, y, segment.begin, segment.end);
-      }
-    }
+      for (int v = 0; v < NV; ++v) store_raw(before + (i * NV + v) * W, sums[i][v]);
   }
 }
 
@@ -461,21 +514,22 @@ void forward(const WindowProduct<T>& p) {
 // ---- the gradient of the weights ------------------------------------------------------------------------
 
 template <class T>
-void transpose(const T* g, std::int64_t row, std::int64_t rows, std::int64_t count, T* to, std::int64_t columns) {
+void transpose(const T* g, std::int64_t row, std::int64_t rows, std::int64_t count, T* to, std::int64_t to_row,
+               std::int64_t columns) {
   constexpr std::int64_t W = kLanes<T>;
-  std::int64_t squares = 0;
-  if constexpr (W > 1) {
-    squares = count / W * W;
-    for (std::int64_t r = 0; r + W <= rows; r += W)
-      for (std::int64_t i = 0; i < squares; i += W)
-        transpose_square<T>(g + r * row + i, row, to + i * columns + r, columns);
-  }
-  const std::int64_t whole = W > 1 ? rows / W * W : 0;
-  for (std::int64_t i = 0; i < count; ++i) {
-    T* const line = to + i * columns;
-    for (std::int64_t r = i < squares ? whole : 0; r < rows; ++r) line[r] = g[r * row + i];
-    std::fill(line + rows, line + columns, T(0));
-  }
+  const std::int64_t whole = W > 1 ? rows / W * W : 0, squares = W > 1 ? count / W * W : 0;
+  if constexpr (W > 1)
+    for (std::int64_t r = 0; r < whole; r += W)
+      for (std::int64_t i = 0; i < squares; i += W) transpose_square<T>(g + r * row + i, row, to + i * to_row + r, to_row);
+  const auto rest = [&](std::int64_t i, std::int64_t end, std::int64_t first) {
+    for (; i < end; ++i) {
+      T* const line = to + i * to_row;
+      for (std::int64_t r = first; r < rows; ++r) line[r] = g[r * row + i];
+      for (std::int64_t r = rows; r < columns; ++r) line[r] = T(0);
+    }
+  };
+  if (whole < std::max(rows, columns)) rest(0, squares, whole);
+  rest(squares, count, 0);
 }
 
 /// MR terms from `k` on against NV packets of columns from `column` on.
@@ -586,8 +640,10 @@ template <class T, int MR, int NR>
 class Dots {
  public:
   Dots(const WeightDots<T>& p, std::int64_t k, std::int64_t row) : p_(p), k_(k), row_(row) {
-    for (auto& line : totals_)
-      for (auto& total : line) total = RawPacket<T>{};
+#pragma GCC unroll 16
+    for (int r = 0; r < NR; ++r)
+#pragma GCC unroll 16
+      for (int m = 0; m < MR; ++m) totals_[r][m] = load_raw(lanes(r) + m * kLanes<T>);
   }
 
   [[gnu::noinline]] void run() {
@@ -616,17 +672,14 @@ class Dots {
       }
     }
     flush(acc);
-    for (int r = 0; r < NR; ++r) {
-      constexpr int kWhole = (MR + kLanes<T> - 1) / kLanes<T> * kLanes<T>;
-      alignas(64) T lanes[static_cast<std::size_t>(kWhole * W)] = {}, found[static_cast<std::size_t>(kWhole)];
-      for (int m = 0; m < MR; ++m) Packet<T>(totals_[r][m]).store(lanes + m * W);
-      sum_lanes(lanes, MR, found);
-      T* const totals = p_.totals + (row_ + r) * p_.totals_row + k_;
-      for (int m = 0; m < MR; ++m) totals[m] = totals[m] + found[m];
-    }
+#pragma GCC unroll 16
+    for (int r = 0; r < NR; ++r)
+#pragma GCC unroll 16
+      for (int m = 0; m < MR; ++m) store_raw(lanes(r) + m * W, totals_[r][m]);
   }
 
  private:
+  T* lanes(int r) const { return p_.lanes + ((row_ + r) * p_.terms + k_) * kLanes<T>; }
   static void clear(Sums<T, MR, NR>& acc) {
     for (auto& line : acc)
       for (auto& sum : line) sum = RawPacket<T>{};
@@ -669,6 +722,18 @@ void dots(const WeightDots<T>& p) {
 }
 
 template <class T>
+void sum_packets(const T* packets, std::int64_t count, T* to) {
+  constexpr std::int64_t W = kLanes<T>;
+  alignas(64) T last[static_cast<std::size_t>(W * W)] = {}, found[static_cast<std::size_t>(W)];
+  const std::int64_t whole = count / W * W;
+  sum_lanes(packets, whole, to);
+  if (whole == count) return;
+  std::copy_n(packets + whole * W, (count - whole) * W, last);
+  sum_lanes(last, W, found);
+  std::copy_n(found, count - whole, to + whole);
+}
+
+template <class T>
 void line(const LineProduct<T>& p) {
   with_count<int{kMostLineTaps}>(p.taps, [&](auto taps) { multiply_line<T, taps>(p); });
 }
@@ -702,6 +767,7 @@ constexpr ConvolutionKernels<T> kernels_of() {
           .transpose = transpose<T>,
           .weights = weights<T>,
           .dots = dots<T>,
+          .sum_lanes = sum_packets<T>,
           .line = line<T>,
           .planes = planes<T>,
           .spread = spread<T>,

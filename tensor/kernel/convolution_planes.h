@@ -38,34 +38,65 @@ void sum_lanes(const T* packets, std::int64_t n, T* found) {
 template <class T, int N>
 using Packets = RawPacket<T>[static_cast<std::size_t>(N)];
 
-/// One packet of columns of results: which lanes of it there are, and where and which lanes of it the K taps of a row
-/// read, S columns of the source apart.
+/// One packet of columns of results: which lanes of it there are, and what the K taps of a row read, S columns of the
+/// source apart.
 template <class T, int K, int S>
-struct PlaneColumns {
+struct PlaneColumns;
+
+template <class T, int K>
+struct PlaneColumns<T, K, 1> {
   PlaneColumns() = default;
   PlaneColumns(const PlaneSource<T>& source, std::int64_t begin, std::int64_t width)
       : at(begin), lanes(0, width - begin) {
-    const std::int64_t n = S * (std::min<std::int64_t>(W, width - at) - 1) + 1;  // columns from the first to the last
+    const std::int64_t n = std::min<std::int64_t>(kLanes<T>, width - at);
     for (int c = 0; c < K; ++c) {
-      from[c] = S * at + source.columns[c];
-      for (int s = 0; s < S; ++s) taps[c][s] = {-from[c] - s * W, std::min(n, source.width - from[c]) - s * W};
+      from[c] = at + source.columns[c];
+      taps[c] = {-from[c], std::min(n, source.width - from[c])};
     }
   }
-  /// What tap c reads of a row.
-  [[gnu::always_inline]] RawPacket<T> load(const T* row, int c) const {
-    const RawPacket<T> x = taps[c][0].load(row + from[c]);
-    if constexpr (S == 1) {
-      return x;
-    } else {
-      return every_second<T>(x, taps[c][1].load(row + from[c] + W));
-    }
+  /// What the taps read of a row.
+  [[gnu::always_inline]] void load(const T* row, Packets<T, K>& x) const {
+#pragma GCC unroll 8
+    for (int c = 0; c < K; ++c) x[c] = taps[c].load(row + from[c]);
   }
 
-  static constexpr std::int64_t W = kLanes<T>;
   std::int64_t at = 0;
   LanesWithin<T> lanes;
   std::int64_t from[static_cast<std::size_t>(K)];
-  LanesWithin<T> taps[static_cast<std::size_t>(K)][static_cast<std::size_t>(S)];
+  LanesWithin<T> taps[static_cast<std::size_t>(K)];
+};
+
+/// Taps are neighbours: tap c reads the even or the odd lanes of the packets that lie side by side from tap 0 on.
+template <class T, int K>
+struct PlaneColumns<T, K, 2> {
+  PlaneColumns() = default;
+  PlaneColumns(const PlaneSource<T>& source, std::int64_t begin, std::int64_t width)
+      : at(begin), lanes(0, width - begin), from(2 * begin + source.columns[0]) {
+    const std::int64_t n = 2 * std::min<std::int64_t>(W, width - at) + K - 2;  // columns from the first to the last
+    for (int i = 0; i < kParts; ++i) parts[i] = {-from - i * W, std::min(n, source.width - from) - i * W};
+  }
+  [[gnu::always_inline]] void load(const T* row, Packets<T, K>& x) const {
+    row += from;
+    const RawPacket<T> a = parts[0].load(row), b = parts[1].load(row + W), c = parts[2].load(row + 2 * W);
+    const RawPacket<T> d = kParts == 4 ? parts[kParts - 1].load(row + 3 * W) : c;
+    const RawPacket<T> part[2] = {every_second<T>(a, b), every_other<T>(a, b)};
+    const RawPacket<T> more[2] = {K == 3 ? c : every_second<T>(c, d), every_other<T>(c, d)};
+    const auto tap = [&]<int k>(std::integral_constant<int, k>) __attribute__((always_inline)) {
+      const RawPacket<T> read = lanes_from<T, k / 2>(part[k % 2], more[k % 2]);
+      x[k] = k <= K - 3 ? lanes.only(read) : read;  // others have nothing in lanes that do not count
+    };
+    [&]<int... k>(std::integer_sequence<int, k...>) __attribute__((always_inline)) {
+      (tap(std::integral_constant<int, k>()), ...);
+    }
+    (std::make_integer_sequence<int, K>());
+  }
+
+  static constexpr std::int64_t W = kLanes<T>;
+  static constexpr int kParts = 2 * W + K - 2 > 3 * W ? 4 : 3;
+  std::int64_t at = 0;
+  LanesWithin<T> lanes;
+  std::int64_t from = 0;
+  LanesWithin<T> parts[static_cast<std::size_t>(kParts)];
 };
 
 /// What the taps of a row read at `row`; zeros where there is none.
@@ -73,8 +104,7 @@ template <class T, int K, int S>
 [[gnu::always_inline]] inline void load_taps(const PlaneColumns<T, K, S>& columns, const T* row, bool exists,
                                              Packets<T, K>& x) {
   if (exists) {
-#pragma GCC unroll 8
-    for (int c = 0; c < K; ++c) x[c] = columns.load(row, c);
+    columns.load(row, x);
   } else {
 #pragma GCC unroll 8
     for (int c = 0; c < K; ++c) x[c] = RawPacket<T>{};
@@ -237,10 +267,9 @@ template <class T, int K, int S, int NP>
 
 template <class T, int K, int S>
 [[gnu::noinline]] void sum_plane(const PlaneDots<T>& p, const PlaneColumns<T, K, S>* columns, std::int64_t packets,
-                                 std::int64_t plane, T* sums) {
+                                 const T* x, const T* g, T* sums) {
   PlaneSource<T> source = p.source;
-  source.x += plane * p.x_step;
-  const T* const g = p.g + plane * p.g_step;
+  source.x = x;
   const std::int64_t height = p.height, width = p.width;
   // Rows of g whose taps all meet rows of the source: S * j >= first, S * j + K <= last.
   const std::int64_t first = std::clamp<std::int64_t>((source.first + S - 1) / S, 0, height);
@@ -259,7 +288,7 @@ template <class T, int K, int S>
     sum_rows<T, K, S, false>(source, columns, packets, last, height, g, width, acc);
   }
 #pragma GCC unroll 32
-  for (int k = 0; k < K * K; ++k) store_raw(sums + k * kLanes<T>, RawPacket<T>{} + acc[k]);
+  for (int k = 0; k < K * K; ++k) store_raw(sums + k * kLanes<T>, load_raw(sums + k * kLanes<T>) + acc[k]);
 }
 
 template <class T, int K, int S>
@@ -271,13 +300,14 @@ void sum_planes(const PlaneDots<T>& p) {
   // The lanes of as many planes at a time as make whole squares to transpose.
   alignas(64) T sums[static_cast<std::size_t>(W * kSums * W)], found[static_cast<std::size_t>(W * kSums)];
   for (std::int64_t plane = 0; plane < p.planes; plane += W) {
-    const std::int64_t n = std::min<std::int64_t>(W, p.planes - plane);
-    for (std::int64_t i = 0; i < n; ++i) sum_plane<T, K, S>(p, columns, packets, plane + i, sums + i * kSums * W);
-    const std::int64_t whole = (n * kSums + W - 1) / W * W;
-    std::fill(sums + n * kSums * W, sums + whole * W, T(0));
+    const std::int64_t n = std::min<std::int64_t>(W, p.planes - plane), whole = (n * kSums + W - 1) / W * W;
+    std::fill_n(sums, whole * W, T(0));
+    for (std::int64_t image = 0; image < p.images; ++image)
+      for (std::int64_t i = 0; i < n; ++i)
+        sum_plane<T, K, S>(p, columns, packets, p.source.x + image * p.x_image + (plane + i) * p.x_step,
+                           p.g + image * p.g_image + (plane + i) * p.g_step, sums + i * kSums * W);
     sum_lanes(sums, n * kSums, found);
-    T* const totals = p.totals + plane * kSums;
-    for (std::int64_t k = 0; k < n * kSums; ++k) totals[k] = totals[k] + found[k];
+    std::copy_n(found, n * kSums, p.totals + plane * kSums);
   }
 }
 

@@ -51,6 +51,24 @@ class LanesWithin {
 #endif
   }
 
+  /// v with zeros in the other lanes.
+  [[gnu::always_inline]] RawPacket<T> only(RawPacket<T> v) const {
+#ifdef __AVX512F__
+    if constexpr (sizeof(T) == 4) {
+      return _mm512_maskz_mov_ps(mask_, v);
+    } else {
+      return _mm512_maskz_mov_pd(mask_, v);
+    }
+#elif defined(__AVX2__)
+    return std::bit_cast<RawPacket<T>>(_mm256_and_si256(std::bit_cast<__m256i>(v), mask_));
+#else
+    alignas(64) T x[static_cast<std::size_t>(W)];
+    Packet<T>(v).store(x);
+    for (std::int64_t i = 0; i < W; ++i) x[i] = i < begin_ || i >= end_ ? T(0) : x[i];
+    return load_raw(x);
+#endif
+  }
+
  private:
   static constexpr std::int64_t W = kLanes<T>;
 #if defined(__AVX512F__) || defined(__AVX2__)
@@ -89,6 +107,30 @@ template <class T>
   }
   (a, b, std::make_integer_sequence<int, kLanes<T>>());
 #endif
+}
+
+/// Lanes 1, 3, 5, ... of two packets of at least two lanes, one after the other.
+template <class T>
+[[gnu::always_inline]] inline RawPacket<T> every_other(RawPacket<T> a, RawPacket<T> b) {
+  return []<int... i>(RawPacket<T> x, RawPacket<T> y, std::integer_sequence<int, i...>)
+      __attribute__((always_inline)) {
+    return shuffled(x, y, std::integer_sequence<int, 2 * i + 1 ...>());
+  }
+  (a, b, std::make_integer_sequence<int, kLanes<T>>());
+}
+
+/// As many lanes from lane k of a on, which those of b follow.
+template <class T, int k>
+[[gnu::always_inline]] inline RawPacket<T> lanes_from(RawPacket<T> a, RawPacket<T> b) {
+  if constexpr (k == 0) {
+    return a;
+  } else {
+    return []<int... i>(RawPacket<T> x, RawPacket<T> y, std::integer_sequence<int, i...>)
+        __attribute__((always_inline)) {
+      return shuffled(x, y, std::integer_sequence<int, i + k...>());
+    }
+    (a, b, std::make_integer_sequence<int, kLanes<T>>());
+  }
 }
 
 /// Lanes of a and b in turn: a0 b0 a1 b1 ... in two packets.

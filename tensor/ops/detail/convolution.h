@@ -91,6 +91,8 @@ struct TermPlan {
   explicit TermPlan(const PlanKey& k);
   /// Of a plan with one pass that gives all results, made when it is asked for.
   const ChannelPlan& channels();
+  /// Of a plan from the large side: the places of all positions of the small side, made when they are asked for.
+  const std::vector<std::int64_t>& places();
   /// Bytes that it takes, about, with that of the channels.
   std::size_t bytes() const;
 
@@ -98,6 +100,7 @@ struct TermPlan {
   std::int64_t positions() const { return key.transposed ? key.geometry.large() : key.geometry.small(); }
 
   std::unique_ptr<ChannelPlan> channels_;
+  std::vector<std::int64_t> places_;
 };
 
 /// The plan for the key: one that this thread has made before and kept, since steps of streams ask for the same again
@@ -127,8 +130,6 @@ LinePass line_of(const WindowGeometry& g, bool transposed, std::int64_t shortest
 
 /// Offsets [channels * taps] of all terms of a pass.
 std::vector<std::int64_t> term_offsets(const ConvolutionPass& pass, std::int64_t channels, std::int64_t channel);
-/// By position of the small side, row-major: its place in the image of a forward plan.
-std::vector<std::int64_t> position_places(const WindowGeometry& g, const ImagePlan& image);
 
 // ---- running, on row-major tensors of floats --------------------------------------------------------------
 

@@ -245,8 +245,8 @@ PlanePass plane_of(const WindowGeometry& g, bool transposed) {
   if (d.large * d.small * d.kernel != 1 || h.stride != w.stride || h.stride > 2 || h.dilation != 1 ||
       h.large * h.small * w.large * w.small == 0 || !is_plane_kernel(h.kernel, w.kernel))
     return p;
+  if (w.stride == 2 && w.dilation != 1) return p;
   p.spread = transposed && w.stride == 2;
-  if (p.spread && w.dilation != 1) return p;
   p.taps = w.kernel;
   p.stride = w.stride;
   p.rows_before = h.before;
@@ -280,10 +280,6 @@ std::vector<std::int64_t> term_offsets(const ConvolutionPass& pass, std::int64_t
   for (std::int64_t c = 0; c < channels; ++c)
     for (const std::int64_t offset : pass.offsets) all.push_back(c * channel + offset);
   return all;
-}
-
-std::vector<std::int64_t> position_places(const WindowGeometry& g, const ImagePlan& image) {
-  return grid_places(image, by_axis(g, &WindowAxis::small), {1, 1, 1});
 }
 
 TermPlan::TermPlan(const PlanKey& k)
@@ -335,10 +331,15 @@ const ChannelPlan& TermPlan::channels() {
   return *channels_;
 }
 
+const std::vector<std::int64_t>& TermPlan::places() {
+  if (places_.empty()) places_ = grid_places(plan.image, by_axis(key.geometry, &WindowAxis::small), {1, 1, 1});
+  return places_;
+}
+
 std::size_t TermPlan::bytes() const {
   const auto taken = [](const auto& list) { return list.size() * sizeof(list[0]); };
   std::size_t all = sizeof(*this) + taken(plan.image.phases) + taken(plan.passes) + taken(offsets) +
-                    static_cast<std::size_t>(positions()) * sizeof(std::int64_t);
+                    2 * static_cast<std::size_t>(positions()) * sizeof(std::int64_t);
   for (const ConvolutionPass& pass : plan.passes)
     all += taken(pass.taps) + taken(pass.offsets) + taken(pass.packets) + taken(pass.segments);
   for (const std::vector<std::int64_t>& of_pass : offsets) all += taken(of_pass);

@@ -272,7 +272,8 @@ struct Products {
          .bias = channels.bias ? channels.bias + group * channels.columns + first : nullptr,
          .out = turned});
     convolution_kernels_for<T>().transpose(turned, last - first, to_elements, std::min(to_channels, last) - first,
-                                           to + (image_and_group * to_channels + first) * to_elements, to_elements);
+                                           to + (image_and_group * to_channels + first) * to_elements, to_elements,
+                                           to_elements);
   }
 
   void whole_line(std::int64_t at, std::int64_t group, const T* x) const {
@@ -434,14 +435,15 @@ class WeightGradient {
   WeightGradient(const Tensor& x, const Tensor& y, Tensor& w, const WindowGeometry& g, std::int64_t groups)
       : g_(g),
         e_(extents_of(x, y, groups)),
-        plan_(plan_convolution(g, convolution_kernels_for<T>().lanes)),
+        made_(planned({g, convolution_kernels_for<T>().lanes, e_.inner, false}, own_)),
+        plan_(made_.plan),
         x_(x.data<T>()),
         y_(y.data<T>()),
         w_(Writer::data<T>(w)),
         multiply_adds_(y.numel() * e_.inner * g.taps()),
-        by_positions_(2 * e_.outer < convolution_kernels_for<T>().lanes) {
-    const std::int64_t lanes = convolution_kernels_for<T>().lanes;
-    const std::int64_t packets = (g.axis[2].small + lanes - 1) / lanes;
+        width_(convolution_kernels_for<T>().lanes),
+        by_positions_(2 * e_.outer < width_) {
+    const std::int64_t packets = (g.axis[2].small + width_ - 1) / width_;
     if (by_positions_ && is_depthwise(e_) && g.axis[1].small * packets <= kBlockK && packets <= kMostPlanePackets)
       plane_ = plane_of(g, false);
     if (by_positions_) {
@@ -450,7 +452,7 @@ class WeightGradient {
         rows_.push_back(
             {r / g.axis[1].small * plan_.image.plane + r % g.axis[1].small * plan_.image.row, r * g.axis[2].small});
     } else {
-      places_ = position_places(g, plan_.image);
+      places_ = made_.places();
     }
   }
 
@@ -471,35 +473,43 @@ class WeightGradient {
   /// Groups of one channel on both sides, image after image as they lie in memory.
   void depthwise(std::int64_t first, std::int64_t last) const {
     const std::int64_t taps = g_.taps();
-    std::fill(w_ + first * taps, w_ + last * taps, T(0));
     if (plane_.taps != 0) return planes(first, last);
+    T* const lanes = cleared_lanes((last - first) * taps);
     const Images<T> images(plan_.image, 1, g_.large(), Images<T>::kMostSlots);
     for (std::int64_t n = 0; n < e_.N; ++n)
       images.each(
           first, last, [&](std::int64_t group) { return x_ + (n * e_.groups + group) * g_.large(); },
           [&](std::int64_t group, const T* image) {
-            dots(image, plan_.passes[0].offsets, y_ + (n * e_.groups + group) * g_.small(), w_ + group * taps);
+            dots(image, taps, y_ + (n * e_.groups + group) * g_.small(), lanes + (group - first) * taps * width_);
           });
+    convolution_kernels_for<T>().sum_lanes(lanes, (last - first) * taps, w_ + first * taps);
+  }
+
+  /// So many packets of zeros.
+  T* cleared_lanes(std::int64_t packets) const {
+    T* const lanes = kernel_memory().tiles.get<T>(static_cast<std::size_t>(packets * width_));
+    std::fill_n(lanes, packets * width_, T(0));
+    return lanes;
   }
 
   void planes(std::int64_t first, std::int64_t last) const {
-    for (std::int64_t n = 0; n < e_.N; ++n)
-      convolution_kernels_for<T>().plane_dots(plane_.taps,
-                                              {.planes = last - first,
-                                               .source = source_of(plane_, x_ + (n * e_.groups + first) * g_.large()),
-                                               .x_step = g_.large(),
-                                               .height = g_.axis[1].small,
-                                               .width = g_.axis[2].small,
-                                               .g = y_ + (n * e_.groups + first) * g_.small(),
-                                               .g_step = g_.small(),
-                                               .totals = w_ + first * g_.taps()});
+    convolution_kernels_for<T>().plane_dots(plane_.taps, {.images = e_.N,
+                                                          .planes = last - first,
+                                                          .source = source_of(plane_, x_ + first * g_.large()),
+                                                          .x_image = e_.groups * g_.large(),
+                                                          .x_step = g_.large(),
+                                                          .height = g_.axis[1].small,
+                                                          .width = g_.axis[2].small,
+                                                          .g = y_ + first * g_.small(),
+                                                          .g_image = e_.groups * g_.small(),
+                                                          .g_step = g_.small(),
+                                                          .totals = w_ + first * g_.taps()});
   }
 
   /// One image, lanes along positions.
-  void dots(const T* image, const std::vector<std::int64_t>& offsets, const T* y, T* totals) const {
-    const auto terms = static_cast<std::int64_t>(offsets.size());
+  void dots(const T* image, std::int64_t terms, const T* y, T* lanes) const {
     convolution_kernels_for<T>().dots({.terms = terms,
-                                       .offsets = offsets.data(),
+                                       .offsets = made_.offsets[0].data(),
                                        .image = image,
                                        .length = g_.axis[2].small,
                                        .count = static_cast<std::int64_t>(rows_.size()),
@@ -507,42 +517,39 @@ class WeightGradient {
                                        .rows = e_.outer,
                                        .g = y,
                                        .g_row = g_.small(),
-                                       .totals = totals,
-                                       .totals_row = terms});
+                                       .lanes = lanes});
   }
 
   void channels(std::int64_t group, std::int64_t first, std::int64_t last) const {
     const std::int64_t taps = g_.taps(), terms = (last - first) * taps;
-    const std::vector<std::int64_t> offsets = term_offsets(plan_.passes[0], last - first, plan_.image.channel);
-    const std::int64_t lanes = convolution_kernels_for<T>().lanes;
-    const std::int64_t columns = by_positions_ ? e_.outer : (e_.outer + lanes - 1) / lanes * lanes;
-    T* const totals = kernel_memory().tiles.get<T>(static_cast<std::size_t>(terms * columns));
-    std::fill_n(totals, terms * columns, T(0));
+    const std::int64_t columns = (e_.outer + width_ - 1) / width_ * width_;
+    const std::int64_t row = e_.inner * taps;
+    T* const totals = cleared_lanes(by_positions_ ? e_.outer * terms : columns / width_ * terms);
+    T* const to = w_ + (group * e_.outer * e_.inner + first) * taps;
     const Images<T> images(plan_.image, last - first, g_.large(), std::min(e_.N, Images<T>::kMostSlots));
     const auto from = [&](std::int64_t n) { return x_ + ((n * e_.groups + group) * e_.inner + first) * g_.large(); };
     images.each(0, e_.N, from, [&](std::int64_t n, const T* image) {
       const T* const y = y_ + (n * e_.groups + group) * e_.outer * g_.small();
       if (by_positions_) {
-        dots(image, offsets, y, totals);
+        dots(image, terms, y, totals);
       } else {
-        blocks(image, y, offsets, columns, totals);
+        blocks(image, y, terms, columns, totals);
       }
     });
-    for (std::int64_t o = 0; o < e_.outer; ++o) {
-      T* const to = w_ + ((group * e_.outer + o) * e_.inner + first) * taps;
-      for (std::int64_t k = 0; k < terms; ++k) to[k] = by_positions_ ? totals[o * terms + k] : totals[k * columns + o];
-    }
+    if (!by_positions_)
+      return convolution_kernels_for<T>().transpose(totals, columns, terms, e_.outer, to, row, terms);
+    for (std::int64_t o = 0; o < e_.outer; ++o)
+      convolution_kernels_for<T>().sum_lanes(totals + o * terms * width_, terms, to + o * row);
   }
 
   /// One image: blocks of 256 positions.
-  void blocks(const T* image, const T* y, const std::vector<std::int64_t>& offsets, std::int64_t columns,
-              T* totals) const {
+  void blocks(const T* image, const T* y, std::int64_t terms, std::int64_t columns, T* totals) const {
     T* const block = kernel_memory().rows.get<T>(static_cast<std::size_t>(kBlockK * columns));
     for (std::int64_t p = 0; p < g_.small(); p += kBlockK) {
       const std::int64_t n = std::min(kBlockK, g_.small() - p);
-      convolution_kernels_for<T>().transpose(y + p, g_.small(), e_.outer, n, block, columns);
-      convolution_kernels_for<T>().weights({.terms = static_cast<std::int64_t>(offsets.size()),
-                                            .offsets = offsets.data(),
+      convolution_kernels_for<T>().transpose(y + p, g_.small(), e_.outer, n, block, columns, columns);
+      convolution_kernels_for<T>().weights({.terms = terms,
+                                            .offsets = made_.offsets[0].data(),
                                             .image = image,
                                             .positions = n,
                                             .places = places_.data() + p,
@@ -556,15 +563,18 @@ class WeightGradient {
 
   const WindowGeometry& g_;
   const Extents e_;
-  const ConvolutionPlan plan_;
+  std::unique_ptr<TermPlan> own_;
+  TermPlan& made_;
+  const ConvolutionPlan& plan_;
   const T* x_;
   const T* y_;
   T* w_;
   std::int64_t multiply_adds_;
-  bool by_positions_;  ///< few rows of weights: lanes along positions
-  PlanePass plane_;    ///< among these
+  std::int64_t width_;  ///< lanes of a packet
+  bool by_positions_;   ///< few rows of weights: lanes along positions
+  PlanePass plane_;     ///< among these
   std::vector<PositionRow> rows_;
-  std::vector<std::int64_t> places_;
+  std::span<const std::int64_t> places_;
 };
 
 }  // namespace
