@@ -124,6 +124,10 @@ template <class T, int k>
 [[gnu::always_inline]] inline RawPacket<T> lanes_from(RawPacket<T> a, RawPacket<T> b) {
   if constexpr (k == 0) {
     return a;
+#ifdef __AVX512F__
+  } else if constexpr (sizeof(T) == 4) {
+    return _mm512_castsi512_ps(_mm512_alignr_epi32(_mm512_castps_si512(b), _mm512_castps_si512(a), k));
+#endif
   } else {
     return []<int... i>(RawPacket<T> x, RawPacket<T> y, std::integer_sequence<int, i...>)
         __attribute__((always_inline)) {
