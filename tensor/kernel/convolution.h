@@ -62,17 +62,23 @@ struct ChannelProduct {
   T* out;
 };
 
-/// totals [terms, columns] += image at (offset of a term + place of a position) times g [positions, columns]: one
-/// ascending chain over at most 256 positions. Columns are whole packets. Positions lie in rows of `width`, of which
-/// the first begins `begun` positions before these; the places of a row follow one another.
+/// The positions of an image at which a tap reads elements that the operand has: intervals along depth, height, width.
+struct TapSpan {
+  std::int64_t first[3], last[3];
+};
+/// totals [channels * taps, columns] += image at (offset of a term + place of a position) times g [positions, columns]:
+/// one ascending chain over at most 256 positions, those of [begin, begin + positions) of a grid [., height, width] at
+/// which the tap of a term reads something. Columns are whole packets; the places of a row of the grid follow one
+/// another.
 template <class T>
 struct WeightProduct {
-  std::int64_t terms;
+  std::int64_t channels, taps;
   const std::int64_t* offsets;
+  const TapSpan* spans;  ///< [taps]
   const T* image;
-  std::int64_t positions;
+  std::int64_t begin, positions;
+  std::int64_t height, width;
   const std::int64_t* places;
-  std::int64_t width, begun;
   const T* g;
   std::int64_t columns;
   T* totals;

@@ -532,50 +532,86 @@ void transpose(const T* g, std::int64_t row, std::int64_t rows, std::int64_t cou
   rest(squares, count, 0);
 }
 
-/// MR terms from `k` on against NV packets of columns from `column` on.
+/// f(first, count) for the positions of a product, from its first on, that are in a span: row by row.
+template <class T, class F>
+[[gnu::always_inline]] inline void each_run(const WeightProduct<T>& p, const TapSpan& span, const F& f) {
+  std::int64_t column = p.begin % p.width, row = p.begin / p.width;
+  std::int64_t h = row % p.height, d = row / p.height;
+  for (std::int64_t i = 0; i < p.positions;) {
+    const std::int64_t end = std::min(p.width, column + p.positions - i);
+    if (h >= span.first[1] && h < span.last[1] && d >= span.first[0] && d < span.last[0]) {
+      const std::int64_t first = std::max(column, span.first[2]), last = std::min(end, span.last[2]);
+      if (first < last) f(i + first - column, last - first);
+    }
+    i += end - column;
+    column = 0;
+    if (++h == p.height) {
+      h = 0;
+      ++d;
+    }
+  }
+}
+
+/// The span of all positions that some of n taps from `tap` on read.
+template <class T>
+TapSpan joint_span(const WeightProduct<T>& p, std::int64_t tap, std::int64_t n) {
+  TapSpan all = p.spans[tap];
+  for (std::int64_t k = 1; k < std::min(n, p.taps); ++k)
+    for (int axis = 0; axis < 3; ++axis) {
+      const TapSpan& other = p.spans[(tap + k) % p.taps];
+      all.first[axis] = std::min(all.first[axis], other.first[axis]);
+      all.last[axis] = std::max(all.last[axis], other.last[axis]);
+    }
+  return all;
+}
+
+/// MR terms from `k` on, `step` apart, against NV packets of columns from `column` on.
 template <class T, int MR, int NV>
-[[gnu::noinline]] void weight_tile(const WeightProduct<T>& p, std::int64_t k, std::int64_t column) {
+[[gnu::noinline]] void weight_tile(const WeightProduct<T>& p, const TapSpan& span, std::int64_t k, std::int64_t step,
+                                   std::int64_t column) {
   constexpr int W = kLanes<T>;
   const T* at[static_cast<std::size_t>(MR)];
-  for (int m = 0; m < MR; ++m) at[m] = p.image + p.offsets[k + m];
+  for (int m = 0; m < MR; ++m) at[m] = p.image + p.offsets[k + m * step];
   Sums<T, MR, NV> acc;
 #pragma GCC unroll 16
   for (int m = 0; m < MR; ++m)
 #pragma GCC unroll 16
     for (int v = 0; v < NV; ++v) acc[m][v] = RawPacket<T>{};
-  const T* g = p.g + column;
-  for (std::int64_t i = 0; i < p.positions; ++i, g += p.columns) {
-    const std::int64_t place = p.places[i];
-    RawPacket<T> y[static_cast<std::size_t>(NV)];
+  each_run(p, span, [&](std::int64_t first, std::int64_t count) __attribute__((always_inline)) {
+    const T* g = p.g + first * p.columns + column;
+    const T* const end = g + count * p.columns;
+    for (std::int64_t place = p.places[first]; g != end; g += p.columns, ++place) {
+      RawPacket<T> y[static_cast<std::size_t>(NV)];
 #pragma GCC unroll 16
-    for (int v = 0; v < NV; ++v) y[v] = load_raw(g + v * W);
+      for (int v = 0; v < NV; ++v) y[v] = load_raw(g + v * W);
 #pragma GCC unroll 16
-    for (int m = 0; m < MR; ++m) {
-      const RawPacket<T> x = set_raw<T>(at[m][place]);
+      for (int m = 0; m < MR; ++m) {
+        const RawPacket<T> x = set_raw<T>(at[m][place]);
 #pragma GCC unroll 16
-      for (int v = 0; v < NV; ++v) acc[m][v] = fma_raw(x, y[v], acc[m][v]);
+        for (int v = 0; v < NV; ++v) acc[m][v] = fma_raw(x, y[v], acc[m][v]);
+      }
     }
-  }
+  });
 #pragma GCC unroll 16
   for (int m = 0; m < MR; ++m)
 #pragma GCC unroll 16
     for (int v = 0; v < NV; ++v) {
-      T* const total = p.totals + (k + m) * p.columns + column + v * W;
+      T* const total = p.totals + (k + m * step) * p.columns + column + v * W;
       (Packet<T>::load(total) + Packet<T>(acc[m][v])).store(total);
     }
 }
 
-/// The same for MR rows of three neighbouring taps from `k` on and one packet of columns: what these read of a row of
-/// the image is broadcast once for all three.
+/// The same for MR rows of three neighbouring taps from `k` on and one packet of columns, at all positions: what these
+/// taps read of a row of the image is broadcast once for all three.
 template <class T, int MR>
-[[gnu::noinline]] void weight_rows(const WeightProduct<T>& p, std::int64_t k, std::int64_t column) {
+[[gnu::noinline]] void weight_rows(const WeightProduct<T>& p, std::int64_t k) {
   Sums<T, MR, 3> acc;
 #pragma GCC unroll 4
   for (int m = 0; m < MR; ++m)
 #pragma GCC unroll 4
     for (int c = 0; c < 3; ++c) acc[m][c] = RawPacket<T>{};
-  const T* g = p.g + column;
-  std::int64_t left = p.width - p.begun;
+  const T* g = p.g;
+  std::int64_t left = p.width - p.begin % p.width;
   for (std::int64_t i = 0; i < p.positions;) {
     const std::int64_t n = std::min(left, p.positions - i);
     const T* at[static_cast<std::size_t>(MR)];
@@ -604,7 +640,7 @@ template <class T, int MR>
   for (int m = 0; m < MR; ++m)
 #pragma GCC unroll 4
     for (int c = 0; c < 3; ++c) {
-      T* const total = p.totals + (k + 3 * m + c) * p.columns + column;
+      T* const total = p.totals + (k + 3 * m + c) * p.columns;
       (Packet<T>::load(total) + Packet<T>(acc[m][c])).store(total);
     }
 }
@@ -612,25 +648,40 @@ template <class T, int MR>
 /// Whether the terms are rows of three neighbouring taps.
 template <class T>
 bool are_rows_of_three(const WeightProduct<T>& p) {
-  for (std::int64_t k = 0; k + 2 < p.terms; k += 3)
+  for (std::int64_t k = 0; k + 2 < p.taps; k += 3)
     if (p.offsets[k + 1] != p.offsets[k] + 1 || p.offsets[k + 2] != p.offsets[k] + 2) return false;
-  return p.terms % 3 == 0;
+  return p.taps % 3 == 0;
+}
+
+/// Most terms of a tile under so many packets of columns.
+template <class T>
+constexpr int most_terms(int packets) {
+  return packets == 4 ? 6 : kTileRows<T>;
 }
 
 template <class T>
 void weights(const WeightProduct<T>& p) {
+  const std::int64_t all = p.channels * p.taps;
   if (p.columns == kLanes<T> && are_rows_of_three(p)) {
     constexpr int kRows = kManyRegisters ? 3 : 2;
-    return equal_groups(p.terms / 3, kRows, [&](std::int64_t row, std::int64_t n) {
-      with_count<kRows>(n, [&](auto rows) { weight_rows<T, rows>(p, 3 * row, 0); });
+    return equal_groups(all / 3, kRows, [&](std::int64_t row, std::int64_t n) {
+      with_count<kRows>(n, [&](auto rows) { weight_rows<T, rows>(p, 3 * row); });
     });
   }
-  constexpr int kMost = 3;
+  // The terms of a tile are channels of one tap, where there are enough of them: they read the same positions.
+  const bool by_taps = p.channels >= 4;
+  constexpr int kMost = kManyRegisters ? 4 : 3;
   equal_groups(p.columns / kLanes<T>, kMost, [&](std::int64_t packet, std::int64_t n) {
     with_count<kMost>(n, [&](auto packets) {
-      equal_groups(p.terms, kTileRows<T>, [&](std::int64_t k, std::int64_t size) {
-        with_count<kTileRows<T>>(size, [&](auto terms) { weight_tile<T, terms, packets>(p, k, packet * kLanes<T>); });
-      });
+      constexpr int kTerms = most_terms<T>(packets);
+      for (std::int64_t tap = 0; tap < (by_taps ? p.taps : 1); ++tap)
+        equal_groups(by_taps ? p.channels : all, kTerms, [&](std::int64_t k, std::int64_t size) {
+          const std::int64_t first = by_taps ? k * p.taps + tap : k;
+          const TapSpan span = joint_span(p, first % p.taps, by_taps ? 1 : size);
+          with_count<kTerms>(size, [&](auto terms) {
+            weight_tile<T, terms, packets>(p, span, first, by_taps ? p.taps : 1, packet * kLanes<T>);
+          });
+        });
     });
   });
 }

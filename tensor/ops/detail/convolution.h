@@ -131,6 +131,9 @@ LinePass line_of(const WindowGeometry& g, bool transposed, std::int64_t shortest
 /// Offsets [channels * taps] of all terms of a pass.
 std::vector<std::int64_t> term_offsets(const ConvolutionPass& pass, std::int64_t channels, std::int64_t channel);
 
+/// By tap: the positions of the small side at which it meets one that the large side has.
+std::vector<TapSpan> tap_spans(const WindowGeometry& g);
+
 // ---- running, on row-major tensors of floats --------------------------------------------------------------
 
 /// y [N, O, small] = w [O, I, taps] over x [N, groups I, large], plus bias [O] unless it is null.

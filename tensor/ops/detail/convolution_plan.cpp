@@ -282,6 +282,21 @@ std::vector<std::int64_t> term_offsets(const ConvolutionPass& pass, std::int64_t
   return all;
 }
 
+std::vector<TapSpan> tap_spans(const WindowGeometry& g) {
+  std::vector<TapSpan> all;
+  each(by_axis(g, &WindowAxis::kernel), [&](const std::array<std::int64_t, 3>& tap) {
+    TapSpan& span = all.emplace_back();
+    for (std::size_t i = 0; i < 3; ++i) {
+      const WindowAxis& a = g.axis[i];
+      const std::int64_t shift = tap[i] * a.dilation - a.before;  // position p meets p * stride + shift
+      const auto at_least = [&](std::int64_t n) { return n <= 0 ? 0 : (n + a.stride - 1) / a.stride; };
+      span.first[i] = std::min(a.small, at_least(-shift));
+      span.last[i] = std::clamp(at_least(a.large - shift), span.first[i], a.small);
+    }
+  });
+  return all;
+}
+
 TermPlan::TermPlan(const PlanKey& k)
     : key(k), plan(k.transposed ? plan_transposed(k.geometry, k.lanes) : plan_convolution(k.geometry, k.lanes)) {
   for (const ConvolutionPass& pass : plan.passes) offsets.push_back(term_offsets(pass, k.channels, plan.image.channel));

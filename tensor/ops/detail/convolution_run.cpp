@@ -453,6 +453,7 @@ class WeightGradient {
             {r / g.axis[1].small * plan_.image.plane + r % g.axis[1].small * plan_.image.row, r * g.axis[2].small});
     } else {
       places_ = made_.places();
+      spans_ = tap_spans(g);
     }
   }
 
@@ -533,7 +534,7 @@ class WeightGradient {
       if (by_positions_) {
         dots(image, terms, y, totals);
       } else {
-        blocks(image, y, terms, columns, totals);
+        blocks(image, y, last - first, columns, totals);
       }
     });
     if (!by_positions_)
@@ -543,18 +544,21 @@ class WeightGradient {
   }
 
   /// One image: blocks of 256 positions.
-  void blocks(const T* image, const T* y, std::int64_t terms, std::int64_t columns, T* totals) const {
+  void blocks(const T* image, const T* y, std::int64_t channels, std::int64_t columns, T* totals) const {
     T* const block = kernel_memory().rows.get<T>(static_cast<std::size_t>(kBlockK * columns));
     for (std::int64_t p = 0; p < g_.small(); p += kBlockK) {
       const std::int64_t n = std::min(kBlockK, g_.small() - p);
       convolution_kernels_for<T>().transpose(y + p, g_.small(), e_.outer, n, block, columns, columns);
-      convolution_kernels_for<T>().weights({.terms = terms,
+      convolution_kernels_for<T>().weights({.channels = channels,
+                                            .taps = g_.taps(),
                                             .offsets = made_.offsets[0].data(),
+                                            .spans = spans_.data(),
                                             .image = image,
+                                            .begin = p,
                                             .positions = n,
-                                            .places = places_.data() + p,
+                                            .height = g_.axis[1].small,
                                             .width = g_.axis[2].small,
-                                            .begun = p % g_.axis[2].small,
+                                            .places = places_.data() + p,
                                             .g = block,
                                             .columns = columns,
                                             .totals = totals});
@@ -575,6 +579,7 @@ class WeightGradient {
   PlanePass plane_;     ///< among these
   std::vector<PositionRow> rows_;
   std::span<const std::int64_t> places_;
+  std::vector<TapSpan> spans_;
 };
 
 }  // namespace
