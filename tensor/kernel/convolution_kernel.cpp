@@ -502,7 +502,7 @@ void row_group(const WindowProduct<T>& p, std::int64_t m, std::int64_t first, st
 
 template <class T>
 void forward(const WindowProduct<T>& p) {
-  constexpr std::int64_t kTogether = 12;  // packets whose image stays in the first cache under all rows
+  constexpr std::int64_t kTogether = 6;  // packets whose image stays in the first cache under all rows
   for (std::int64_t first = 0; first < p.count; first += kTogether) {
     const std::int64_t last = std::min(p.count, first + kTogether);
     equal_groups(p.rows, kTileRows<T>, [&](std::int64_t m, std::int64_t n) {
