@@ -1,4 +1,8 @@
-// The product against the machine's peak and against Eigen, OpenBLAS and oneDNN (where installed): one thread.
+// The product against the machine's peak, Eigen, and the libraries that are found: one thread. The environment's
+// FERRITE_MKL, FERRITE_OPENBLAS and FERRITE_ONEDNN name their shared objects (libmkl_rt, libopenblas, libdnnl); else those
+// of the system are tried. They are opened when the program runs, each with symbols of its own.
+#include <dlfcn.h>
+
 #include <Eigen/Core>
 #include <cstdio>
 #include <cstdlib>
@@ -12,25 +16,72 @@
 #include "machine.h"
 #include "timing.h"
 
-#ifdef FERRITE_BENCH_OPENBLAS
-extern "C" {
-void cblas_sgemm(int order, int ta, int tb, int m, int n, int k, float alpha, const float* a, int lda, const float* b,
-                 int ldb, float beta, float* c, int ldc);
-void openblas_set_num_threads(int n);
-}
-#endif
-#ifdef FERRITE_BENCH_ONEDNN
-struct DnnlVersion {
-  int major, minor, patch;
-};
-extern "C" int dnnl_sgemm(char ta, char tb, long m, long n, long k, float alpha, const float* a, long lda,
-                          const float* b, long ldb, float beta, float* c, long ldc);
-extern "C" const DnnlVersion* dnnl_version();
-#endif
-
 namespace {
 
 using ferrite::Tensor;
+
+/// A product of row-major matrices, C = A . B, or with `transposed` A . B^T.
+using Product =
+    std::function<void(bool transposed, int m, int n, int k, const float* a, const float* b, float* c)>;
+struct Peer {
+  const char* name;
+  Product product;
+};
+
+/// A symbol by the first of its names that there is; the wheels of OpenBLAS put their own before and after.
+template <class F>
+F* symbol(void* library, std::initializer_list<const char*> names) {
+  for (const char* name : names)
+    if (void* found = dlsym(library, name)) return reinterpret_cast<F*>(found);
+  return nullptr;
+}
+
+void* opened(const char* variable, std::initializer_list<const char*> others) {
+  if (const char* path = std::getenv(variable)) {
+    void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!library) std::fprintf(stderr, "%s: %s\n", variable, dlerror());
+    return library;
+  }
+  for (const char* name : others)
+    if (void* library = dlopen(name, RTLD_NOW | RTLD_LOCAL)) return library;
+  return nullptr;
+}
+
+template <class Int>
+Product cblas(void (*sgemm)(int, int, int, Int, Int, Int, float, const float*, Int, const float*, Int, float, float*, Int)) {
+  return [sgemm](bool transposed, int m, int n, int k, const float* a, const float* b, float* c) {
+    sgemm(101, 111, transposed ? 112 : 111, m, n, k, 1, a, k, b, transposed ? k : n, 0, c, n);
+  };
+}
+
+std::vector<Peer> found_peers() {
+  using Sgemm = void(int, int, int, int, int, int, float, const float*, int, const float*, int, float, float*, int);
+  using Sgemm64 = void(int, int, int, long, long, long, float, const float*, long, const float*, long, float, float*, long);
+  using Dnnl = int(char, char, long, long, long, float, const float*, long, const float*, long, float, float*, long);
+  for (const char* name : {"OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"}) setenv(name, "1", 1);
+  setenv("MKL_THREADING_LAYER", "SEQUENTIAL", 1);
+  std::vector<Peer> peers;
+  if (void* mkl = opened("FERRITE_MKL", {"libmkl_rt.so", "libmkl_rt.so.3", "libmkl_rt.so.2"}))
+    if (auto* f = symbol<Sgemm>(mkl, {"cblas_sgemm"})) peers.push_back({"MKL", cblas<int>(f)});
+  if (void* blas = opened("FERRITE_OPENBLAS", {"libopenblas.so", "libopenblas.so.0"})) {
+    if (auto* f = symbol<Sgemm>(blas, {"scipy_cblas_sgemm", "cblas_sgemm"})) {
+      peers.push_back({"OpenBLAS", cblas<int>(f)});
+    } else if (auto* wide = symbol<Sgemm64>(blas, {"scipy_cblas_sgemm64_", "cblas_sgemm64_"})) {
+      peers.push_back({"OpenBLAS", cblas<long>(wide)});
+    }
+  }
+  if (void* dnnl = opened("FERRITE_ONEDNN", {"libdnnl.so", "libdnnl.so.3", "libdnnl.so.2"}))
+    if (auto* f = symbol<Dnnl>(dnnl, {"dnnl_sgemm"}))
+      peers.push_back({"oneDNN", [f](bool transposed, int m, int n, int k, const float* a, const float* b, float* c) {
+                         f('N', transposed ? 'T' : 'N', m, n, k, 1, a, k, b, transposed ? k : n, 0, c, n);
+                       }});
+  return peers;
+}
+
+const std::vector<Peer>& peers() {
+  static const std::vector<Peer> found = found_peers();
+  return found;
+}
 
 struct Operands {
   Tensor a, b, c;
@@ -63,29 +114,19 @@ std::vector<double> measure(Operands& o, bool transposed) {
     else
       y.noalias() = x * Eigen::Map<const M>(b, o.k, o.n);
   });
-#ifdef FERRITE_BENCH_OPENBLAS
-  runs.emplace_back([=] {
-    cblas_sgemm(101, 111, transposed ? 112 : 111, o.m, o.n, o.k, 1, a, o.k, b, transposed ? o.k : o.n, 0, c, o.n);
-  });
-#endif
-#ifdef FERRITE_BENCH_ONEDNN
-  runs.emplace_back(
-      [=] { dnnl_sgemm('N', transposed ? 'T' : 'N', o.m, o.n, o.k, 1, a, o.k, b, transposed ? o.k : o.n, 0, c, o.n); });
-#endif
+  for (const Peer& peer : peers())
+    runs.emplace_back([=, &peer] { peer.product(transposed, o.m, o.n, o.k, a, b, c); });
   const ferrite::Tensor by_columns = transpose(reshape(o.b, {o.n, o.k}));
   if (transposed) runs.emplace_back([&o, by_columns] { bench::keep(matmul(o.a, by_columns)); });
   return bench::interleaved(runs, 11, 1e-3);
 }
 
-const char* const kPeers =
-    "        ours       Eigen"
-#ifdef FERRITE_BENCH_OPENBLAS
-    "    OpenBLAS"
-#endif
-#ifdef FERRITE_BENCH_ONEDNN
-    "      oneDNN"
-#endif
-    ;
+/// The heads of the columns.
+std::string heads() {
+  std::string all = "        ours       Eigen";
+  for (const Peer& peer : peers()) all += std::string(12 - std::string_view(peer.name).size(), ' ') + peer.name;
+  return all;
+}
 
 struct Sizes {
   std::vector<int> rows, hidden;
@@ -96,7 +137,7 @@ void table(bool transposed, double peak, const Sizes& sizes) {
       "\nC [M, 3H] = A [M, H] . B%s: GFLOP/s, ours as a share of the peak and over the best of the others%s\n"
       "%5s %5s%s\n",
       transposed ? "^T" : " [H, 3H]", transposed ? ",\nand the same of matmul with a B that is used again" : "", "M",
-      "H", kPeers);
+      "H", heads().c_str());
   for (const int H : sizes.hidden)
     for (const int M : sizes.rows) {
       Operands o(M, 3 * H, H);
@@ -113,7 +154,7 @@ void table(bool transposed, double peak, const Sizes& sizes) {
 
 void vectors() {
   std::printf("\ny [3H] = x [H] . B [H, 3H]: microseconds, and ours over the time to read B once\n%5s%s\n", "H",
-              kPeers);
+              heads().c_str());
   for (const int H : {32, 64, 128, 256, 512, 1024}) {
     Operands o(1, 3 * H, H);
     const std::vector<double> t = measure(o, false);
@@ -136,16 +177,9 @@ std::vector<int> numbers(const char* list) {
 /// Without arguments: the grid. Else the rows and the H to measure, each with commas.
 int main(int argc, char** argv) {
   Eigen::setNbThreads(1);
-  setenv("OMP_NUM_THREADS", "1", 1);
-#ifdef FERRITE_BENCH_OPENBLAS
-  openblas_set_num_threads(1);
-#endif
   const double peak = bench::peak_flops();
   std::printf("packets of %d floats, peak %.1f GFLOP/s; kernels for %s\n", bench::kFloats, peak * 1e-9,
               std::string(ferrite::instruction_set()).c_str());
-#ifdef FERRITE_BENCH_ONEDNN
-  std::printf("oneDNN %d.%d.%d\n", dnnl_version()->major, dnnl_version()->minor, dnnl_version()->patch);
-#endif
   const Sizes sizes = argc == 3 ? Sizes{numbers(argv[1]), numbers(argv[2])}
                                 : Sizes{{1, 2, 4, 8, 32, 128, 3200}, {16, 32, 64, 128, 256, 512, 1024}};
   table(false, peak, sizes);
