@@ -107,6 +107,8 @@ struct Panel {
   std::int64_t step;
   T* copy = nullptr;
   std::int64_t copy_step = 0;
+  /// What is read next, far away: fetched meanwhile, one element of it for each of this panel. Null: nothing.
+  const T* ahead = nullptr;
 };
 
 /// `tiles` times MR rows of A, `row` apart, under one panel.
@@ -176,6 +178,11 @@ template <class T, int MR, int NV, bool kCopied>
   };
   std::int64_t k = 0;
   for (; k + kLine <= K; k += kLine) {
+    if (panel.ahead) {
+      const T* const next = panel.ahead + k * NV * W;
+#pragma GCC unroll 4
+      for (int i = 0; i < NV * W; ++i) __builtin_prefetch(next + i * kLine, 0, 2);
+    }
 #pragma GCC unroll 4
     for (int line = 0; line < kLine; line += D) {
       Slabs slabs;
@@ -284,8 +291,12 @@ constexpr int packets_of_panel(std::int64_t left) { return left == 4 || left == 
 
 /// M rows in groups for tiles of at most `most`, as equal as can be.
 struct RowGroups {
-  RowGroups(std::int64_t M, std::int64_t most)
-      : count((M + most - 1) / most), rows(static_cast<int>(M / count)), larger(M % count) {}
+  RowGroups(std::int64_t M, std::int64_t most) : count(1), rows(static_cast<int>(M)), larger(0) {
+    if (M <= most) return;
+    count = (M + most - 1) / most;
+    rows = static_cast<int>(M / count);
+    larger = M % count;
+  }
   int size(std::int64_t group) const { return group < larger ? rows + 1 : rows; }
   /// f(rows of a group, first row, number of such groups) for groups [g, last).
   template <class F>
@@ -404,7 +415,7 @@ class BlockProduct {
 
   void run() {
     if (b_.col == 1 && K_ == 1) return OuterProduct<T>(M_, N_, a_.data, a_.row, b_.data, c_, ldc_, add_).run();
-    if (b_.col == 1 && M_ <= kStreamedRows && N_ * K_ * static_cast<std::int64_t>(sizeof(T)) > kFirstCache)
+    if (b_.col == 1 && M_ <= 1 && N_ * K_ * static_cast<std::int64_t>(sizeof(T)) > kFirstCache)
       return streamed();
     if (a_.col == 1) return product(M_, a_.data, a_.row, c_);
     // Rows of A that are not contiguous are packed as well, in groups that stay in the second cache.
@@ -420,6 +431,8 @@ class BlockProduct {
  private:
   static constexpr std::int64_t kFirstCache = 48 * 1024;  ///< bytes
   static constexpr int kStreamedRows = 2;                 ///< most for which B is read along its rows
+  /// Most rows of which twelve packets of columns find room in registers.
+  static constexpr int kWideRows = kManyRegisters && sizeof(T) == 4 ? 2 : 1;
   static constexpr int W = kLanes<T>;
 
   /// M rows of A, `row` apart.
@@ -466,10 +479,12 @@ class BlockProduct {
     const RowGroups groups(M, kRows<T>);
     for (std::int64_t j = 0; j < N_;) {
       const std::int64_t left = packets_of<T>(N_ - j);
-      const int wide = M == 1 && left >= 12 ? 12 : M <= kRows<T> / 2 && left >= 6 ? 6 : packets_of_panel(left);
+      const int wide = M <= kWideRows && left >= 12 ? 12 : M <= kRows<T> / 2 && left >= 6 ? 6 : packets_of_panel(left);
       const Panel<T> b{b_.data + j, b_.row};
       if (wide == 12) {
-        panel_tiles<T, 1, 12, Columns::in_place>(a, row, b, K_, target(c, j, 12), 1);
+        with_constant<1, kWideRows>(static_cast<int>(M), [&](auto rows) {
+          panel_tiles<T, rows, 12, Columns::in_place>(a, row, b, K_, target(c, j, 12), 1);
+        });
       } else if (wide == 6) {
         with_constant<1, kRows<T> / 2>(static_cast<int>(M), [&](auto rows) {
           panel_tiles<T, rows, 6, Columns::in_place>(a, row, b, K_, target(c, j, 6), 1);
@@ -587,9 +602,14 @@ template <class T, int MR>
 void few_rows(std::int64_t N, std::int64_t K, const T* a, std::int64_t row, const T* b, std::int64_t b_step, T* c,
               std::int64_t ldc, bool add) {
   constexpr int W = kLanes<T>, kAtOnce = transposed_packets(MR);
+  // Beyond the second cache the next columns are fetched one after the other while these are read side by side.
+  const bool far = N * K * static_cast<std::int64_t>(sizeof(T)) > 768 * 1024 && b_step == K;
   const auto columns = [&](auto packets, std::int64_t j, Target<T> to) {
     for (std::int64_t k = 0; k < K; k += kBlockK, to.add = true)
-      transposed_tile<T, MR, packets, false>(a + k, row, {b + j * b_step + k, b_step}, std::min(kBlockK, K - k), to);
+      transposed_tile<T, MR, packets, false>(
+          a + k, row,
+          {b + j * b_step + k, b_step, nullptr, 0, far ? b + (j + packets * W) * b_step + k * packets * W : nullptr},
+          std::min(kBlockK, K - k), to);
   };
   std::int64_t j = 0;
   for (; j + kAtOnce * W <= N; j += kAtOnce * W)
