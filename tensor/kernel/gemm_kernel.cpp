@@ -40,16 +40,16 @@ template <class T, int MR, int NV>
 template <int MR>
 inline constexpr int kUpper = MR > 4 ? MR / 2 : MR;
 
-/// sums[m][v] += x[m] * columns[v], x[m] at x + m * step, `below` at x + kUpper<MR> * step.
-template <class T, int MR, int NV>
+/// sums[m][first + v] += x[m] * columns[v], x[m] at x + m * step, `below` at x + kUpper<MR> * step.
+template <class T, int MR, int NV, std::size_t of>
 [[gnu::always_inline]] inline void add_term(const T* x, const T* below, std::int64_t step,
                                             const RawPacket<T> (&columns)[static_cast<std::size_t>(NV)],
-                                            Sums<T, MR, NV>& sums) {
+                                            RawPacket<T> (&sums)[static_cast<std::size_t>(MR)][of], int first = 0) {
 #pragma GCC unroll 16
   for (int m = 0; m < MR; ++m) {
     const RawPacket<T> row = set_raw<T>(m < kUpper<MR> ? x[m * step] : below[(m - kUpper<MR>)*step]);
 #pragma GCC unroll 16
-    for (int v = 0; v < NV; ++v) sums[m][v] = fma_raw(row, columns[v], sums[m][v]);
+    for (int v = 0; v < NV; ++v) sums[m][first + v] = fma_raw(row, columns[v], sums[m][first + v]);
   }
 }
 
@@ -156,6 +156,10 @@ template <class T, int MR, int NV, bool kCopied>
                                        const Target<T>& to) {
   constexpr int W = kLanes<T>, D = Slab<T>::depth;
   constexpr int kLine = std::max<int>(D, 64 / sizeof(T));
+  // One packet of columns after the other leaves room for all that a line of each holds, before others push it out of
+  // the first cache; both together broadcast each element of a once.
+  constexpr bool kWholeLines = kManyRegisters && (NV == 1 || MR <= 2);
+  static_assert(NV == 1 || !kCopied || !kWholeLines);
   using P = RawPacket<T>;
   if (to.add) prefetch_target<T, MR, NV>(to.c, to);
   Sums<T, MR, NV> sums;
@@ -183,16 +187,34 @@ template <class T, int MR, int NV, bool kCopied>
 #pragma GCC unroll 4
       for (int i = 0; i < NV * W; ++i) __builtin_prefetch(next + i * kLine, 0, 2);
     }
+    if constexpr (kWholeLines) {
+#pragma GCC unroll 2
+      for (int v = 0; v < NV; ++v) {
+        P line[static_cast<std::size_t>(kLine / D)][static_cast<std::size_t>(D)];
 #pragma GCC unroll 4
-    for (int line = 0; line < kLine; line += D) {
-      Slabs slabs;
-      load(b + k + line, slabs);
+        for (int i = 0; i < kLine / D; ++i) Slab<T>::load(b + k + i * D + v * W * panel.step, panel.step, line[i]);
 #pragma GCC unroll 16
-      for (int d = 0; d < D; ++d) {
-        P columns[static_cast<std::size_t>(NV)];
+        for (int i = 0; i < kLine; ++i) {
+          const P column[1] = {line[i / D][i % D]};
+          if constexpr (kCopied) {
+            store_raw(copy, column[0]);
+            copy += panel.copy_step;
+          }
+          add_term<T, MR, 1>(a + k + i, below + k + i, row, column, sums, v);
+        }
+      }
+    } else {
+#pragma GCC unroll 4
+      for (int line = 0; line < kLine; line += D) {
+        Slabs slabs;
+        load(b + k + line, slabs);
 #pragma GCC unroll 16
-        for (int v = 0; v < NV; ++v) columns[v] = slabs[v][d];
-        add(k + line + d, columns);
+        for (int d = 0; d < D; ++d) {
+          P columns[static_cast<std::size_t>(NV)];
+#pragma GCC unroll 16
+          for (int v = 0; v < NV; ++v) columns[v] = slabs[v][d];
+          add(k + line + d, columns);
+        }
       }
     }
   }
