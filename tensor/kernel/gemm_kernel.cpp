@@ -128,6 +128,17 @@ template <class T, int MR, int NV, Columns kColumns>
     T* copy = panel.copy;
 #pragma GCC unroll 1
     for (const T* const end = a + K; x != end; ++x, ++below, b += step) {
+      if constexpr (MR == 2 && NV > 6) {  // there is no room for all columns beside the sums
+        const RawPacket<T> rows[2] = {set_raw<T>(x[0]), set_raw<T>(x[row])};
+#pragma GCC unroll 16
+        for (int v = 0; v < NV; ++v) {
+          RawPacket<T> column = load_raw(b + v * W);
+          hold_raw(column);
+          sums[0][v] = fma_raw(rows[0], column, sums[0][v]);
+          sums[1][v] = fma_raw(rows[1], column, sums[1][v]);
+        }
+        continue;
+      }
       RawPacket<T> columns[static_cast<std::size_t>(NV)];
 #pragma GCC unroll 16
       for (int v = 0; v < NV; ++v) columns[v] = load_raw(b + v * W);
@@ -437,8 +448,9 @@ class BlockProduct {
 
   void run() {
     if (b_.col == 1 && K_ == 1) return OuterProduct<T>(M_, N_, a_.data, a_.row, b_.data, c_, ldc_, add_).run();
-    if (b_.col == 1 && M_ <= 1 && N_ * K_ * static_cast<std::int64_t>(sizeof(T)) > kFirstCache)
-      return streamed();
+    const std::int64_t bytes = N_ * K_ * static_cast<std::int64_t>(sizeof(T));
+    const std::int64_t near = M_ > 1 && M_ <= kWideRows ? kCaches : kFirstCache;  // where panels of rows are faster
+    if (b_.col == 1 && M_ <= kStreamedRows && bytes > near) return streamed();
     if (a_.col == 1) return product(M_, a_.data, a_.row, c_);
     // Rows of A that are not contiguous are packed as well, in groups that stay in the second cache.
     constexpr std::int64_t kGroup = 256, kStep = kBlockK + 64 / sizeof(T);
@@ -451,7 +463,7 @@ class BlockProduct {
   }
 
  private:
-  static constexpr std::int64_t kFirstCache = 48 * 1024;  ///< bytes
+  static constexpr std::int64_t kFirstCache = 48 * 1024, kCaches = 4 * 1024 * 1024;  ///< bytes
   static constexpr int kStreamedRows = 2;                 ///< most for which B is read along its rows
   /// Most rows of which twelve packets of columns find room in registers.
   static constexpr int kWideRows = kManyRegisters && sizeof(T) == 4 ? 2 : 1;

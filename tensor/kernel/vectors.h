@@ -81,6 +81,17 @@ template <class T>
 [[gnu::always_inline]] inline void store_raw(T* to, std::type_identity_t<RawPacket<T>> v) {
   *reinterpret_cast<typename VectorsOf<T>::Anywhere*>(to) = v;
 }
+/// Keeps a packet in a register where the compiler would read it from memory for each of its uses.
+template <class V>
+[[gnu::always_inline]] inline void hold_raw(V& v) {
+#if defined(__AVX512F__)
+  asm("" : "+v"(v));
+#elif defined(__x86_64__)
+  asm("" : "+x"(v));
+#elif defined(__aarch64__)
+  asm("" : "+w"(v));
+#endif
+}
 #if defined(__AVX512F__) || defined(__AVX2__)
 /// Which lanes are read or written: a bit for each lane with AVX-512, else all ones or all zeros in the lane.
 #if defined(__AVX512F__)
