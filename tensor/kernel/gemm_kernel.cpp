@@ -483,7 +483,7 @@ class BlockProduct {
 
   /// Few rows: B is read along its rows, some of them at a time, and the sums wait in the first cache.
   void streamed() {
-    constexpr std::int64_t kColumns = 1024;
+    constexpr std::int64_t kColumns = 4096;
     T* const sums = packed_memory<T>(PackedSide::panels, kStreamedRows * kColumns);
     for (std::int64_t j = 0; j < N_; j += kColumns) {
       const std::int64_t columns = std::min(kColumns, N_ - j);
