@@ -46,16 +46,21 @@ struct WindowProduct {
   std::int64_t out_row, out_step;
 };
 
-/// The same with lanes along the channels: out [positions, columns] = image at (offset of a term + place of a position)
-/// times weights [terms, columns], plus the bias [columns] where there is one. Columns are whole packets, and the
-/// weights blocks of one packet of columns, of all terms each; terms are not none.
+/// The same with lanes along the channels of the results, for positions that meet the same terms, where a term that reads
+/// padding is not met: out [., columns], rows `results` = image at (offset of a term + place of a position) times weights
+/// [terms, columns], plus the bias [columns] where there is one. Block b of 256 terms has those from ends[b - 1] to
+/// ends[b] of the terms that are met. Columns are whole packets, and the weights blocks of one packet of columns, of
+/// all terms each; terms are not none.
 template <class T>
 struct ChannelProduct {
   std::int64_t terms;
-  const std::int64_t* offsets;
+  const std::int64_t* ends;     ///< by block
+  const std::int64_t* offsets;  ///< of the terms that are met
+  const std::int64_t* rows;     ///< where their weights begin in a packet of columns
   const T* image;
   std::int64_t positions;
   const std::int64_t* places;
+  const std::int64_t* results;
   const T* weights;
   std::int64_t columns;
   const T* bias;

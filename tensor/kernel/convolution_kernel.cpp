@@ -20,11 +20,11 @@ namespace ferrite::detail::FERRITE_LEVEL {
 inline constexpr int kChannelPackets = kManyRegisters ? 4 : 2;
 constexpr int most_positions(int packets) { return packets == kChannelPackets ? 6 : 8; }
 
-/// One chain over the terms [k, end) for MR positions from `i` on and NV packets of channels from `column` on, added to
-/// what the blocks of terms before have left.
+/// One chain over a block of terms for MR positions from `i` on and NV packets of channels from `column` on, added to
+/// what the blocks before have left.
 template <class T, int MR, int NV>
-[[gnu::noinline]] void channel_tile(const ChannelProduct<T>& p, std::int64_t i, std::int64_t column, std::int64_t k,
-                                    std::int64_t end) {
+[[gnu::noinline]] void channel_tile(const ChannelProduct<T>& p, std::int64_t i, std::int64_t column,
+                                    std::int64_t block) {
   constexpr int W = kLanes<T>;
   const T* at[static_cast<std::size_t>(MR)];
   for (int m = 0; m < MR; ++m) at[m] = p.image + p.places[i + m];
@@ -33,13 +33,15 @@ template <class T, int MR, int NV>
   for (int m = 0; m < MR; ++m)
 #pragma GCC unroll 16
     for (int v = 0; v < NV; ++v) acc[m][v] = RawPacket<T>{};
-  const std::int64_t block = p.terms * W;
-  const T* row = p.weights + column / W * block + k * W;
-  for (std::int64_t t = k; t < end; ++t, row += W) {
+  const std::int64_t step = p.terms * W;
+  const T* const weights = p.weights + column * p.terms;
+  const std::int64_t end = p.ends[block];
+  for (std::int64_t t = block == 0 ? 0 : p.ends[block - 1]; t < end; ++t) {
     const std::int64_t offset = p.offsets[t];
+    const T* const row = weights + p.rows[t];
     RawPacket<T> w[static_cast<std::size_t>(NV)];
 #pragma GCC unroll 16
-    for (int v = 0; v < NV; ++v) w[v] = load_raw(row + v * block);
+    for (int v = 0; v < NV; ++v) w[v] = load_raw(row + v * step);
 #pragma GCC unroll 16
     for (int m = 0; m < MR; ++m) {
       const RawPacket<T> x = set_raw<T>(at[m][offset]);
@@ -51,11 +53,10 @@ template <class T, int MR, int NV>
   for (int m = 0; m < MR; ++m)
 #pragma GCC unroll 16
     for (int v = 0; v < NV; ++v) {
-      const std::int64_t channel = column + v * W;
-      T* const out = p.out + (i + m) * p.columns + channel;
+      T* const out = p.out + p.results[i + m] * p.columns + column + v * W;
       Packet<T> y = acc[m][v];
-      if (k != 0) y = Packet<T>::load(out) + y;
-      if (p.bias && end == p.terms) y = y + Packet<T>::load(p.bias + channel);
+      if (block != 0) y = Packet<T>::load(out) + y;
+      if (p.bias && (block + 1) * kBlockK >= p.terms) y = y + Packet<T>::load(p.bias + column + v * W);
       y.store(out);
     }
 }
@@ -65,10 +66,10 @@ void multiply_channels(const ChannelProduct<T>& p) {
   equal_groups(p.columns / kLanes<T>, kChannelPackets, [&](std::int64_t packet, std::int64_t n) {
     with_count<kChannelPackets>(n, [&](auto packets) {
       constexpr int NV = packets, kMost = most_positions(NV);
-      for (std::int64_t k = 0; k < p.terms; k += kBlockK)
+      for (std::int64_t block = 0; block * kBlockK < p.terms; ++block)
         equal_groups(p.positions, kMost, [&](std::int64_t i, std::int64_t size) {
           with_count<kMost>(size, [&](auto rows) {
-            channel_tile<T, rows, NV>(p, i, packet * kLanes<T>, k, std::min(p.terms, k + kBlockK));
+            channel_tile<T, rows, NV>(p, i, packet * kLanes<T>, block);
           });
         });
     });

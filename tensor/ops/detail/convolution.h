@@ -75,11 +75,15 @@ struct PlanKey {
   bool operator==(const PlanKey&) const = default;
 };
 
+/// Positions of the results that meet the same terms, and these, as ChannelProduct.
+struct ChannelClass {
+  std::vector<std::int64_t> places, results;
+  std::vector<std::int64_t> offsets, rows, ends;
+};
 /// What products with lanes along channels read: one image, in which strides are steps from place to place.
 struct ChannelPlan {
   ImagePlan image;
-  std::vector<std::int64_t> offsets;  ///< of all terms
-  std::vector<std::int64_t> places;   ///< by position of the results
+  std::vector<ChannelClass> classes;
 };
 
 /// A plan with what follows from it and from the number of channels.

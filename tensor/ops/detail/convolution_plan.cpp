@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "ferrite/tensor/kernel/gemm.h"
 #include "ferrite/tensor/reserve.h"
 
 namespace ferrite::detail {
@@ -304,8 +305,82 @@ TermPlan::TermPlan(const PlanKey& k)
 
 namespace {
 
+/// Positions of the results along an axis that meet the same taps, [first, last).
+struct AxisClass {
+  std::int64_t first, last;
+  std::vector<std::int64_t> positions;
+};
+
+/// Where they are more than three, as of a kernel that is long beside what it reads, one of all positions and taps.
+std::vector<AxisClass> axis_classes(const WindowAxis& a, bool transposed) {
+  std::vector<AxisClass> classes;
+  const std::int64_t count = transposed ? a.large : a.small;
+  AxisClass all{0, a.kernel, {}};
+  for (std::int64_t p = 0; p < count; ++p) {
+    const auto exists = [&](std::int64_t tap) {
+      const std::int64_t at = transposed ? p + a.before - tap * a.dilation : p * a.stride + tap * a.dilation - a.before;
+      return at >= 0 && at < (transposed ? a.small : a.large);
+    };
+    std::int64_t first = 0;
+    while (first < a.kernel && !exists(first)) ++first;
+    std::int64_t last = first;
+    while (last < a.kernel && exists(last)) ++last;
+    all.positions.push_back(p);
+    const auto same = [&](const AxisClass& c) { return c.first == first && c.last == last; };
+    const auto found = std::find_if(classes.begin(), classes.end(), same);
+    (found == classes.end() ? classes.emplace_back(AxisClass{first, last, {}}) : *found).positions.push_back(p);
+  }
+  if (classes.size() > 3) return {all};
+  return classes;
+}
+
+/// The classes of all positions: `taps` are the offsets of all taps, `step` is from position to position in the image.
+std::vector<ChannelClass> channel_classes(const PlanKey& key, const ImagePlan& image,
+                                          const std::vector<std::int64_t>& taps,
+                                          const std::array<std::int64_t, 3>& step) {
+  const WindowGeometry& g = key.geometry;
+  const bool transposed = key.transposed;
+  const std::array<std::vector<AxisClass>, 3> axes = {axis_classes(g.axis[0], transposed),
+                                                      axis_classes(g.axis[1], transposed),
+                                                      axis_classes(g.axis[2], transposed)};
+  const auto size = by_axis(g, transposed ? &WindowAxis::large : &WindowAxis::small);
+  const auto counts = [](const auto& lists) {
+    return std::array<std::int64_t, 3>{std::ssize(lists[0]), std::ssize(lists[1]), std::ssize(lists[2])};
+  };
+  std::vector<ChannelClass> all;
+  each(counts(axes), [&](const std::array<std::int64_t, 3>& which) {
+    std::array<const AxisClass*, 3> c{};
+    for (std::size_t i = 0; i < 3; ++i) c[i] = &axes[i][static_cast<std::size_t>(which[i])];
+    ChannelClass& of = all.emplace_back();
+    each(counts(std::array{c[0]->positions, c[1]->positions, c[2]->positions}),
+         [&](const std::array<std::int64_t, 3>& index) {
+           std::array<std::int64_t, 3> p{};
+           for (std::size_t i = 0; i < 3; ++i) p[i] = c[i]->positions[static_cast<std::size_t>(index[i])];
+           of.places.push_back(p[0] * step[0] * image.plane + p[1] * step[1] * image.row + p[2] * step[2]);
+           of.results.push_back((p[0] * size[1] + p[1]) * size[2] + p[2]);
+         });
+    std::vector<std::int64_t> met;
+    each(by_axis(g, &WindowAxis::kernel), [&](const std::array<std::int64_t, 3>& tap) {
+      bool all_met = true;
+      for (std::size_t i = 0; i < 3; ++i) all_met = all_met && tap[i] >= c[i]->first && tap[i] < c[i]->last;
+      if (all_met) met.push_back((tap[0] * g.axis[1].kernel + tap[1]) * g.axis[2].kernel + tap[2]);
+    });
+    const std::int64_t terms = key.channels * g.taps();
+    for (std::int64_t channel = 0; channel < key.channels; ++channel)
+      for (const std::int64_t tap : met) {
+        const std::int64_t term = channel * g.taps() + tap;
+        while (std::ssize(of.ends) < term / kBlockK) of.ends.push_back(std::ssize(of.rows));
+        of.rows.push_back(term * key.lanes);
+        of.offsets.push_back(channel * image.channel + taps[static_cast<std::size_t>(tap)]);
+      }
+    of.ends.resize(static_cast<std::size_t>((terms + kBlockK - 1) / kBlockK), std::ssize(of.rows));
+  });
+  return all;
+}
+
 /// Of a convolution with strides: the operand where it stands, or with its padding.
-ChannelPlan strided_plan(const WindowGeometry& g, std::int64_t channels) {
+ChannelPlan strided_plan(const PlanKey& key) {
+  const WindowGeometry& g = key.geometry;
   std::array<std::int64_t, 3> extent{};
   bool stands = true;
   for (std::size_t i = 0; i < 3; ++i) {
@@ -324,10 +399,9 @@ ChannelPlan strided_plan(const WindowGeometry& g, std::int64_t channels) {
       image.phases[0].axis[i] = {a.large, extent[i], 1, -a.before};
   }
   lay_out(image, extent);
-  ConvolutionPass taps;
-  taps.offsets = grid_places(image, by_axis(g, &WindowAxis::kernel), by_axis(g, &WindowAxis::dilation));
-  plan.offsets = term_offsets(taps, channels, image.channel);
-  plan.places = grid_places(image, by_axis(g, &WindowAxis::small), by_axis(g, &WindowAxis::stride));
+  const std::vector<std::int64_t> taps =
+      grid_places(image, by_axis(g, &WindowAxis::kernel), by_axis(g, &WindowAxis::dilation));
+  plan.classes = channel_classes(key, image, taps, by_axis(g, &WindowAxis::stride));
   return plan;
 }
 
@@ -337,11 +411,10 @@ const ChannelPlan& TermPlan::channels() {
   if (channels_) return *channels_;
   const WindowGeometry& g = key.geometry;
   if (!key.transposed && by_axis(g, &WindowAxis::stride) != std::array<std::int64_t, 3>{1, 1, 1}) {
-    channels_ = std::make_unique<ChannelPlan>(strided_plan(g, key.channels));
+    channels_ = std::make_unique<ChannelPlan>(strided_plan(key));
   } else {
-    const auto results = by_axis(g, key.transposed ? &WindowAxis::large : &WindowAxis::small);
-    channels_ =
-        std::make_unique<ChannelPlan>(ChannelPlan{plan.image, offsets[0], grid_places(plan.image, results, {1, 1, 1})});
+    channels_ = std::make_unique<ChannelPlan>(
+        ChannelPlan{plan.image, channel_classes(key, plan.image, plan.passes[0].offsets, {1, 1, 1})});
   }
   return *channels_;
 }
@@ -354,7 +427,7 @@ const std::vector<std::int64_t>& TermPlan::places() {
 std::size_t TermPlan::bytes() const {
   const auto taken = [](const auto& list) { return list.size() * sizeof(list[0]); };
   std::size_t all = sizeof(*this) + taken(plan.image.phases) + taken(plan.passes) + taken(offsets) +
-                    2 * static_cast<std::size_t>(positions()) * sizeof(std::int64_t);
+                    3 * static_cast<std::size_t>(positions()) * sizeof(std::int64_t);
   for (const ConvolutionPass& pass : plan.passes)
     all += taken(pass.taps) + taken(pass.offsets) + taken(pass.packets) + taken(pass.segments);
   for (const std::vector<std::int64_t>& of_pass : offsets) all += taken(of_pass);

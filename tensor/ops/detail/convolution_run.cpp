@@ -131,6 +131,7 @@ template <class T>
 struct ChannelLanes {
   std::int64_t columns = 0;           ///< channels of a group in whole packets; 0: lanes along positions
   const ChannelPlan* plan = nullptr;  ///< what they read
+  std::int64_t terms = 0;
   const T* weights = nullptr;         ///< of each group what ChannelProduct reads
   const T* bias = nullptr;            ///< [groups, columns], or null
 };
@@ -181,7 +182,7 @@ ChannelLanes<T> channel_lanes(TermPlan& made, const ChannelWeights<T>& w, const 
   const std::int64_t own = weights ? 0 : w.elements();
   T* const memory = kernel_memory().tiles.get<T>(static_cast<std::size_t>(own + w.groups * columns));
   if (!weights) w.write(memory);
-  ChannelLanes<T> c{columns, &made.channels(), weights ? weights : memory, nullptr};
+  ChannelLanes<T> c{columns, &made.channels(), w.terms, weights ? weights : memory, nullptr};
   if (!bias) return c;
   T* padded = memory + own;
   c.bias = padded;
@@ -259,18 +260,22 @@ struct Products {
     const std::int64_t lanes = convolution_kernels_for<T>().lanes, group = image_and_group % groups;
     const std::int64_t first = packets_of_channels() * part / parts * lanes;
     const std::int64_t last = packets_of_channels() * (part + 1) / parts * lanes;
-    const auto terms = static_cast<std::int64_t>(channels.plan->offsets.size());
     T* const turned = kernel_memory().rows.get<T>(static_cast<std::size_t>(to_elements * (last - first)));
-    convolution_kernels_for<T>().channels(
-        {.terms = terms,
-         .offsets = channels.plan->offsets.data(),
-         .image = image,
-         .positions = to_elements,
-         .places = channels.plan->places.data(),
-         .weights = channels.weights + (group * channels.columns + first) * terms,
-         .columns = last - first,
-         .bias = channels.bias ? channels.bias + group * channels.columns + first : nullptr,
-         .out = turned});
+    const std::int64_t terms = channels.terms;
+    for (const ChannelClass& of : channels.plan->classes)
+      convolution_kernels_for<T>().channels(
+          {.terms = terms,
+           .ends = of.ends.data(),
+           .offsets = of.offsets.data(),
+           .rows = of.rows.data(),
+           .image = image,
+           .positions = std::ssize(of.places),
+           .places = of.places.data(),
+           .results = of.results.data(),
+           .weights = channels.weights + (group * channels.columns + first) * terms,
+           .columns = last - first,
+           .bias = channels.bias ? channels.bias + group * channels.columns + first : nullptr,
+           .out = turned});
     convolution_kernels_for<T>().transpose(turned, last - first, to_elements, std::min(to_channels, last) - first,
                                            to + (image_and_group * to_channels + first) * to_elements, to_elements,
                                            to_elements);
