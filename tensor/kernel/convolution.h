@@ -30,10 +30,12 @@ struct PacketPlace {
 
 /// out [rows, positions] = weights [rows, terms] . image at (offset of a term + position of a packet), plus the bias of
 /// the row where there is one. Every element is one ascending chain of multiply-adds in blocks of 256 terms
-/// (docs/numerics.md, rule 2). The image is read up to a packet past the last element that counts.
+/// (docs/numerics.md, rule 2); where terms that read padding are left out, they count: block b has the terms from
+/// ends[b - 1] to ends[b]. The image is read up to a packet past the last element that counts.
 template <class T>
 struct WindowProduct {
-  std::int64_t rows, terms;
+  std::int64_t rows, blocks;
+  const std::int64_t* ends;
   const T* weights;
   std::int64_t weights_row;
   const T* image;

@@ -475,16 +475,16 @@ template <class T, int MR, int NV>
   for (int v = 0; v < NV; ++v) at[v] = p.image + packets[v].from;
   const T* const weights = p.weights + m * p.weights_row;
   alignas(64) T before[static_cast<std::size_t>(MR * NV * W)];  // what the blocks of terms before have left
-  for (std::int64_t k = 0;; k += kBlockK) {
+  for (std::int64_t block = 0;; ++block) {
     Sums<T, MR, NV> sums;
-    chain<T, MR, NV>(p, weights, at, k, std::min(p.terms, k + kBlockK), sums);
-    if (k != 0) {
+    chain<T, MR, NV>(p, weights, at, block == 0 ? 0 : p.ends[block - 1], p.blocks == 0 ? 0 : p.ends[block], sums);
+    if (block != 0) {
 #pragma GCC unroll 16
       for (int i = 0; i < MR; ++i)
 #pragma GCC unroll 16
         for (int v = 0; v < NV; ++v) sums[i][v] = load_raw(before + (i * NV + v) * W) + sums[i][v];
     }
-    if (k + kBlockK >= p.terms) return put_tile<T, MR, NV>(p, m, packets, sums);
+    if (block + 1 >= p.blocks) return put_tile<T, MR, NV>(p, m, packets, sums);
 #pragma GCC unroll 16
     for (int i = 0; i < MR; ++i)
 #pragma GCC unroll 16

@@ -50,6 +50,8 @@ struct ImagePlan {
 /// Results that read the same taps.
 struct ConvolutionPass {
   std::vector<std::int64_t> taps;     ///< by number, ascending
+  std::vector<std::int64_t> indices;  ///< of the taps among `whole`, which are all that a position may meet here
+  std::int64_t whole = 0;
   std::vector<std::int64_t> offsets;  ///< of each tap in a channel's images
   std::vector<PacketPlace> packets;
   std::vector<PacketSegment> segments;
@@ -59,6 +61,13 @@ struct ConvolutionPass {
 struct ConvolutionPlan {
   ImagePlan image;
   std::vector<ConvolutionPass> passes;
+  /// The same results in passes by rows that meet the same rows of taps, where others read padding; or none.
+  std::vector<ConvolutionPass> parts;
+};
+
+/// All terms of a pass: their offsets, and where their blocks end, as WindowProduct.
+struct PassTerms {
+  std::vector<std::int64_t> offsets, ends;
 };
 
 /// From the large side to the small one: one pass. `lanes` of a packet.
@@ -90,7 +99,8 @@ struct ChannelPlan {
 struct TermPlan {
   PlanKey key;
   ConvolutionPlan plan;
-  std::vector<std::vector<std::int64_t>> offsets;  ///< of all terms, pass by pass
+  std::vector<PassTerms> terms;       ///< pass by pass
+  std::vector<PassTerms> part_terms;  ///< part by part
 
   explicit TermPlan(const PlanKey& k);
   /// Of a plan with one pass that gives all results, made when it is asked for.
@@ -131,9 +141,6 @@ struct LinePass {
 };
 /// Results of the small side, or with `transposed` of the large one, of at least `shortest` elements.
 LinePass line_of(const WindowGeometry& g, bool transposed, std::int64_t shortest);
-
-/// Offsets [channels * taps] of all terms of a pass.
-std::vector<std::int64_t> term_offsets(const ConvolutionPass& pass, std::int64_t channels, std::int64_t channel);
 
 /// By tap: the positions of the small side at which it meets one that the large side has.
 std::vector<TapSpan> tap_spans(const WindowGeometry& g);

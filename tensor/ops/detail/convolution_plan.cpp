@@ -10,6 +10,14 @@
 namespace ferrite::detail {
 namespace {
 
+/// f(d, h, w) for all of three counts.
+template <class F>
+void each(const std::array<std::int64_t, 3>& count, const F& f) {
+  for (std::int64_t d = 0; d < count[0]; ++d)
+    for (std::int64_t h = 0; h < count[1]; ++h)
+      for (std::int64_t w = 0; w < count[2]; ++w) f(std::array<std::int64_t, 3>{d, h, w});
+}
+
 /// Positions of one pass and how they lie: in the image, and in the results.
 struct PassGrid {
   std::array<std::int64_t, 3> count;    ///< depth, height, width
@@ -48,18 +56,22 @@ void packets_across_rows(const PassGrid& g, std::int64_t lanes, ConvolutionPass&
     }
 }
 
-void add_packets(const PassGrid& g, std::int64_t lanes, ConvolutionPass& pass) {
+/// Returns whether each packet lies in one row.
+bool add_packets(const PassGrid& g, std::int64_t lanes, ConvolutionPass& pass) {
+  pass.whole = std::ssize(pass.taps);
+  for (std::int64_t k = 0; k < pass.whole; ++k) pass.indices.push_back(k);
+  pass.step = g.to_step[2];
   for (const std::int64_t n : g.count)
-    if (n == 0) return;
+    if (n == 0) return false;
   const auto packets = [&](std::int64_t n) { return (n + lanes - 1) / lanes; };
   const std::int64_t by_rows = g.count[1] * packets(g.count[2]);
   const std::int64_t across = packets((g.count[1] - 1) * g.row + g.count[2]);
   if (8 * across < 7 * by_rows) {  // segments cost more than whole packets to store
     packets_across_rows(g, lanes, pass);
-  } else {
-    packets_by_rows(g, lanes, pass);
+    return false;
   }
-  pass.step = g.to_step[2];
+  packets_by_rows(g, lanes, pass);
+  return true;
 }
 
 /// Channels lie an odd number of cache lines apart: no power of two, which would share a few sets of a cache.
@@ -82,6 +94,40 @@ std::int64_t row_pitch(std::int64_t elements, std::int64_t lanes) {
 
 std::int64_t floor_mod(std::int64_t a, std::int64_t n) { return (a % n + n) % n; }
 
+/// Parts of a pass, whose packets lie in one row each, that meet the same of its `count` taps: tap k of axis i is met at
+/// a position where met(i, k, position). None where there is one part, or where parts are small.
+template <class Met>
+std::vector<ConvolutionPass> cut_rows(const ConvolutionPass& pass, const ImagePlan& image,
+                                      const std::array<std::int64_t, 3>& count, const Met& met) {
+  std::vector<ConvolutionPass> parts;
+  for (const PacketPlace& packet : pass.packets) {
+    ConvolutionPass part;
+    const std::int64_t d = packet.from / image.plane, h = packet.from % image.plane / image.row;
+    std::int64_t index = 0;
+    each(count, [&](const std::array<std::int64_t, 3>& tap) {
+      if (met(0, tap[0], d) && met(1, tap[1], h)) part.indices.push_back(index);
+      ++index;
+    });
+    const auto same = [&](const ConvolutionPass& other) { return other.indices == part.indices; };
+    auto found = std::find_if(parts.begin(), parts.end(), same);
+    if (found == parts.end()) {
+      if (parts.size() == 4) return {};
+      part.whole = pass.whole;
+      part.step = pass.step;
+      for (const std::int64_t k : part.indices) {
+        part.taps.push_back(pass.taps[static_cast<std::size_t>(k)]);
+        part.offsets.push_back(pass.offsets[static_cast<std::size_t>(k)]);
+      }
+      found = parts.insert(parts.end(), std::move(part));
+    }
+    const auto first = static_cast<std::int32_t>(found->segments.size());
+    found->segments.push_back(pass.segments[static_cast<std::size_t>(packet.first)]);
+    found->packets.push_back({packet.from, first, first + 1});
+  }
+  if (parts.size() == 1) return {};
+  return parts;
+}
+
 /// The taps of one axis that meet one phase of the large side, and how far from it they read the small side.
 struct PhaseTaps {
   std::vector<std::int64_t> taps, shifts;
@@ -99,14 +145,6 @@ PhaseTaps taps_of_phase(const WindowAxis& a, std::int64_t phase) {
 /// Positions of the large side in a phase.
 std::int64_t positions_of_phase(const WindowAxis& a, std::int64_t phase) {
   return phase >= a.large ? 0 : (a.large - phase + a.stride - 1) / a.stride;
-}
-
-/// f(d, h, w) for all of three counts.
-template <class F>
-void each(const std::array<std::int64_t, 3>& count, const F& f) {
-  for (std::int64_t d = 0; d < count[0]; ++d)
-    for (std::int64_t h = 0; h < count[1]; ++h)
-      for (std::int64_t w = 0; w < count[2]; ++w) f(std::array<std::int64_t, 3>{d, h, w});
 }
 
 /// The places in an image that so many indices, `step` apart along each axis, have, row-major.
@@ -173,7 +211,14 @@ ConvolutionPlan plan_convolution(const WindowGeometry& g, std::int64_t lanes) {
     pass.offsets.push_back(phase * image.volume + at[0] * image.plane + at[1] * image.row + at[2]);
   });
   const std::int64_t height = g.axis[1].small, width = g.axis[2].small;
-  add_packets({{g.axis[0].small, height, width}, {height * width, width, 1}, 0, image.plane, image.row}, lanes, pass);
+  const PassGrid grid{{g.axis[0].small, height, width}, {height * width, width, 1}, 0, image.plane, image.row};
+  if (add_packets(grid, lanes, pass))
+    plan.parts = cut_rows(pass, image, by_axis(g, &WindowAxis::kernel),
+                          [&](std::size_t i, std::int64_t tap, std::int64_t position) {
+                            const WindowAxis& a = g.axis[i];
+                            const std::int64_t at = position * a.stride + tap * a.dilation - a.before;
+                            return at >= 0 && at < a.large;
+                          });
   return plan;
 }
 
@@ -208,6 +253,7 @@ ConvolutionPlan plan_transposed(const WindowGeometry& g, std::int64_t lanes) {
 
   const std::array<std::int64_t, 3> strides = {g.axis[0].stride, g.axis[1].stride, g.axis[2].stride};
   const auto phases = [&](std::size_t i) { return std::min(strides[i], g.axis[i].large); };
+  bool cut = false;
   each({phases(0), phases(1), phases(2)}, [&](const std::array<std::int64_t, 3>& phase) {
     ConvolutionPass pass;
     PassGrid grid{{}, {}, 0, image.plane, image.row};
@@ -234,9 +280,19 @@ ConvolutionPlan plan_transposed(const WindowGeometry& g, std::int64_t lanes) {
     });
     // Rows of results that read nothing do not share packets: there is no image between them.
     if (pass.taps.empty()) grid.row = std::max<std::int64_t>(grid.row, grid.count[2]);
-    add_packets(grid, lanes, pass);
+    std::vector<ConvolutionPass> parts;
+    if (add_packets(grid, lanes, pass))
+      parts = cut_rows(pass, image, {number(0), number(1), number(2)},
+                       [&](std::size_t i, std::int64_t tap, std::int64_t position) {
+                         const std::int64_t at = position + taps[i].shifts[static_cast<std::size_t>(tap)];
+                         return at >= 0 && at < g.axis[i].small;
+                       });
+    cut = cut || !parts.empty();
+    if (parts.empty()) parts.push_back(pass);
+    std::move(parts.begin(), parts.end(), std::back_inserter(plan.parts));
     plan.passes.push_back(std::move(pass));
   });
+  if (!cut) plan.parts.clear();
   return plan;
 }
 
@@ -275,13 +331,22 @@ LinePass line_of(const WindowGeometry& g, bool transposed, std::int64_t shortest
   return p;
 }
 
-std::vector<std::int64_t> term_offsets(const ConvolutionPass& pass, std::int64_t channels, std::int64_t channel) {
-  std::vector<std::int64_t> all;
-  all.reserve(static_cast<std::size_t>(channels) * pass.offsets.size());
+namespace {
+
+PassTerms terms_of(const ConvolutionPass& pass, std::int64_t channels, std::int64_t channel) {
+  PassTerms all;
+  all.offsets.reserve(static_cast<std::size_t>(channels) * pass.offsets.size());
   for (std::int64_t c = 0; c < channels; ++c)
-    for (const std::int64_t offset : pass.offsets) all.push_back(c * channel + offset);
+    for (std::size_t k = 0; k < pass.offsets.size(); ++k) {
+      const std::int64_t block = (c * pass.whole + pass.indices[k]) / kBlockK;
+      while (std::ssize(all.ends) < block) all.ends.push_back(std::ssize(all.offsets));
+      all.offsets.push_back(c * channel + pass.offsets[k]);
+    }
+  all.ends.resize(static_cast<std::size_t>((channels * pass.whole + kBlockK - 1) / kBlockK), std::ssize(all.offsets));
   return all;
 }
+
+}  // namespace
 
 std::vector<TapSpan> tap_spans(const WindowGeometry& g) {
   std::vector<TapSpan> all;
@@ -300,7 +365,8 @@ std::vector<TapSpan> tap_spans(const WindowGeometry& g) {
 
 TermPlan::TermPlan(const PlanKey& k)
     : key(k), plan(k.transposed ? plan_transposed(k.geometry, k.lanes) : plan_convolution(k.geometry, k.lanes)) {
-  for (const ConvolutionPass& pass : plan.passes) offsets.push_back(term_offsets(pass, k.channels, plan.image.channel));
+  for (const ConvolutionPass& pass : plan.passes) terms.push_back(terms_of(pass, k.channels, plan.image.channel));
+  for (const ConvolutionPass& part : plan.parts) part_terms.push_back(terms_of(part, k.channels, plan.image.channel));
 }
 
 namespace {
@@ -426,12 +492,14 @@ const std::vector<std::int64_t>& TermPlan::places() {
 
 std::size_t TermPlan::bytes() const {
   const auto taken = [](const auto& list) { return list.size() * sizeof(list[0]); };
-  std::size_t all = sizeof(*this) + taken(plan.image.phases) + taken(plan.passes) + taken(offsets) +
+  std::size_t all = sizeof(*this) + 2 * taken(plan.image.phases) + sizeof(ChannelPlan) +
                     3 * static_cast<std::size_t>(positions()) * sizeof(std::int64_t);
-  for (const ConvolutionPass& pass : plan.passes)
-    all += taken(pass.taps) + taken(pass.offsets) + taken(pass.packets) + taken(pass.segments);
-  for (const std::vector<std::int64_t>& of_pass : offsets) all += taken(of_pass);
-  return all + sizeof(ChannelPlan) + taken(plan.image.phases) + taken(offsets[0]);
+  for (const auto* passes : {&plan.passes, &plan.parts})
+    for (const ConvolutionPass& pass : *passes)
+      all += 3 * taken(pass.taps) + taken(pass.packets) + taken(pass.segments) + sizeof(pass);
+  for (const auto* of_passes : {&terms, &part_terms})
+    for (const PassTerms& of_pass : *of_passes) all += taken(of_pass.offsets) + taken(of_pass.ends);
+  return all + 2 * taken(terms[0].offsets);
 }
 
 namespace {

@@ -43,6 +43,17 @@ Extents extents_of(const Tensor& large, const Tensor& small, std::int64_t groups
   return {large.shape()[0], groups, large.shape()[1] / groups, small.shape()[1] / groups};
 }
 
+/// The same windows along one axis, where each is one element and all of them follow one another.
+WindowGeometry flattened(const WindowGeometry& g) {
+  WindowGeometry line;
+  for (const WindowAxis& a : g.axis) {
+    if (a.kernel != 1 || a.stride != 1 || a.before != 0 || a.large != a.small) return g;
+    line.axis[2].large *= a.large;
+  }
+  line.axis[2].small = line.axis[2].large;
+  return line;
+}
+
 /// One channel on both sides of a group.
 bool is_depthwise(const Extents& e) { return e.inner == 1 && e.outer == 1; }
 
@@ -116,7 +127,7 @@ class Images {
 template <class T>
 struct WeightedPass {
   const ConvolutionPass* pass;
-  std::span<const std::int64_t> offsets;
+  const PassTerms* terms;
   const T* weights;
 };
 
@@ -237,13 +248,14 @@ struct Products {
     if (channels.columns != 0) return by_channels(image_and_group, part, parts, image);
     const std::int64_t first = to_channels * part / parts, last = to_channels * (part + 1) / parts;
     for (const WeightedPass<T>& w : passes) {
-      const auto terms = static_cast<std::int64_t>(w.offsets.size());
+      const auto terms = std::ssize(w.terms->offsets);
       convolution_kernels_for<T>().forward({.rows = last - first,
-                                            .terms = terms,
+                                            .blocks = std::ssize(w.terms->ends),
+                                            .ends = w.terms->ends.data(),
                                             .weights = w.weights + (group * to_channels + first) * terms,
                                             .weights_row = terms,
                                             .image = image,
-                                            .offsets = w.offsets.data(),
+                                            .offsets = w.terms->offsets.data(),
                                             .packets = w.pass->packets.data(),
                                             .count = static_cast<std::int64_t>(w.pass->packets.size()),
                                             .segments = w.pass->segments.data(),
@@ -331,6 +343,25 @@ struct Products {
   }
 };
 
+/// Whether what the parts of a plan leave out of N images is more than the weights that are copied for them.
+bool parts_pay(const ConvolutionPlan& plan, std::int64_t N) {
+  std::int64_t left_out = 0, copied = 0;
+  for (const ConvolutionPass& part : plan.parts) {
+    const auto met = std::ssize(part.taps);
+    left_out += N * std::ssize(part.packets) * (part.whole - met);
+    if (met < part.whole) copied += met;
+  }
+  return left_out > 2 * copied;
+}
+
+/// The weights [rows, all taps] of a part [rows, its taps]; returns their end.
+template <class T>
+T* weights_of_part(const T* w, std::int64_t rows, const ConvolutionPass& part, T* to) {
+  for (; rows > 0; --rows, w += part.whole)
+    for (const std::int64_t k : part.indices) *to++ = w[k];
+  return to;
+}
+
 template <class T>
 void convolve(const Tensor& x, const Tensor& w, const Tensor* bias, Tensor& y, const WindowGeometry& g,
               std::int64_t groups) {
@@ -338,7 +369,7 @@ void convolve(const Tensor& x, const Tensor& w, const Tensor* bias, Tensor& y, c
   std::unique_ptr<TermPlan> own;
   TermPlan& made = planned({g, convolution_kernels_for<T>().lanes, e.inner, false}, own);
   const ConvolutionPlan& plan = made.plan;
-  const WeightedPass<T> pass{&plan.passes[0], made.offsets[0], w.data<T>()};
+  const WeightedPass<T> pass{&plan.passes[0], &made.terms[0], w.data<T>()};
   Products<T> products{.plan = plan,
                        .passes = {&pass, 1},
                        .N = e.N,
@@ -358,6 +389,18 @@ void convolve(const Tensor& x, const Tensor& w, const Tensor* bias, Tensor& y, c
                        .channels = {}};
   products.channels =
       channel_lanes(made, ChannelWeights<T>{w, groups, e.outer, e.inner * g.taps(), 1}, products.bias, e.N, g.small());
+  auto& passes = kept_for_calls<std::vector<WeightedPass<T>>>();  // its memory serves the next call
+  passes.clear();
+  if (products.channels.columns == 0 && parts_pay(plan, e.N)) {
+    T* to = kernel_memory().tiles.get<T>(static_cast<std::size_t>(w.numel() * std::ssize(plan.parts)));
+    for (std::size_t i = 0; i < plan.parts.size(); ++i) {
+      const ConvolutionPass& part = plan.parts[i];
+      const bool all = std::ssize(part.taps) == part.whole;
+      passes.push_back({&part, &made.part_terms[i], all ? w.data<T>() : to});
+      if (!all) to = weights_of_part(w.data<T>(), groups * e.outer * e.inner, part, to);
+    }
+    products.passes = passes;
+  }
   products.run(y.numel() * e.inner * g.taps());
 }
 
@@ -401,10 +444,15 @@ void convolve_transposed(const Tensor& y, const Tensor& w, const Tensor* bias, T
   products.channels = channel_lanes(made, ChannelWeights<T>{w, groups, e.inner, e.outer * g.taps(), e.outer},
                                     products.bias, e.N, g.large());
   if (products.channels.columns == 0) {  // in memory that the shares do not ask for
-    T* to = kernel_memory().tiles.get<T>(static_cast<std::size_t>(w.numel()));
-    for (std::size_t i = 0; i < plan.passes.size(); ++i) {
-      const ConvolutionPass& pass = plan.passes[i];
-      passes.push_back({&pass, made.offsets[i], to});
+    const bool in_parts = parts_pay(plan, e.N);
+    const std::vector<ConvolutionPass>& all = in_parts ? plan.parts : plan.passes;
+    const std::vector<PassTerms>& terms = in_parts ? made.part_terms : made.terms;
+    std::int64_t taps = 0;
+    for (const ConvolutionPass& pass : all) taps += std::ssize(pass.taps);
+    T* to = kernel_memory().tiles.get<T>(static_cast<std::size_t>(groups * e.inner * e.outer * taps));
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const ConvolutionPass& pass = all[i];
+      passes.push_back({&pass, &terms[i], to});
       weights_of_pass(w.data<T>(), e, g.taps(), pass.taps, to);
       to += groups * e.inner * e.outer * static_cast<std::int64_t>(pass.taps.size());
     }
@@ -418,15 +466,15 @@ void convolve_transposed(const Tensor& y, const Tensor& w, const Tensor* bias, T
 void run_convolution(const Tensor& x, const Tensor& w, const Tensor* bias, Tensor& y, const WindowGeometry& g,
                      std::int64_t groups) {
   if (y.numel() == 0) return;
-  if (y.dtype() == Dtype::f32) return convolve<float>(x, w, bias, y, g, groups);
-  convolve<double>(x, w, bias, y, g, groups);
+  if (y.dtype() == Dtype::f32) return convolve<float>(x, w, bias, y, flattened(g), groups);
+  convolve<double>(x, w, bias, y, flattened(g), groups);
 }
 
 void run_transposed(const Tensor& y, const Tensor& w, const Tensor* bias, Tensor& x, const WindowGeometry& g,
                     std::int64_t groups) {
   if (x.numel() == 0) return;
-  if (x.dtype() == Dtype::f32) return convolve_transposed<float>(y, w, bias, x, g, groups);
-  convolve_transposed<double>(y, w, bias, x, g, groups);
+  if (x.dtype() == Dtype::f32) return convolve_transposed<float>(y, w, bias, x, flattened(g), groups);
+  convolve_transposed<double>(y, w, bias, x, flattened(g), groups);
 }
 
 // ---- gradients of weights: lanes along their rows, or along positions where rows are few ------------------
@@ -515,7 +563,7 @@ class WeightGradient {
   /// One image, lanes along positions.
   void dots(const T* image, std::int64_t terms, const T* y, T* lanes) const {
     convolution_kernels_for<T>().dots({.terms = terms,
-                                       .offsets = made_.offsets[0].data(),
+                                       .offsets = made_.terms[0].offsets.data(),
                                        .image = image,
                                        .length = g_.axis[2].small,
                                        .count = static_cast<std::int64_t>(rows_.size()),
@@ -556,7 +604,7 @@ class WeightGradient {
       convolution_kernels_for<T>().transpose(y + p, g_.small(), e_.outer, n, block, columns, columns);
       convolution_kernels_for<T>().weights({.channels = channels,
                                             .taps = g_.taps(),
-                                            .offsets = made_.offsets[0].data(),
+                                            .offsets = made_.terms[0].offsets.data(),
                                             .spans = spans_.data(),
                                             .image = image,
                                             .begin = p,
@@ -570,7 +618,7 @@ class WeightGradient {
     }
   }
 
-  const WindowGeometry& g_;
+  const WindowGeometry g_;
   const Extents e_;
   std::unique_ptr<TermPlan> own_;
   TermPlan& made_;
@@ -591,8 +639,8 @@ class WeightGradient {
 
 void run_weight_gradient(const Tensor& x, const Tensor& y, Tensor& w, const WindowGeometry& g, std::int64_t groups) {
   if (w.numel() == 0) return;
-  if (w.dtype() == Dtype::f32) return WeightGradient<float>(x, y, w, g, groups).run();
-  WeightGradient<double>(x, y, w, g, groups).run();
+  if (w.dtype() == Dtype::f32) return WeightGradient<float>(x, y, w, flattened(g), groups).run();
+  WeightGradient<double>(x, y, w, flattened(g), groups).run();
 }
 
 }  // namespace ferrite::detail
