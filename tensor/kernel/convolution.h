@@ -48,6 +48,10 @@ struct WindowProduct {
   std::int64_t out_row, out_step;
 };
 
+/// A term: its offset in the image, and where its weights begin in a packet of columns.
+struct MetTerm {
+  std::int64_t offset, weights;
+};
 /// The same with lanes along the channels of the results, for positions that meet the same terms, where a term that reads
 /// padding is not met: out [., columns], rows `results` = image at (offset of a term + place of a position) times weights
 /// [terms, columns], plus the bias [columns] where there is one. Block b of 256 terms has those from ends[b - 1] to
@@ -56,9 +60,8 @@ struct WindowProduct {
 template <class T>
 struct ChannelProduct {
   std::int64_t terms;
-  const std::int64_t* ends;     ///< by block
-  const std::int64_t* offsets;  ///< of the terms that are met
-  const std::int64_t* rows;     ///< where their weights begin in a packet of columns
+  const std::int64_t* ends;  ///< by block
+  const MetTerm* met;
   const T* image;
   std::int64_t positions;
   const std::int64_t* places;

@@ -37,8 +37,8 @@ template <class T, int MR, int NV>
   const T* const weights = p.weights + column * p.terms;
   const std::int64_t end = p.ends[block];
   for (std::int64_t t = block == 0 ? 0 : p.ends[block - 1]; t < end; ++t) {
-    const std::int64_t offset = p.offsets[t];
-    const T* const row = weights + p.rows[t];
+    const auto [offset, from] = p.met[t];
+    const T* const row = weights + from;
     RawPacket<T> w[static_cast<std::size_t>(NV)];
 #pragma GCC unroll 16
     for (int v = 0; v < NV; ++v) w[v] = load_raw(row + v * step);

@@ -87,7 +87,8 @@ struct PlanKey {
 /// Positions of the results that meet the same terms, and these, as ChannelProduct.
 struct ChannelClass {
   std::vector<std::int64_t> places, results;
-  std::vector<std::int64_t> offsets, rows, ends;
+  std::vector<MetTerm> met;
+  std::vector<std::int64_t> ends;
 };
 /// What products with lanes along channels read: one image, in which strides are steps from place to place.
 struct ChannelPlan {

@@ -435,11 +435,10 @@ std::vector<ChannelClass> channel_classes(const PlanKey& key, const ImagePlan& i
     for (std::int64_t channel = 0; channel < key.channels; ++channel)
       for (const std::int64_t tap : met) {
         const std::int64_t term = channel * g.taps() + tap;
-        while (std::ssize(of.ends) < term / kBlockK) of.ends.push_back(std::ssize(of.rows));
-        of.rows.push_back(term * key.lanes);
-        of.offsets.push_back(channel * image.channel + taps[static_cast<std::size_t>(tap)]);
+        while (std::ssize(of.ends) < term / kBlockK) of.ends.push_back(std::ssize(of.met));
+        of.met.push_back({channel * image.channel + taps[static_cast<std::size_t>(tap)], term * key.lanes});
       }
-    of.ends.resize(static_cast<std::size_t>((terms + kBlockK - 1) / kBlockK), std::ssize(of.rows));
+    of.ends.resize(static_cast<std::size_t>((terms + kBlockK - 1) / kBlockK), std::ssize(of.met));
   });
   return all;
 }

@@ -278,8 +278,7 @@ struct Products {
       convolution_kernels_for<T>().channels(
           {.terms = terms,
            .ends = of.ends.data(),
-           .offsets = of.offsets.data(),
-           .rows = of.rows.data(),
+           .met = of.met.data(),
            .image = image,
            .positions = std::ssize(of.places),
            .places = of.places.data(),
