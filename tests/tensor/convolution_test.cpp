@@ -218,6 +218,44 @@ BOOST_AUTO_TEST_CASE(channels_of_small_images_have_the_bits_that_they_have_alone
     }
 }
 
+/// Taps that read padding are left out, those that read zeros of x are not: rows of taps, columns too where lanes lie
+/// along channels and in gradients of weights; of one image, where that does not pay, and of several.
+BOOST_AUTO_TEST_CASE(padding_has_the_bits_of_zeros_that_stand_there) {
+  const struct {
+    Shape x;
+    std::int64_t channels;
+    Shape kernel;
+    ConvolutionOptions options;
+  } cases[] = {{{9, 7, 14, 14}, 16, {3, 3}, {.padding = {1}}},
+               {{9, 5, 16, 32}, 33, {3, 3}, {.padding = {1}}},
+               {{2, 8, 7, 7}, 64, {3, 3}, {.padding = {1}}},
+               {{9, 40, 5, 6}, 70, {3, 3}, {.padding = {1, 2}}},
+               {{9, 6, 17, 15}, 20, {3, 3}, {.stride = {2}, .padding = {1}}},
+               {{9, 6, 20, 33}, 20, {5, 3}, {.stride = {1, 2}, .padding = {2, 1}, .dilation = {2, 1}}},
+               {{9, 3, 12, 16}, 48, {7, 5}, {.padding = {3, 2}}},
+               {{9, 31, 10, 13}, 16, {3, 3}, {.padding = {3, 1}}},
+               {{9, 8, 18, 40}, 24, {3, 3}, {.padding = {1}, .groups = 2}},
+               {{9, 12, 6, 9}, 5, {3, 3}, {.padding = {1}}},
+               {{3, 300, 6, 6}, 17, {3, 3}, {.padding = {1}}}};
+  for (const Dtype dtype : {Dtype::f32, Dtype::f64})
+    for (const auto& c : cases)
+      for (const std::int64_t images : {std::int64_t{1}, c.x[0]}) {
+        const Tensor x = some({images, c.x[1], c.x[2], c.x[3]}, 1, dtype);
+        const Tensor w = some({c.channels, c.x[1] / c.options.groups, c.kernel[0], c.kernel[1]}, 2, dtype);
+        const Shape& amounts = c.options.padding.amounts;
+        const std::int64_t rows = amounts[0], columns = amounts[amounts.rank() - 1];
+        ConvolutionOptions inside = c.options;
+        inside.padding = {};
+        const Gradients left_out = gradients(x, w, c.options);
+        const Gradients there = gradients(pad(x, {0, 0, rows, columns}, {0, 0, rows, columns}), w, inside);
+        BOOST_TEST_CONTEXT(x.shape().str() << " with " << w.shape().str()) {
+          BOOST_TEST(same_bits(left_out.y, there.y));
+          BOOST_TEST(same_bits(left_out.gw, there.gw));
+          BOOST_TEST(same_bits(left_out.gx, slice(slice(there.gx, 2, rows, rows + c.x[2]), 3, columns, columns + c.x[3])));
+        }
+      }
+}
+
 /// A pass that reads one of two phases only has not all taps.
 BOOST_AUTO_TEST_CASE(a_phase_alone_meets_its_taps_only) {
   const Tensor x = some({8, 20, 1, 7}, 1), w = some({20, 32, 3, 3}, 2);
@@ -281,14 +319,31 @@ BOOST_AUTO_TEST_CASE(rows_of_weights_have_the_bits_that_they_have_among_others) 
         }
 }
 
-BOOST_AUTO_TEST_CASE(rows_of_any_length_at_stride_2_are_exact) {
+BOOST_AUTO_TEST_CASE(rows_of_any_length_at_strides_are_exact) {
   // Small integers, whose sums are exact in both dtypes; doubles are copied one by one.
-  for (std::int64_t width = 1; width <= 70; ++width)
-    for (const std::int64_t before : {0, 1, 2}) {
-      const Tensor x = ferrite::floor(8 * some({1, 2, 2, width}, 1)), w = ferrite::floor(8 * some({3, 2, 2, 1}, 2));
-      const ConvolutionOptions o{.stride = {2}, .padding = {0, before}};
-      const Tensor y = conv2d(x, w, {}, o);
-      BOOST_TEST(same_bits(y, cast(conv2d(cast(x, Dtype::f64), cast(w, Dtype::f64), {}, o), Dtype::f32)));
+  for (const std::int64_t stride : {2, 3, 4})
+    for (std::int64_t width = 1; width <= 140; width += width < 70 ? 1 : 7)
+      for (const std::int64_t before : {0, 1, 2}) {
+        const Tensor x = ferrite::floor(8 * some({1, 2, 2, width}, 1)), w = ferrite::floor(8 * some({3, 2, 2, 1}, 2));
+        const ConvolutionOptions o{.stride = {stride}, .padding = {0, before}};
+        const Tensor y = conv2d(x, w, {}, o);
+        BOOST_TEST(same_bits(y, cast(conv2d(cast(x, Dtype::f64), cast(w, Dtype::f64), {}, o), Dtype::f32)));
+      }
+}
+
+/// Kernels of one element see an image as one row.
+BOOST_AUTO_TEST_CASE(kernels_of_one_element_do_not_depend_on_the_shape_of_an_image) {
+  for (const Dtype dtype : {Dtype::f32, Dtype::f64})
+    for (const std::int64_t channels : {1, 5, 40}) {
+      const Tensor x = some({3, 20, 6, 17}, 1, dtype), w = some({channels, 20, 1, 1}, 2, dtype);
+      const Gradients plane = gradients(x, w, {}), line = gradients(reshape(x, {3, 20, 1, 102}), w, {});
+      BOOST_TEST(same_bits(plane.y, reshape(line.y, plane.y.shape())));
+      BOOST_TEST(same_bits(plane.gx, reshape(line.gx, x.shape())));
+      Tape tape;
+      const Tensor watched = tape.watch(w);
+      const Tensor g = cast(some(plane.y.shape(), 9), dtype);
+      const Tensor y = conv2d(reshape(x, {3, 20, 1, 102}), watched);
+      BOOST_TEST(same_bits(plane.gw, tape.grad(y, {watched}, {}, reshape(g, y.shape()))[0]));
     }
 }
 
