@@ -1,6 +1,6 @@
 // The product against the machine's peak, Eigen, and the libraries that are found: one thread. The environment's
-// FERRITE_MKL, FERRITE_OPENBLAS and FERRITE_ONEDNN name their shared objects (libmkl_rt, libopenblas, libdnnl); else those
-// of the system are tried. They are opened when the program runs, each with symbols of its own.
+// FERRITE_MKL, FERRITE_OPENBLAS and FERRITE_ONEDNN name their shared objects (libmkl_rt, libopenblas, libdnnl); else
+// those of the system are tried. They are opened when the program runs, each with symbols of its own.
 #include <dlfcn.h>
 
 #include <Eigen/Core>
@@ -21,8 +21,7 @@ namespace {
 using ferrite::Tensor;
 
 /// A product of row-major matrices, C = A . B, or with `transposed` A . B^T.
-using Product =
-    std::function<void(bool transposed, int m, int n, int k, const float* a, const float* b, float* c)>;
+using Product = std::function<void(bool transposed, int m, int n, int k, const float* a, const float* b, float* c)>;
 struct Peer {
   const char* name;
   Product product;
@@ -48,7 +47,8 @@ void* opened(const char* variable, std::initializer_list<const char*> others) {
 }
 
 template <class Int>
-Product cblas(void (*sgemm)(int, int, int, Int, Int, Int, float, const float*, Int, const float*, Int, float, float*, Int)) {
+Product cblas(void (*sgemm)(int, int, int, Int, Int, Int, float, const float*, Int, const float*, Int, float, float*,
+                            Int)) {
   return [sgemm](bool transposed, int m, int n, int k, const float* a, const float* b, float* c) {
     sgemm(101, 111, transposed ? 112 : 111, m, n, k, 1, a, k, b, transposed ? k : n, 0, c, n);
   };
@@ -56,7 +56,8 @@ Product cblas(void (*sgemm)(int, int, int, Int, Int, Int, float, const float*, I
 
 std::vector<Peer> found_peers() {
   using Sgemm = void(int, int, int, int, int, int, float, const float*, int, const float*, int, float, float*, int);
-  using Sgemm64 = void(int, int, int, long, long, long, float, const float*, long, const float*, long, float, float*, long);
+  using Sgemm64 =
+      void(int, int, int, long, long, long, float, const float*, long, const float*, long, float, float*, long);
   using Dnnl = int(char, char, long, long, long, float, const float*, long, const float*, long, float, float*, long);
   for (const char* name : {"OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"}) setenv(name, "1", 1);
   setenv("MKL_THREADING_LAYER", "SEQUENTIAL", 1);
@@ -114,8 +115,7 @@ std::vector<double> measure(Operands& o, bool transposed) {
     else
       y.noalias() = x * Eigen::Map<const M>(b, o.k, o.n);
   });
-  for (const Peer& peer : peers())
-    runs.emplace_back([=, &peer] { peer.product(transposed, o.m, o.n, o.k, a, b, c); });
+  for (const Peer& peer : peers()) runs.emplace_back([=, &peer] { peer.product(transposed, o.m, o.n, o.k, a, b, c); });
   const ferrite::Tensor by_columns = transpose(reshape(o.b, {o.n, o.k}));
   if (transposed) runs.emplace_back([&o, by_columns] { bench::keep(matmul(o.a, by_columns)); });
   return bench::interleaved(runs, 11, 1e-3);

@@ -52,11 +52,11 @@ struct WindowProduct {
 struct MetTerm {
   std::int64_t offset, weights;
 };
-/// The same with lanes along the channels of the results, for positions that meet the same terms, where a term that reads
-/// padding is not met: out [., columns], rows `results` = image at (offset of a term + place of a position) times weights
-/// [terms, columns], plus the bias [columns] where there is one. Block b of 256 terms has those from ends[b - 1] to
-/// ends[b] of the terms that are met. Columns are whole packets, and the weights blocks of one packet of columns, of
-/// all terms each; terms are not none.
+/// The same with lanes along the channels of the results, for positions that meet the same terms, where a term that
+/// reads padding is not met: out [., columns], rows `results` = image at (offset of a term + place of a position) times
+/// weights [terms, columns], plus the bias [columns] where there is one. Block b of 256 terms has those from ends[b -
+/// 1] to ends[b] of the terms that are met. Columns are whole packets, and the weights blocks of one packet of columns,
+/// of all terms each; terms are not none.
 template <class T>
 struct ChannelProduct {
   std::int64_t terms;
@@ -99,8 +99,8 @@ struct PositionRow {
   std::int64_t image, g;
 };
 /// lanes [rows, terms], packets, += sums over all positions of g's row times the image at the offset of a term: lanes
-/// along the rows of positions, of which each sums at most 256 packets in one chain. Image and g are read up to a packet
-/// past the last element that counts.
+/// along the rows of positions, of which each sums at most 256 packets in one chain. Image and g are read up to a
+/// packet past the last element that counts.
 template <class T>
 struct WeightDots {
   std::int64_t terms;
@@ -140,9 +140,9 @@ struct PlaneProduct {
   T* out;
   std::int64_t out_step, out_row;
 };
-/// totals [planes, K, K] = the sums over images of g [height, width] times what the taps read: lanes along rows of g, of
-/// which each sums an image in one chain, of at most 256 packets; then the lanes in ascending order. As WeightDots and
-/// sums of its lanes. There are at most kMostPlanePackets packets in a row. The source is that of the first plane.
+/// totals [planes, K, K] = the sums over images of g [height, width] times what the taps read: lanes along rows of g,
+/// of which each sums an image in one chain, of at most 256 packets; then the lanes in ascending order. As WeightDots
+/// and sums of its lanes. There are at most kMostPlanePackets packets in a row. The source is that of the first plane.
 template <class T>
 struct PlaneDots {
   std::int64_t images, planes;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ferrite/tensor/kernel/convolution_lines.h"
 #include "ferrite/tensor/kernel/convolution_planes.h"
 #include "ferrite/tensor/kernel/gemm.h"
 #include "ferrite/tensor/kernel/lanes_within.h"
@@ -68,114 +69,10 @@ void multiply_channels(const ChannelProduct<T>& p) {
       constexpr int NV = packets, kMost = most_positions(NV);
       for (std::int64_t block = 0; block * kBlockK < p.terms; ++block)
         equal_groups(p.positions, kMost, [&](std::int64_t i, std::int64_t size) {
-          with_count<kMost>(size, [&](auto rows) {
-            channel_tile<T, rows, NV>(p, i, packet * kLanes<T>, block);
-          });
+          with_count<kMost>(size, [&](auto rows) { channel_tile<T, rows, NV>(p, i, packet * kLanes<T>, block); });
         });
     });
   });
-}
-
-// ---- depthwise, along one axis ----------------------------------------------------------------------------
-// Packets of a line are read where they stand, without an image with zeros around it.
-
-template <class T, int K>
-using LineTaps = RawPacket<T>[static_cast<std::size_t>(K)];
-
-/// What K neighbouring taps read, of which the first lane of the first is `from`; one load for each packet and the
-/// next.
-#ifdef __AVX512F__
-template <int K, int NV>
-[[gnu::always_inline]] inline void load_neighbours(
-    const float* from, RawPacket<float> (&x)[static_cast<std::size_t>(NV)][static_cast<std::size_t>(K)]) {
-  __m512i ends[static_cast<std::size_t>(NV + 1)];
-#pragma GCC unroll 8
-  for (int v = 0; v <= NV; ++v) ends[v] = _mm512_loadu_si512(from + v * 16);
-  const auto shifted = [&]<int... k>(std::integer_sequence<int, k...>) __attribute__((always_inline)) {
-#pragma GCC unroll 8
-    for (int v = 0; v < NV; ++v) ((x[v][k] = _mm512_castsi512_ps(_mm512_alignr_epi32(ends[v + 1], ends[v], k))), ...);
-  };
-  shifted(std::make_integer_sequence<int, K>());
-}
-#endif
-
-/// NV packets from result t on, of which every tap reads only what is there. With `step` 1 or -1 that is how far the
-/// taps lie apart.
-template <class T, int K, int NV, int step>
-[[gnu::always_inline]] inline void inner_packets(const LineProduct<T>& p, const LineTaps<T, K>& weights,
-                                                 const T* const* taps, std::int64_t t) {
-  constexpr std::int64_t W = kLanes<T>;
-  RawPacket<T> x[static_cast<std::size_t>(NV)][static_cast<std::size_t>(K)];
-  if constexpr (step != 0) {
-    load_neighbours<K, NV>(taps[step > 0 ? 0 : K - 1] + t, x);
-  } else {
-#pragma GCC unroll 8
-    for (int v = 0; v < NV; ++v)
-#pragma GCC unroll 8
-      for (int k = 0; k < K; ++k) x[v][k] = load_raw(taps[k] + t + v * W);
-  }
-  RawPacket<T> sums[static_cast<std::size_t>(NV)];
-#pragma GCC unroll 8
-  for (int v = 0; v < NV; ++v) sums[v] = RawPacket<T>{};
-#pragma GCC unroll 8
-  for (int k = 0; k < K; ++k)
-#pragma GCC unroll 8
-    for (int v = 0; v < NV; ++v) sums[v] = fma_raw(weights[k], x[v][step < 0 ? K - 1 - k : k], sums[v]);
-#pragma GCC unroll 8
-  for (int v = 0; v < NV; ++v) {
-    Packet<T> y = sums[v];
-    if (p.bias) y = y + Packet<T>(*p.bias);
-    y.store(p.out + t + v * W);
-  }
-}
-
-/// Results [t, end), at most a packet of them.
-template <class T, int K>
-[[gnu::noinline]] void outer_packet(const LineProduct<T>& p, const LineTaps<T, K>& weights, std::int64_t t,
-                                    std::int64_t end) {
-  RawPacket<T> sum = RawPacket<T>{};
-  for (int k = 0; k < K; ++k) {
-    const std::int64_t from = t + p.offsets[k];
-    const RawPacket<T> x = LanesWithin<T>(-from, std::min(end - t, p.length - from)).load(p.x + from);
-    sum = fma_raw(weights[k], x, sum);
-  }
-  Packet<T> y = sum;
-  if (p.bias) y = y + Packet<T>(*p.bias);
-  put(p.out + t, y, end - t);
-}
-
-template <class T, int K>
-void multiply_line(const LineProduct<T>& p) {
-  constexpr std::int64_t W = kLanes<T>;
-  constexpr int NV = 4;
-  LineTaps<T, K> weights;
-  const T* taps[static_cast<std::size_t>(K)];
-#pragma GCC unroll 8
-  for (int k = 0; k < K; ++k) {
-    weights[k] = set_raw<T>(p.weights[k]);
-    taps[k] = p.x + p.offsets[k];
-  }
-  const auto [low, high] = std::minmax_element(p.offsets, p.offsets + K);
-  // Packets that begin in [first, last) read only what is there.
-  const std::int64_t first = -*low, last = std::min(p.count, p.length - *high) - W + 1;
-  std::int64_t t = 0;
-  const auto outer = [&] {
-    outer_packet<T, K>(p, weights, t, std::min(t + W, p.count));
-    t += W;
-  };
-  while (t < std::min(first, p.count)) outer();
-  const auto inner = [&]<int step>(std::integral_constant<int, step>) {
-    for (; t + (NV - 1) * W < last; t += NV * W) inner_packets<T, K, NV, step>(p, weights, taps, t);
-    for (; t < last; t += W) inner_packets<T, K, 1, step>(p, weights, taps, t);
-  };
-#ifdef __AVX512F__
-  if constexpr (sizeof(T) == 4) {
-    if (*high - *low == K - 1 && p.offsets[0] == *low) inner(std::integral_constant<int, 1>());
-    if (*high - *low == K - 1 && p.offsets[0] == *high) inner(std::integral_constant<int, -1>());
-  }
-#endif
-  inner(std::integral_constant<int, 0>());
-  while (t < p.count) outer();
 }
 
 // ---- the adjoint of depthwise planes with stride 2 --------------------------------------------------------
@@ -521,7 +418,8 @@ void transpose(const T* g, std::int64_t row, std::int64_t rows, std::int64_t cou
   const std::int64_t whole = W > 1 ? rows / W * W : 0, squares = W > 1 ? count / W * W : 0;
   if constexpr (W > 1)
     for (std::int64_t r = 0; r < whole; r += W)
-      for (std::int64_t i = 0; i < squares; i += W) transpose_square<T>(g + r * row + i, row, to + i * to_row + r, to_row);
+      for (std::int64_t i = 0; i < squares; i += W)
+        transpose_square<T>(g + r * row + i, row, to + i * to_row + r, to_row);
   const auto rest = [&](std::int64_t i, std::int64_t end, std::int64_t first) {
     for (; i < end; ++i) {
       T* const line = to + i * to_row;
@@ -578,21 +476,22 @@ template <class T, int MR, int NV>
   for (int m = 0; m < MR; ++m)
 #pragma GCC unroll 16
     for (int v = 0; v < NV; ++v) acc[m][v] = RawPacket<T>{};
-  each_run(p, span, [&](std::int64_t first, std::int64_t count) __attribute__((always_inline)) {
-    const T* g = p.g + first * p.columns + column;
-    const T* const end = g + count * p.columns;
-    for (std::int64_t place = p.places[first]; g != end; g += p.columns, ++place) {
-      RawPacket<T> y[static_cast<std::size_t>(NV)];
+  each_run(
+      p, span, [&](std::int64_t first, std::int64_t count) __attribute__((always_inline)) {
+        const T* g = p.g + first * p.columns + column;
+        const T* const end = g + count * p.columns;
+        for (std::int64_t place = p.places[first]; g != end; g += p.columns, ++place) {
+          RawPacket<T> y[static_cast<std::size_t>(NV)];
 #pragma GCC unroll 16
-      for (int v = 0; v < NV; ++v) y[v] = load_raw(g + v * W);
+          for (int v = 0; v < NV; ++v) y[v] = load_raw(g + v * W);
 #pragma GCC unroll 16
-      for (int m = 0; m < MR; ++m) {
-        const RawPacket<T> x = set_raw<T>(at[m][place]);
+          for (int m = 0; m < MR; ++m) {
+            const RawPacket<T> x = set_raw<T>(at[m][place]);
 #pragma GCC unroll 16
-        for (int v = 0; v < NV; ++v) acc[m][v] = fma_raw(x, y[v], acc[m][v]);
-      }
-    }
-  });
+            for (int v = 0; v < NV; ++v) acc[m][v] = fma_raw(x, y[v], acc[m][v]);
+          }
+        }
+      });
 #pragma GCC unroll 16
   for (int m = 0; m < MR; ++m)
 #pragma GCC unroll 16

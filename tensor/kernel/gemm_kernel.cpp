@@ -464,7 +464,7 @@ class BlockProduct {
 
  private:
   static constexpr std::int64_t kFirstCache = 48 * 1024, kCaches = 4 * 1024 * 1024;  ///< bytes
-  static constexpr int kStreamedRows = 2;                 ///< most for which B is read along its rows
+  static constexpr int kStreamedRows = 2;  ///< most for which B is read along its rows
   /// Most rows of which twelve packets of columns find room in registers.
   static constexpr int kWideRows = kManyRegisters && sizeof(T) == 4 ? 2 : 1;
   static constexpr int W = kLanes<T>;

@@ -112,8 +112,7 @@ template <class T>
 /// Lanes 1, 3, 5, ... of two packets of at least two lanes, one after the other.
 template <class T>
 [[gnu::always_inline]] inline RawPacket<T> every_other(RawPacket<T> a, RawPacket<T> b) {
-  return []<int... i>(RawPacket<T> x, RawPacket<T> y, std::integer_sequence<int, i...>)
-      __attribute__((always_inline)) {
+  return []<int... i>(RawPacket<T> x, RawPacket<T> y, std::integer_sequence<int, i...>) __attribute__((always_inline)) {
     return shuffled(x, y, std::integer_sequence<int, 2 * i + 1 ...>());
   }
   (a, b, std::make_integer_sequence<int, kLanes<T>>());

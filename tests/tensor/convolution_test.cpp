@@ -251,7 +251,8 @@ BOOST_AUTO_TEST_CASE(padding_has_the_bits_of_zeros_that_stand_there) {
         BOOST_TEST_CONTEXT(x.shape().str() << " with " << w.shape().str()) {
           BOOST_TEST(same_bits(left_out.y, there.y));
           BOOST_TEST(same_bits(left_out.gw, there.gw));
-          BOOST_TEST(same_bits(left_out.gx, slice(slice(there.gx, 2, rows, rows + c.x[2]), 3, columns, columns + c.x[3])));
+          BOOST_TEST(
+              same_bits(left_out.gx, slice(slice(there.gx, 2, rows, rows + c.x[2]), 3, columns, columns + c.x[3])));
         }
       }
 }

@@ -94,8 +94,8 @@ std::int64_t row_pitch(std::int64_t elements, std::int64_t lanes) {
 
 std::int64_t floor_mod(std::int64_t a, std::int64_t n) { return (a % n + n) % n; }
 
-/// Parts of a pass, whose packets lie in one row each, that meet the same of its `count` taps: tap k of axis i is met at
-/// a position where met(i, k, position). None where there is one part, or where parts are small.
+/// Parts of a pass, whose packets lie in one row each, that meet the same of its `count` taps: tap k of axis i is met
+/// at a position where met(i, k, position). None where there is one part, or where parts are small.
 template <class Met>
 std::vector<ConvolutionPass> cut_rows(const ConvolutionPass& pass, const ImagePlan& image,
                                       const std::array<std::int64_t, 3>& count, const Met& met) {
@@ -406,9 +406,8 @@ std::vector<ChannelClass> channel_classes(const PlanKey& key, const ImagePlan& i
                                           const std::array<std::int64_t, 3>& step) {
   const WindowGeometry& g = key.geometry;
   const bool transposed = key.transposed;
-  const std::array<std::vector<AxisClass>, 3> axes = {axis_classes(g.axis[0], transposed),
-                                                      axis_classes(g.axis[1], transposed),
-                                                      axis_classes(g.axis[2], transposed)};
+  const std::array<std::vector<AxisClass>, 3> axes = {
+      axis_classes(g.axis[0], transposed), axis_classes(g.axis[1], transposed), axis_classes(g.axis[2], transposed)};
   const auto size = by_axis(g, transposed ? &WindowAxis::large : &WindowAxis::small);
   const auto counts = [](const auto& lists) {
     return std::array<std::int64_t, 3>{std::ssize(lists[0]), std::ssize(lists[1]), std::ssize(lists[2])};

@@ -143,8 +143,8 @@ struct ChannelLanes {
   std::int64_t columns = 0;           ///< channels of a group in whole packets; 0: lanes along positions
   const ChannelPlan* plan = nullptr;  ///< what they read
   std::int64_t terms = 0;
-  const T* weights = nullptr;         ///< of each group what ChannelProduct reads
-  const T* bias = nullptr;            ///< [groups, columns], or null
+  const T* weights = nullptr;  ///< of each group what ChannelProduct reads
+  const T* bias = nullptr;     ///< [groups, columns], or null
 };
 
 /// Weights as ChannelProduct reads them: `groups` times `blocks` matrices [channels, terms / blocks], one after the
@@ -589,8 +589,7 @@ class WeightGradient {
         blocks(image, y, last - first, columns, totals);
       }
     });
-    if (!by_positions_)
-      return convolution_kernels_for<T>().transpose(totals, columns, terms, e_.outer, to, row, terms);
+    if (!by_positions_) return convolution_kernels_for<T>().transpose(totals, columns, terms, e_.outer, to, row, terms);
     for (std::int64_t o = 0; o < e_.outer; ++o)
       convolution_kernels_for<T>().sum_lanes(totals + o * terms * width_, terms, to + o * row);
   }
