@@ -268,20 +268,16 @@ constexpr int most_packets(int rows) {
 }
 #endif
 
-/// Stores lanes [begin, end) from `to` on, `step` apart.
+/// Stores lanes [begin, end) of those at `lanes` from `to` on, `step` apart.
 template <class T>
-void put_segment(T* to, std::int64_t step, Packet<T> v, std::int32_t begin, std::int32_t end) {
-  if (step == 1) {
-    if (begin == 0) return put(to, v, end);
-    return LanesWithin<T>(begin, end).store(to - begin, v);
-  }
+[[gnu::always_inline]] inline void put_segment(T* to, std::int64_t step, const T* lanes, std::int32_t begin,
+                                               std::int32_t end) {
+  if (step == 1) return LanesWithin<T>(begin, end).store(to - begin, Packet<T>::load(lanes));
 #if defined(__AVX512F__) && defined(__BMI2__)
   if constexpr (sizeof(T) == 4)
-    if (step == 2) return put_every_second(to, v.raw, begin, end);
+    if (step == 2) return put_every_second(to, load_raw(lanes), begin, end);
 #endif
-  alignas(64) T lanes[static_cast<std::size_t>(kLanes<T>)];
-  v.store(lanes);
-  for (std::int32_t i = begin; i < end; ++i) to[(i - begin) * step] = lanes[i];
+  for (std::int32_t i = begin; i < end; ++i, to += step) *to = lanes[i];
 }
 
 /// One chain over terms [k, end) for MR rows of weights and NV packets.
@@ -355,10 +351,9 @@ template <class T, int MR, int NV>
       for (int v = 0; v < NV; ++v) store_raw(kept + (i * NV + v) * W, sums[i][v]);
     for (int i = 0; i < MR; ++i, out += p.out_row)
       for (int v = 0; v < NV; ++v) {
-        const Packet<T> y = Packet<T>::load(kept + (i * NV + v) * W);
         for (std::int32_t s = packets[v].first; s < packets[v].last; ++s) {
           const PacketSegment& segment = p.segments[s];
-          put_segment(out + segment.to, p.out_step, y, segment.begin, segment.end);
+          put_segment(out + segment.to, p.out_step, kept + (i * NV + v) * W, segment.begin, segment.end);
         }
       }
   }

@@ -122,7 +122,7 @@ struct TermPlan {
 /// and again, else a new one. Of the last kPlansKept those of up to kLargestKept bytes are kept; what is larger is the
 /// caller's, in `own`. Valid until this thread asks for another.
 TermPlan& planned(const PlanKey& key, std::unique_ptr<TermPlan>& own);
-inline constexpr std::size_t kPlansKept = 32, kLargestKept = std::size_t{64} << 10;
+inline constexpr std::size_t kPlansKept = 32, kLargestKept = std::size_t{128} << 10;
 
 /// How one channel on both sides of a group goes through planes, as PlaneSource.
 struct PlanePass {

@@ -100,29 +100,36 @@ template <class Met>
 std::vector<ConvolutionPass> cut_rows(const ConvolutionPass& pass, const ImagePlan& image,
                                       const std::array<std::int64_t, 3>& count, const Met& met) {
   std::vector<ConvolutionPass> parts;
+  if (count[0] * count[1] == 1) return parts;
+  std::int64_t row = -1;  // of the packet before, whose part is `of`
+  std::size_t of = 0;
   for (const PacketPlace& packet : pass.packets) {
-    ConvolutionPass part;
     const std::int64_t d = packet.from / image.plane, h = packet.from % image.plane / image.row;
-    std::int64_t index = 0;
-    each(count, [&](const std::array<std::int64_t, 3>& tap) {
-      if (met(0, tap[0], d) && met(1, tap[1], h)) part.indices.push_back(index);
-      ++index;
-    });
-    const auto same = [&](const ConvolutionPass& other) { return other.indices == part.indices; };
-    auto found = std::find_if(parts.begin(), parts.end(), same);
-    if (found == parts.end()) {
-      if (parts.size() == 4) return {};
-      part.whole = pass.whole;
-      part.step = pass.step;
-      for (const std::int64_t k : part.indices) {
-        part.taps.push_back(pass.taps[static_cast<std::size_t>(k)]);
-        part.offsets.push_back(pass.offsets[static_cast<std::size_t>(k)]);
+    if (packet.from / image.row != row) {
+      row = packet.from / image.row;
+      ConvolutionPass part;
+      std::int64_t index = 0;
+      each(count, [&](const std::array<std::int64_t, 3>& tap) {
+        if (met(0, tap[0], d) && met(1, tap[1], h)) part.indices.push_back(index);
+        ++index;
+      });
+      const auto same = [&](const ConvolutionPass& other) { return other.indices == part.indices; };
+      of = static_cast<std::size_t>(std::find_if(parts.begin(), parts.end(), same) - parts.begin());
+      if (of == 4) return {};
+      if (of == parts.size()) {
+        part.whole = pass.whole;
+        part.step = pass.step;
+        for (const std::int64_t k : part.indices) {
+          part.taps.push_back(pass.taps[static_cast<std::size_t>(k)]);
+          part.offsets.push_back(pass.offsets[static_cast<std::size_t>(k)]);
+        }
+        parts.push_back(std::move(part));
       }
-      found = parts.insert(parts.end(), std::move(part));
     }
-    const auto first = static_cast<std::int32_t>(found->segments.size());
-    found->segments.push_back(pass.segments[static_cast<std::size_t>(packet.first)]);
-    found->packets.push_back({packet.from, first, first + 1});
+    ConvolutionPass& part = parts[of];
+    const auto first = static_cast<std::int32_t>(part.segments.size());
+    part.segments.push_back(pass.segments[static_cast<std::size_t>(packet.first)]);
+    part.packets.push_back({packet.from, first, first + 1});
   }
   if (parts.size() == 1) return {};
   return parts;
@@ -491,7 +498,7 @@ const std::vector<std::int64_t>& TermPlan::places() {
 std::size_t TermPlan::bytes() const {
   const auto taken = [](const auto& list) { return list.size() * sizeof(list[0]); };
   std::size_t all = sizeof(*this) + 2 * taken(plan.image.phases) + sizeof(ChannelPlan) +
-                    3 * static_cast<std::size_t>(positions()) * sizeof(std::int64_t);
+                    2 * static_cast<std::size_t>(positions()) * sizeof(std::int64_t);
   for (const auto* passes : {&plan.passes, &plan.parts})
     for (const ConvolutionPass& pass : *passes)
       all += 3 * taken(pass.taps) + taken(pass.packets) + taken(pass.segments) + sizeof(pass);
