@@ -256,28 +256,34 @@ constexpr int most_packets(int rows) {
   return rows == 1 ? 8 : rows <= 4 ? 6 : 3;
 }
 
-#if defined(__AVX512F__) && defined(__BMI2__)
-/// Lanes [begin, end) to every second element from `to` on.
-[[gnu::always_inline]] inline void put_every_second(float* to, __m512 v, std::int32_t begin, std::int32_t end) {
-  const std::uint32_t places = _pdep_u32((1U << end) - (1U << begin), 0x55555555U);
-  const __m512i low = _mm512_set_epi32(7, 7, 6, 6, 5, 5, 4, 4, 3, 3, 2, 2, 1, 1, 0, 0);
-  const __m512i high = _mm512_add_epi32(low, _mm512_set1_epi32(8));
-  float* const first = to - 2 * begin;
-  _mm512_mask_storeu_ps(first, static_cast<__mmask16>(places), _mm512_permutexvar_ps(low, v));
-  _mm512_mask_storeu_ps(first + 16, static_cast<__mmask16>(places >> 16), _mm512_permutexvar_ps(high, v));
-}
-#endif
-
-/// Stores lanes [begin, end) of those at `lanes` from `to` on, `step` apart.
+/// Stores sums [rows, count], packets, whose lanes lie apart in the results, from row `m` on.
 template <class T>
-[[gnu::always_inline]] inline void put_segment(T* to, std::int64_t step, const T* lanes, std::int32_t begin,
-                                               std::int32_t end) {
-  if (step == 1) return LanesWithin<T>(begin, end).store(to - begin, Packet<T>::load(lanes));
+[[gnu::noinline]] void put_apart(const WindowProduct<T>& p, std::int64_t m, std::int64_t rows,
+                                 const PacketPlace* packets, std::int64_t count, const T* sums) {
+  constexpr std::int64_t W = kLanes<T>;
+  T* const out = p.out + m * p.out_row;
+  for (std::int64_t v = 0; v < count; ++v, sums += W)
+    for (std::int32_t s = packets[v].first; s < packets[v].last; ++s) {
+      const auto [to, begin, end] = p.segments[s];
+      T* row = out + to;
 #if defined(__AVX512F__) && defined(__BMI2__)
-  if constexpr (sizeof(T) == 4)
-    if (step == 2) return put_every_second(to, load_raw(lanes), begin, end);
+      if constexpr (sizeof(T) == 4)
+        if (p.out_step == 2) {  // every second element of two packets, from where lane 0 would be
+          const std::uint32_t places = _pdep_u32((1U << end) - (1U << begin), 0x55555555U);
+          const __m512i low = _mm512_set_epi32(7, 7, 6, 6, 5, 5, 4, 4, 3, 3, 2, 2, 1, 1, 0, 0);
+          const __m512i high = _mm512_add_epi32(low, _mm512_set1_epi32(8));
+          row -= 2 * begin;
+          for (std::int64_t i = 0; i < rows; ++i, row += p.out_row) {
+            const RawPacket<T> x = load_raw(sums + i * count * W);
+            _mm512_mask_storeu_ps(row, static_cast<__mmask16>(places), _mm512_permutexvar_ps(low, x));
+            _mm512_mask_storeu_ps(row + W, static_cast<__mmask16>(places >> 16), _mm512_permutexvar_ps(high, x));
+          }
+          continue;
+        }
 #endif
-  for (std::int32_t i = begin; i < end; ++i, to += step) *to = lanes[i];
+      for (std::int64_t i = 0; i < rows; ++i, row += p.out_row)
+        for (std::int32_t k = begin; k < end; ++k) row[(k - begin) * p.out_step] = sums[i * count * W + k];
+    }
 }
 
 /// One chain over terms [k, end) for MR rows of weights and NV packets.
@@ -312,51 +318,36 @@ template <class T, int MR, int NV>
 [[gnu::always_inline]] inline void put_tile(const WindowProduct<T>& p, std::int64_t m, const PacketPlace* packets,
                                             Sums<T, MR, NV>& sums) {
   constexpr std::int64_t W = kLanes<T>;
-  T* out = p.out + m * p.out_row;
+  T* const out = p.out + m * p.out_row;
   if (p.bias) {
 #pragma GCC unroll 16
     for (int i = 0; i < MR; ++i)
 #pragma GCC unroll 16
       for (int v = 0; v < NV; ++v) sums[i][v] = sums[i][v] + set_raw<T>(p.bias[m + i]);
   }
-  // Most packets have lanes from the first on that lie side by side.
-  bool whole = p.out_step == 1, simple = whole;
-  T* to[static_cast<std::size_t>(NV)];
-#pragma GCC unroll 16
-  for (int v = 0; v < NV; ++v) {
-    const PacketSegment& segment = p.segments[packets[v].first];
-    to[v] = out + segment.to;
-    whole = whole && segment.end - segment.begin == W;
-    simple = simple && packets[v].last - packets[v].first == 1 && segment.begin == 0;
-  }
-  std::int64_t row = 0;
-  if (whole) {
-#pragma GCC unroll 16
-    for (int i = 0; i < MR; ++i, row += p.out_row)
-#pragma GCC unroll 16
-      for (int v = 0; v < NV; ++v) store_raw(to[v] + row, sums[i][v]);
-  } else if (simple) {
-    LanesWithin<T> lanes[static_cast<std::size_t>(NV)];
-#pragma GCC unroll 16
-    for (int v = 0; v < NV; ++v) lanes[v] = {0, p.segments[packets[v].first].end};
-#pragma GCC unroll 16
-    for (int i = 0; i < MR; ++i, row += p.out_row)
-#pragma GCC unroll 16
-      for (int v = 0; v < NV; ++v) lanes[v].store(to[v] + row, sums[i][v]);
-  } else {
+  if (p.out_step != 1) {
     alignas(64) T kept[static_cast<std::size_t>(MR * NV * W)];
 #pragma GCC unroll 16
     for (int i = 0; i < MR; ++i)
 #pragma GCC unroll 16
       for (int v = 0; v < NV; ++v) store_raw(kept + (i * NV + v) * W, sums[i][v]);
-    for (int i = 0; i < MR; ++i, out += p.out_row)
-      for (int v = 0; v < NV; ++v) {
-        for (std::int32_t s = packets[v].first; s < packets[v].last; ++s) {
-          const PacketSegment& segment = p.segments[s];
-          put_segment(out + segment.to, p.out_step, kept + (i * NV + v) * W, segment.begin, segment.end);
-        }
-      }
+    return put_apart(p, m, MR, packets, NV, kept);
   }
+#pragma GCC unroll 16
+  for (int v = 0; v < NV; ++v)
+    for (std::int32_t s = packets[v].first; s < packets[v].last; ++s) {
+      const PacketSegment& segment = p.segments[s];
+      T* to = out + segment.to;
+      if (segment.end - segment.begin == W) {
+#pragma GCC unroll 16
+        for (int i = 0; i < MR; ++i, to += p.out_row) store_raw(to, sums[i][v]);
+      } else {
+        const LanesWithin<T> lanes(segment.begin, segment.end);
+        to -= segment.begin;
+#pragma GCC unroll 16
+        for (int i = 0; i < MR; ++i, to += p.out_row) lanes.store(to, sums[i][v]);
+      }
+    }
 }
 
 /// MR rows from `m` on, NV packets from `packets` on.

@@ -288,7 +288,7 @@ ConvolutionPlan plan_transposed(const WindowGeometry& g, std::int64_t lanes) {
     // Rows of results that read nothing do not share packets: there is no image between them.
     if (pass.taps.empty()) grid.row = std::max<std::int64_t>(grid.row, grid.count[2]);
     std::vector<ConvolutionPass> parts;
-    if (add_packets(grid, lanes, pass))
+    if (add_packets(grid, lanes, pass) && strides == std::array<std::int64_t, 3>{1, 1, 1})
       parts = cut_rows(pass, image, {number(0), number(1), number(2)},
                        [&](std::size_t i, std::int64_t tap, std::int64_t position) {
                          const std::int64_t at = position + taps[i].shifts[static_cast<std::size_t>(tap)];

@@ -342,13 +342,16 @@ struct Products {
   }
 };
 
-/// Whether what the parts of a plan leave out of N images is more than the weights that are copied for them.
-bool parts_pay(const ConvolutionPlan& plan, std::int64_t N) {
+/// Whether what the parts of a plan leave out of N images costs more than to copy weights for them, and than more
+/// tiles.
+bool parts_pay(const ConvolutionPlan& plan, std::int64_t N, std::int64_t channels) {
+  constexpr std::int64_t kTile = 24;  // of a row of a tile of its own, in multiply-adds of packets
   std::int64_t left_out = 0, copied = 0;
   for (const ConvolutionPass& part : plan.parts) {
     const auto met = std::ssize(part.taps);
-    left_out += N * std::ssize(part.packets) * (part.whole - met);
-    if (met < part.whole) copied += met;
+    if (met == part.whole) continue;
+    left_out += N * (std::ssize(part.packets) * (part.whole - met) * channels - kTile);
+    copied += met * channels;
   }
   return left_out > 2 * copied;
 }
@@ -390,7 +393,7 @@ void convolve(const Tensor& x, const Tensor& w, const Tensor* bias, Tensor& y, c
       channel_lanes(made, ChannelWeights<T>{w, groups, e.outer, e.inner * g.taps(), 1}, products.bias, e.N, g.small());
   auto& passes = kept_for_calls<std::vector<WeightedPass<T>>>();  // its memory serves the next call
   passes.clear();
-  if (products.channels.columns == 0 && parts_pay(plan, e.N)) {
+  if (products.channels.columns == 0 && parts_pay(plan, e.N, e.inner)) {
     T* to = kernel_memory().tiles.get<T>(static_cast<std::size_t>(w.numel() * std::ssize(plan.parts)));
     for (std::size_t i = 0; i < plan.parts.size(); ++i) {
       const ConvolutionPass& part = plan.parts[i];
@@ -443,7 +446,7 @@ void convolve_transposed(const Tensor& y, const Tensor& w, const Tensor* bias, T
   products.channels = channel_lanes(made, ChannelWeights<T>{w, groups, e.inner, e.outer * g.taps(), e.outer},
                                     products.bias, e.N, g.large());
   if (products.channels.columns == 0) {  // in memory that the shares do not ask for
-    const bool in_parts = parts_pay(plan, e.N);
+    const bool in_parts = parts_pay(plan, e.N, e.outer);
     const std::vector<ConvolutionPass>& all = in_parts ? plan.parts : plan.passes;
     const std::vector<PassTerms>& terms = in_parts ? made.part_terms : made.terms;
     std::int64_t taps = 0;
