@@ -76,8 +76,10 @@ BOOST_AUTO_TEST_CASE(every_path_follows_the_rule_to_the_bit) {
   for (const std::int64_t N : {1, 2, 5, 15, 16, 17, 31, 32, 48, 49, 63, 64, 65, 95, 112, 193, 257})  // every panel
     for (const std::int64_t M : {1, 2, 4, 11}) check(M, N, 37);
   for (const std::int64_t K : {1, 3, 8, 15, 16, 17, 255, 256, 257, 300, 513})  // lines of columns, blocks
-    for (const std::int64_t M : {1, 3, 10}) check(M, 70, K);
-  for (const std::int64_t M : {1, 2, 5}) check(M, 1100, 40);  // B beyond the first cache
+    for (const std::int64_t M : {1, 2, 3, 10}) check(M, 70, K);
+  for (const std::int64_t M : {1, 2, 5}) check(M, 1100, 40);     // B beyond the first cache
+  for (const std::int64_t M : {1, 2, 4, 7}) check(M, 710, 300);  // beyond the second one
+  for (const std::int64_t M : {1, 2}) check(M, 4300, 256);       // far beyond it, with more columns than a run
   check(67, 41, 19);
   check(110, 150, 30);  // panels met by more than one group of tiles
   check(20, 2100, 3);
