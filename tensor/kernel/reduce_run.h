@@ -76,6 +76,22 @@ struct MinOf {
   }
 };
 
+/// The lanes of a packet turned by `by` places: lane i becomes lane i + by.
+template <int by, class T, int... i>
+[[gnu::always_inline]] inline Packet<T> turned(Packet<T> x, std::integer_sequence<int, i...>) {
+  return shuffled(x.raw, x.raw, std::integer_sequence<int, (i + by) % kLanes<T>...>());
+}
+/// The lanes of a packet, halved pairwise in registers: of the first `lanes` of them, lane i meets lane i + lanes / 2.
+template <int lanes, class T, class Join>
+[[gnu::always_inline]] inline T fold(Packet<T> x, const Join& join) {
+  if constexpr (lanes == 1) {
+    return x.raw[0];
+  } else {
+    constexpr auto all = std::make_integer_sequence<int, kLanes<T>>();
+    return fold<lanes / 2>(join(x, turned<lanes / 2>(x, all)), join);
+  }
+}
+
 /// The lanes of one block, halved pairwise: lane i meets lane i + half.
 template <class Op, std::int64_t half, class T>
 T fold(T* lanes) {
@@ -126,8 +142,7 @@ template <class Op, class T, class Source>
     }
     for (std::int64_t half = kPackets / 2; half >= 1; half /= 2)
       for (std::int64_t p = 0; p < half; ++p) acc[p] = Op::join(acc[p], acc[p + half]);
-    acc[0].store(lanes);
-    return fold<Op, P::width / 2>(lanes);
+    return fold<P::width>(acc[0], [](P a, P b) { return Op::join(a, b); });
   } else {
     std::fill_n(lanes, kSplit<T>, Op::template identity<T>);
     const T* const x = source.few(from, whole - from);

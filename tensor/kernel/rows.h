@@ -12,10 +12,18 @@ struct DenseRows {
   std::int64_t count, n;
 };
 
+/// Rows of scores, `step` elements apart, with room for whole lines: row r sees its first `first` + r elements, at most
+/// n.
+struct ScoreRows {
+  std::int64_t count, n, step, first;
+};
+
 /// For f32 and f64; n is not 0.
 template <class T>
 struct RowKernels {
   void (*softmax)(const T* x, T* y, const DenseRows& rows);
+  /// The softmax of what each row sees, in place, and 0 in the rest of its n elements.
+  void (*weights)(T* scores, const ScoreRows& rows);
   /// Hides scores, as -infinity: where `seen` is 0, and where what is added is -infinity. Whether any is left.
   bool (*hide)(T* scores, const std::uint8_t* seen, std::int64_t n);
   bool (*add_mask)(T* scores, const T* mask, std::int64_t n);

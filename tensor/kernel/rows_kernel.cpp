@@ -1,4 +1,5 @@
 /// Composites along rows: softmax, layer norm, variances, norms.
+#include "ferrite/tensor/kernel/lanes_within.h"
 #include "ferrite/tensor/kernel/packet_exp.h"
 #include "ferrite/tensor/kernel/packet_log.h"
 #include "ferrite/tensor/kernel/rows.h"
@@ -116,16 +117,9 @@ template <class T, class F>
     if (i + W <= n) take(0, f(P::load(x + i)));
     take(1, f(P::load(x + n - W)));
   }
-  if (n >= W) {
-    alignas(64) T lanes[static_cast<std::size_t>(W)], sums[static_cast<std::size_t>(W)];
-    first_max(best[0], best[1]).store(lanes);
-    (odd[0] + odd[1]).store(sums);
-    T all = lanes[0], none = sums[0];
-    for (std::size_t l = 1; l < static_cast<std::size_t>(W); ++l) {
-      all = lanes[l] > all ? lanes[l] : all;
-      none += sums[l];
-    }
-    if (none == T(0) && all != T(0)) return all;
+  if (n >= W && all(odd[0] + odd[1] == P(T(0)))) {
+    const T most = fold<kLanes<T>>(first_max(best[0], best[1]), [](P a, P b) { return first_max(a, b); });
+    if (most != T(0)) return most;
   }
   return reduce_of<MaxOf>(x, n, f);
 }
@@ -136,14 +130,77 @@ T shift(const T* x, std::int64_t n) {
   const T m = largest_of(x, n, [](Packet<T> v) { return v; });
   return std::abs(m) < std::numeric_limits<T>::infinity() ? m : T(0);
 }
+
+/// Quotients by one divisor, correctly rounded like those of a division but without one: the product with the inverse
+/// and with what that lacks is off by less than a unit of its last place, and a step of Newton's from there rounds as
+/// the division does (Markstein 1990). That holds where the remainder is exact, so the divisor lies within `kLeast` and
+/// `kMost`, and the dividend is no smaller than `kTiny`.
+template <class T>
+class Quotients {
+ public:
+  static constexpr T kLeast = T(0.5), kMost = T(1 << 20) * T(1 << 20),
+                     kTiny = sizeof(T) == 4 ? T(0x1p-60) : T(0x1p-900);
+  explicit Quotients(T by) : by_(by), inverse_(T(1) / by_.raw[0]) {
+    lacks_ = fma(-by_, inverse_, Packet<T>(T(1))) * inverse_;
+  }
+  [[gnu::always_inline]] Packet<T> operator()(Packet<T> x) const {
+    const Packet<T> q = fma(x, inverse_, x * lacks_);
+    return fma(fma(-by_, q, x), inverse_, q);
+  }
+
+ private:
+  Packet<T> by_, inverse_, lacks_;
+};
+
+/// y[i] / by, in place. Some packets at a time, so that one comparison tells of all of them whether they are too small.
+template <class T>
+[[gnu::always_inline]] inline void divide(T* y, std::int64_t n, T by) {
+  using P = Packet<T>;
+  constexpr std::int64_t W = kLanes<T>;
+  std::int64_t i = 0;
+  if constexpr (kRoundsOnce) {
+    if (by >= Quotients<T>::kLeast && by <= Quotients<T>::kMost) {
+      const Quotients<T> quotient(by);
+      for (; i + 4 * W <= n; i += 4 * W) {
+        const P e[4] = {P::load(y + i), P::load(y + i + W), P::load(y + i + 2 * W), P::load(y + i + 3 * W)};
+        const P least = first_min(first_min(e[0], e[1]), first_min(e[2], e[3]));
+        if (any(least < P(Quotients<T>::kTiny))) [[unlikely]] {
+          map(y + i, y + i, 4 * W, [all = P(by)](P v) { return v / all; });
+          continue;
+        }
+        for (std::int64_t v = 0; v < 4; ++v) quotient(e[v]).store(y + i + v * W);
+      }
+    }
+  }
+  map(y + i, y + i, n - i, [all = P(by)](P e) { return e / all; });
+}
+
+/// The softmax of a row; x may be y.
+template <class T>
+[[gnu::noinline]] void softmax_row(const T* x, T* y, std::int64_t n) {
+  const Packet<T> m(shift(x, n));
+  const auto f = [m](Packet<T> v) { return exp(v - m); };
+  divide(y, n, reduce<SumOf, T>(n, Stored<T, decltype(f)>{x, f, y}));
+}
 template <class T>
 void softmax(const T* x, T* y, const DenseRows& rows) {
-  const std::int64_t n = rows.n;
-  for (std::int64_t r = 0; r < rows.count; ++r, x += n, y += n) {
-    const Packet<T> m(shift(x, n));
-    const auto f = [m](Packet<T> v) { return exp(v - m); };
-    const T total = reduce<SumOf, T>(n, Stored<T, decltype(f)>{x, f, y});
-    map(y, y, n, [by = Packet<T>(total)](Packet<T> e) { return e / by; });
+  for (std::int64_t r = 0; r < rows.count; ++r, x += rows.n, y += rows.n) softmax_row(x, y, rows.n);
+}
+/// Rows end with whole packets of their lanes: what is hidden there is -infinity, which adds zeros to sums.
+template <class T>
+void weights(T* scores, const ScoreRows& rows) {
+  const auto seen = [&](std::int64_t r) { return std::min(rows.n, rows.first + r); };
+  const auto whole = [](std::int64_t n) { return (n + kSplit<T> - 1) / kSplit<T> * kSplit<T>; };
+  const Packet<T> hidden(-std::numeric_limits<T>::infinity());
+  for (std::int64_t r = 0; r < rows.count; ++r) {
+    T* const row = scores + r * rows.step;
+    for (std::int64_t i = whole(seen(r)) - kLanes<T>; i + kLanes < T >> seen(r); i -= kLanes<T>)
+      LanesWithin<T>(seen(r) - i, kLanes<T>).store(row + i, hidden);
+  }
+  for (std::int64_t r = 0; r < rows.count; ++r) {
+    T* const row = scores + r * rows.step;
+    softmax_row(row, row, whole(seen(r)));
+    std::fill(row + seen(r), row + rows.n, T(0));
   }
 }
 
@@ -279,6 +336,7 @@ bool add_mask(T* scores, const T* mask, std::int64_t n) {
 template <class T>
 constexpr RowKernels<T> kernels_of() {
   return {.softmax = softmax<T>,
+          .weights = weights<T>,
           .hide = hide<T>,
           .add_mask = add_mask<T>,
           .log_softmax = log_softmax<T>,

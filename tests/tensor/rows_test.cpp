@@ -87,6 +87,16 @@ BOOST_AUTO_TEST_CASE(composites_have_the_bits_of_their_parts) {
         }
 }
 
+/// Of weights of every size, denormal ones and zeros among them, and of totals of many elements.
+BOOST_AUTO_TEST_CASE(a_softmax_divides_as_division_does) {
+  for (const Dtype dtype : {Dtype::f32, Dtype::f64})
+    for (const std::int64_t n : {64, 65, 200, 5000})
+      for (const double spread : {0.0, 1e-3, 1.0, 15.0, 40.0, 90.0, 700.0}) {
+        const Tensor x = uniform({40, n}, {.seed = 5}, -spread, spread, dtype), e = exp(x - amax(x, {1}, true));
+        BOOST_TEST(support::identical(softmax(x, -1), e / sum(e, {1}, true)), x.spec().str() << " of " << spread);
+      }
+}
+
 BOOST_AUTO_TEST_CASE(rows_that_are_all_zeros_keep_their_signs) {
   const Tensor x = cast(Tensor::from({-0.0, -0.0, -0.0, 0.0}, {4, 1}), Dtype::f32);
   const Tensor alone = log_softmax(x, -1);
