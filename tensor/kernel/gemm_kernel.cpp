@@ -686,6 +686,45 @@ template void product(std::int64_t, std::int64_t, std::int64_t, MatrixView<doubl
                       std::int64_t, bool);
 #endif
 
+// ---- a B that several products read, packed once ----------------------------------------------------------
+
+namespace {
+
+/// f(the first column of a panel, its packets as a constant), for the panels of N columns that hold the first ones.
+template <class T, class F>
+void each_panel(std::int64_t N, std::int64_t columns, const F& f) {
+  for (std::int64_t j = 0; j < columns;) {
+    const int packets = packets_of_panel(packets_of<T>(N - j));
+    with_constant<1, kPackets>(packets, [&](auto n) { f(j, n); });
+    j += packets * kLanes<T>;
+  }
+}
+
+template <class T>
+void pack_panels(std::int64_t N, std::int64_t K, MatrixView<T> b, T* to) {
+  each_panel<T>(N, N, [&](std::int64_t j, auto packets) {
+    constexpr std::int64_t kColumns = packets * kLanes<T>;
+    pack_panel<T>({b.data + j * b.col, b.row, b.col}, K, std::min(kColumns, N - j), kColumns, to + j * K);
+  });
+}
+
+template <class T>
+void product_of_panels(std::int64_t M, std::int64_t N, std::int64_t columns, std::int64_t K, const T* a,
+                       std::int64_t a_row, const T* panels, T* c, std::int64_t ldc) {
+  const RowGroups groups(M, kRows<T>);
+  each_panel<T>(N, columns, [&](std::int64_t j, auto packets) {
+    constexpr std::int64_t kColumns = packets * kLanes<T>;
+    groups.each(0, groups.count, [&](int size, std::int64_t m, std::int64_t tiles) {
+      with_constant<1, kRows<T>>(size, [&](auto rows) {
+        panel_tiles<T, rows, packets, Columns::packed>(a + m * a_row, a_row, {panels + j * K, kColumns}, K,
+                                                       {c + m * ldc + j, ldc, kColumns, false}, tiles);
+      });
+    });
+  });
+}
+
+}  // namespace
+
 // ---- the table of products of this level ------------------------------------------------------------------
 
 namespace {
@@ -696,6 +735,8 @@ constexpr ProductKernels<T> kernels_of() {
           .lanes = kLanes<T>,
           .product_columns = 12 * kLanes<T>,
           .product = product<T>,
+          .pack_panels = pack_panels<T>,
+          .product_of_panels = product_of_panels<T>,
           .pack_gates = pack_gates<T>,
           .pack_transposed = pack_transposed<T>,
           .packed_product = packed_product<T>};

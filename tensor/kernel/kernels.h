@@ -110,6 +110,12 @@ struct ProductKernels {
   /// gemm on one thread; K is not 0.
   void (*product)(std::int64_t M, std::int64_t N, std::int64_t K, MatrixView<T> a, MatrixView<T> b, T* c,
                   std::int64_t ldc, bool add);
+  /// Copies B [K, N], K at most kBlockK, for product_of_panels: to K times the whole lines of a row of N elements.
+  void (*pack_panels)(std::int64_t N, std::int64_t K, MatrixView<T> b, T* to);
+  /// C = A . B for the B of N columns that was packed, at least the first `columns` of them. Rows of A are contiguous;
+  /// rows of C have room for whole lines.
+  void (*product_of_panels)(std::int64_t M, std::int64_t N, std::int64_t columns, std::int64_t K, const T* a,
+                            std::int64_t a_row, const T* panels, T* c, std::int64_t ldc);
   void (*pack_gates)(const T* w, std::int64_t row_step, std::int64_t K, std::int64_t gates, std::int64_t units,
                      std::int64_t gate_step, T* to);
   void (*pack_transposed)(const T* w, std::int64_t row_step, std::int64_t K, std::int64_t units, T* to,

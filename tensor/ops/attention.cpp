@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "ferrite/tensor/kernel/kernels.h"
 #include "ferrite/tensor/kernel/rows.h"
@@ -96,6 +97,7 @@ constexpr std::int64_t kQueries = 64;
 
 struct Sizes {
   std::int64_t L, S, E, N, shares, heads;
+  std::int64_t step;  ///< from the scores of a query to those of the next one
   bool causal;
 
   Sizes(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionAttrs& a)
@@ -105,9 +107,18 @@ struct Sizes {
         N(v.shape()[-1]),
         shares(a.grouped ? q.shape()[-3] / k.shape()[-3] : 1),
         heads(q.numel() / (L * E)),
+        step(apart(S)),
         causal(a.causal) {}
   /// How many keys a block of queries sees.
   std::int64_t seen(std::int64_t first, std::int64_t count) const { return causal ? std::min(S, first + count) : S; }
+
+ private:
+  /// Whole lines, an odd number of them where rows are long, so that scores of one key do not meet in one set of the
+  /// cache.
+  static std::int64_t apart(std::int64_t S) {
+    const std::int64_t lines = (S + 15) / 16;
+    return 16 * (lines < 32 ? lines : lines | 1);
+  }
 };
 
 template <class T>
@@ -172,25 +183,61 @@ class Mask {
 template <class T>
 struct Queries {
   std::int64_t first, count, seen;
-  T* scaled;   ///< [count, E]
-  T* weights;  ///< [count, seen]
+  T* scaled;          ///< [count, E]
+  T* weights;         ///< [count, seen]
+  std::int64_t step;  ///< from row to row of the weights
+};
+
+/// The keys, or values, of a head as the products of all its queries read them: by columns, packed if that pays.
+template <class T>
+class Columns {
+ public:
+  Columns(const Tensor& x, const Sizes& s)
+      : x_(x),
+        keys_(s.S),
+        width_(x.shape()[-1]),
+        shares_(s.shares),
+        packs_(width_ <= kBlockK && s.shares * s.L > kQueries) {
+    if (packs_) panels_.emplace((keys_ + 15) / 16 * 16 * width_);
+  }
+  void go_to(std::int64_t head) {
+    if (head / shares_ == group_) return;
+    group_ = head / shares_;
+    of_head_ = transposed(matrix_of<T>(x_, head, shares_));
+    if (packs_) products_in_use.of<T>().pack_panels(keys_, width_, of_head_, panels_->get());
+  }
+  /// c [rows, seen] = a [rows, width] times the columns that are seen; what follows them in the last line may change.
+  void multiply(std::int64_t rows, std::int64_t seen, const MatrixView<T>& a, T* c, std::int64_t step) {
+    const auto& products = products_in_use.of<T>();
+    if (!packs_ || a.col != 1) return products.product(rows, seen, width_, a, of_head_, c, step, false);
+    products.product_of_panels(rows, keys_, seen, width_, a.data, a.row, panels_->get(), c, step);
+  }
+
+ private:
+  const Tensor& x_;
+  std::int64_t keys_, width_, shares_, group_ = -1;
+  bool packs_;
+  MatrixView<T> of_head_{};
+  std::optional<Room<T>> panels_;
 };
 
 /// Scales the queries and computes their weights: 0 of those that see no key.
 template <class T>
-void weigh(const Queries<T>& b, const MatrixView<T>& q, const MatrixView<T>& k, const Mask& mask, std::int64_t of_head,
+void weigh(const Queries<T>& b, const MatrixView<T>& q, Columns<T>& keys, const Mask& mask, std::int64_t of_head,
            const Sizes& s, T scale) {
   for (std::int64_t i = 0; i < b.count; ++i)
     for (std::int64_t e = 0; e < s.E; ++e) b.scaled[i * s.E + e] = q.data[(b.first + i) * q.row + e * q.col] * scale;
-  products_in_use.of<T>().product(b.count, b.seen, s.E, {b.scaled, s.E, 1}, transposed(k), b.weights, b.seen, false);
-  const auto& softmax = rows_in_use.of<T>().softmax;
-  if (!s.causal && !mask.defined()) return softmax(b.weights, b.weights, {b.count, b.seen});
+  keys.multiply(b.count, b.seen, {b.scaled, s.E, 1}, b.weights, b.step);
+  const auto& kernels = rows_in_use.of<T>();
+  if (!mask.defined()) return kernels.weights(b.weights, {b.count, b.seen, b.step, s.causal ? b.first + 1 : b.seen});
   for (std::int64_t i = 0; i < b.count; ++i) {
-    T* const row = b.weights + i * b.seen;
-    std::int64_t own = s.causal ? std::min(b.seen, b.first + i + 1) : b.seen;
-    if (mask.defined() && !mask.apply(of_head, b.first + i, row, own)) own = 0;
-    if (own > 0) softmax(row, row, {1, own});
-    std::fill(row + own, row + b.seen, T(0));
+    T* const row = b.weights + i * b.step;
+    const std::int64_t own = s.causal ? std::min(b.seen, b.first + i + 1) : b.seen;
+    if (mask.apply(of_head, b.first + i, row, own)) {
+      kernels.weights(row, {1, b.seen, b.step, own});
+    } else {
+      std::fill(row, row + b.seen, T(0));
+    }
   }
 }
 
@@ -202,9 +249,10 @@ void weigh(const Queries<T>& b, const MatrixView<T>& q, const MatrixView<T>& k, 
 template <class T>
 bool has_nan(const Tensor& x) {
   const T* const at = x.data<T>();
-  bool any = false;
-  for (std::int64_t i = 0; i < x.numel(); ++i) any |= at[i] != at[i];
-  return any;
+  const std::int64_t n = x.numel();
+  int any = 0;
+  for (std::int64_t i = 0; i < n; ++i) any |= at[i] != at[i] ? 1 : 0;
+  return any != 0;
 }
 /// A dense copy of x, what is not finite 0.
 template <class T>
@@ -221,7 +269,7 @@ void add_not_finite(const Queries<T>& b, const MatrixView<T>& v, std::int64_t N,
       const T value = v.data[j * v.row + n * v.col];
       if (std::isfinite(value)) continue;
       for (std::int64_t i = 0; i < b.count; ++i)
-        if (const T weight = b.weights[i * b.seen + j]; weight != T(0)) y[i * N + n] += weight * value;
+        if (const T weight = b.weights[i * b.step + j]; weight != T(0)) y[i * N + n] += weight * value;
     }
 }
 
@@ -230,14 +278,16 @@ template <class T>
 void run(const Tensor& q, const Tensor& k, const Tensor& v, const Mask& mask, const Sizes& s, T scale, T* y,
          const Tensor* all = nullptr) {
   in_shares(s.heads, 2 * s.L * s.S, [&](std::int64_t begin, std::int64_t count) {
-    Room<T> queries(kQueries * s.E), weights(kQueries * s.S);
+    Room<T> queries(kQueries * s.E), weights(kQueries * s.step);
+    Columns<T> keys(k, s);
     for (std::int64_t head = begin; head < begin + count; ++head) {
+      keys.go_to(head);
       const std::int64_t of_head = mask.defined() ? mask.begin_of(head) : 0;
       for (std::int64_t first = 0; first < s.L; first += kQueries) {
         const std::int64_t rows = std::min(kQueries, s.L - first);
-        const Queries<T> b{first, rows, s.seen(first, rows), queries.get(), weights.get()};
-        weigh(b, matrix_of<T>(q, head, 1), matrix_of<T>(k, head, s.shares), mask, of_head, s, scale);
-        products_in_use.of<T>().product(b.count, s.N, b.seen, {b.weights, b.seen, 1}, matrix_of<T>(v, head, s.shares),
+        const Queries<T> b{first, rows, s.seen(first, rows), queries.get(), weights.get(), s.step};
+        weigh(b, matrix_of<T>(q, head, 1), keys, mask, of_head, s, scale);
+        products_in_use.of<T>().product(b.count, s.N, b.seen, {b.weights, b.step, 1}, matrix_of<T>(v, head, s.shares),
                                         y + (head * s.L + first) * s.N, s.N, false);
         if (all) add_not_finite(b, matrix_of<T>(*all, head, s.shares), s.N, y + (head * s.L + first) * s.N);
       }
@@ -259,32 +309,47 @@ struct Gradients {
   T *dq, *dk, *dv;
 };
 
+/// What the blocks of queries of a thread work in.
+template <class T>
+struct BackwardRoom {
+  explicit BackwardRoom(const AttentionGradient& g, const Sizes& s)
+      : scaled(kQueries * s.E),
+        weights(kQueries * s.step),
+        of_scores(kQueries * s.step),
+        keys(g.k, s),
+        values(g.v, s) {}
+  Room<T> scaled, weights, of_scores;
+  Columns<T> keys, values;
+};
+
 template <class T>
 void run_back(const AttentionGradient& g, const Mask& mask, std::int64_t head, const Sizes& s, T scale,
-              const Gradients<T>& to, T* scaled, T* weights, T* of_scores, bool again) {
+              const Gradients<T>& to, BackwardRoom<T>& room, bool again) {
   const auto& product = products_in_use.of<T>().product;
   const MatrixView<T> q = matrix_of<T>(g.q, head, 1), dy = matrix_of<T>(g.dy, head, 1), y = matrix_of<T>(g.y, head, 1),
-                      k = matrix_of<T>(g.k, head, s.shares), v = matrix_of<T>(g.v, head, s.shares);
+                      k = matrix_of<T>(g.k, head, s.shares);
   const std::int64_t of_head = mask.defined() ? mask.begin_of(head) : 0;
+  T* const of_scores = room.of_scores.get();
+  room.keys.go_to(head), room.values.go_to(head);
   for (std::int64_t first = 0; first < s.L; first += kQueries) {
     const std::int64_t rows = std::min(kQueries, s.L - first);
-    const Queries<T> b{first, rows, s.seen(first, rows), scaled, weights};
-    weigh(b, q, k, mask, of_head, s, scale);
+    const Queries<T> b{first, rows, s.seen(first, rows), room.scaled.get(), room.weights.get(), s.step};
+    weigh(b, q, room.keys, mask, of_head, s, scale);
     const MatrixView<T> cotangent{dy.data + first * dy.row, dy.row, dy.col};
-    product(rows, b.seen, s.N, cotangent, transposed(v), of_scores, b.seen, false);
+    room.values.multiply(rows, b.seen, cotangent, of_scores, s.step);
     for (std::int64_t i = 0; i < rows; ++i) {
       const T along = dot(dy, y, first + i, s.N);
-      T* const d = of_scores + i * b.seen;
-      const T* const p = weights + i * b.seen;
+      T* const d = of_scores + i * s.step;
+      const T* const p = b.weights + i * s.step;
       for (std::int64_t j = 0; j < b.seen; ++j) d[j] = p[j] * (d[j] - along);
       for (std::int64_t j = 0; again && j < b.seen; ++j)
         if (p[j] == T(0)) d[j] = 0;
     }
     T* const dq = to.dq + first * s.E;
-    product(rows, s.E, b.seen, {of_scores, b.seen, 1}, k, dq, s.E, false);
+    product(rows, s.E, b.seen, {of_scores, s.step, 1}, k, dq, s.E, false);
     for (std::int64_t i = 0; i < rows * s.E; ++i) dq[i] *= scale;
-    product(b.seen, s.E, rows, {of_scores, 1, b.seen}, {scaled, s.E, 1}, to.dk, s.E, true);
-    product(b.seen, s.N, rows, {weights, 1, b.seen}, cotangent, to.dv, s.N, true);
+    product(b.seen, s.E, rows, {of_scores, 1, s.step}, {b.scaled, s.E, 1}, to.dk, s.E, true);
+    product(b.seen, s.N, rows, {b.weights, 1, s.step}, cotangent, to.dv, s.N, true);
   }
 }
 
@@ -294,14 +359,13 @@ void run_back(const AttentionGradient& g, const Sizes& s, T scale, bool again = 
   const Mask mask(g.mask, g.q, s.S);
   T *const dq = Writer::data<T>(g.dq), *const dk = Writer::data<T>(g.dk), *const dv = Writer::data<T>(g.dv);
   in_shares(s.heads / s.shares, 5 * s.shares * s.L * s.S, [&](std::int64_t begin, std::int64_t count) {
-    Room<T> scaled(kQueries * s.E), weights(kQueries * s.S), of_scores(kQueries * s.S);
+    BackwardRoom<T> room(g, s);
     for (std::int64_t group = begin; group < begin + count; ++group) {
       T *const keys = dk + group * s.S * s.E, *const values = dv + group * s.S * s.N;
       std::fill_n(keys, s.S * s.E, T(0));
       std::fill_n(values, s.S * s.N, T(0));
       for (std::int64_t head = group * s.shares; head < (group + 1) * s.shares; ++head)
-        run_back<T>(g, mask, head, s, scale, {dq + head * s.L * s.E, keys, values}, scaled.get(), weights.get(),
-                    of_scores.get(), again);
+        run_back<T>(g, mask, head, s, scale, {dq + head * s.L * s.E, keys, values}, room, again);
     }
   });
 }
