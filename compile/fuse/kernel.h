@@ -18,7 +18,7 @@ struct Place {
 };
 
 inline constexpr std::int64_t kLineBytes = 64;
-inline constexpr std::int64_t kStreamBytes = 16 << 20;   ///< results beyond this go past the caches
+inline constexpr std::int64_t kStreamBytes = 16 << 20;   ///< results beyond this may go past the caches
 inline constexpr std::int64_t kChunkElements = 1 << 15;  ///< one thread's share
 
 inline constexpr std::uint32_t kMostOperands = 8;  ///< of one instruction
@@ -53,7 +53,9 @@ struct Kernel {
     std::int64_t tile = 1024;    ///< elements, at most
     std::int64_t tile_rows = 1;  ///< whole rows in a tile; 0: rows are cut
     std::int64_t pieces = 1;     ///< tiles in a row where rows are cut
-    bool far = false;            ///< several operands come from memory: tiles are small, and asked for ahead
+    bool far = false;            ///< operands come from memory: tiles are small, so that all are read at once
+    bool in_memory = false;      ///< results go past the caches: one chain of several operands has no time for others
+    bool straight = false;       ///< all is read and written where it stands, tile after tile
 
     std::int64_t elements() const { return rows * length; }
     std::int64_t tiles() const { return tile_rows ? (rows + tile_rows - 1) / tile_rows : rows * pieces; }

@@ -156,17 +156,19 @@ std::ptrdiff_t skip_of(const PlacedSlots& placed, std::uint16_t s, std::int64_t 
 }
 
 /// A chain's instruction, and its code.
-void resolve(Kernel::Instruction& i, Kernel::Chain& c, const PlacedSlots& placed, std::int64_t length) {
+void resolve(Kernel::Instruction& i, Kernel::Chain& c, const PlacedSlots& placed, const Kernel::Tiling& tiling) {
   const auto is = [&](std::uint32_t j, Kernel::Slot kind) { return placed.slots[i.in[j]].kind == kind; };
   c.by_rows = placed.slots[i.slot].kind == Kernel::Slot::rows;
   for (std::uint32_t j = 0; j < i.index; ++j) c.by_rows |= is(j, Kernel::Slot::rows);
-  if (c.links.size() == 1 && !c.by_rows) {  // its own loop is as good
+  const bool in_memory = tiling.in_memory && placed.slots[i.slot].output;
+  if (c.links.size() == 1 && !c.by_rows && !in_memory) {  // its own loop is as good
     if (c.links[0].at == 1) std::swap(i.in[0], i.in[1]);
     i.step = Kernel::Step::apply;
     return;
   }
   const auto add = [&](const LinkKernel* kernel, std::uint16_t slot, std::uint16_t slot2) {
-    c.stages.push_back({kernel, slot, slot2, skip_of(placed, slot, length), skip_of(placed, slot2, length)});
+    c.stages.push_back(
+        {kernel, slot, slot2, skip_of(placed, slot, tiling.length), skip_of(placed, slot2, tiling.length)});
   };
   add(link_from(is(0, Kernel::Slot::repeated)), i.in[0], i.in[0]);
   for (const Kernel::Chain::Operation& o : c.links) {
@@ -174,14 +176,13 @@ void resolve(Kernel::Instruction& i, Kernel::Chain& c, const PlacedSlots& placed
     add(o.factor ? link_through_product(*o.op, o.at, repeated, repeated2) : link_through(*o.op, o.at, repeated),
         i.in[o.operand], i.in[o.factor]);
   }
-  add(link_to(), i.slot, i.slot);
+  add(link_to(in_memory), i.slot, i.slot);
 }
 
 /// Gives chains their code, and operations the steps of their operands.
 Kernel::Program resolve_program(Kernel::Program program, const PlacedSlots& placed, const Kernel::Tiling& tiling) {
   for (Kernel::Instruction& i : program.instructions) {
-    if (i.step == Kernel::Step::chain)
-      resolve(i, program.chains[static_cast<std::size_t>(i.chain)], placed, tiling.length);
+    if (i.step == Kernel::Step::chain) resolve(i, program.chains[static_cast<std::size_t>(i.chain)], placed, tiling);
     if (i.step != Kernel::Step::apply) continue;
     for (std::uint32_t j = 0; j < i.index; ++j) i.run[j] = placed.slots[i.in[j]].kind == Kernel::Slot::repeated ? 0 : 1;
   }
@@ -274,9 +275,9 @@ MergedAxes merge_axes(Axes a, Memory m) {
 
 // ---- how many elements make a tile ------------------------------------------------------------------------
 
-constexpr std::int64_t kFarBytes = 8 << 20;       ///< operands beyond this come slower than they are used
-constexpr std::int64_t kFarTile = 256;            ///< elements: so few that what comes next can be asked for meanwhile
-constexpr std::int64_t kOneStepTile = 4096;       ///< elements, where nothing is kept from step to step
+constexpr std::int64_t kFarBytes = 8 << 20;  ///< operands beyond this come slower than they are used
+constexpr std::int64_t kFarTile = 128;       ///< elements of each operand, so few that the memory foresees all runs
+constexpr std::int64_t kOneStepTile = 4096;  ///< elements, where nothing is kept from step to step
 constexpr std::int64_t kScratchBytes = 24 << 10;  ///< of all slots of a tile together: half of a first cache
 
 /// How many operands come from memory, in long runs.
@@ -289,6 +290,13 @@ std::int64_t streams_from_afar(const Kernel::Tiling& t, const Kernel::Memory& m)
     bytes += t.elements() * l.bytes;
   }
   return bytes > kFarBytes && t.length > t.tile ? streams : 0;
+}
+
+/// Whether rows are read where they stand or hold one value, so that tiles cost little beside their elements.
+bool read_in_runs(const Kernel::Memory& m) {
+  return std::ranges::all_of(m.loads, [](const Kernel::Load& l) {
+    return l.strides[-1] == 1 || std::ranges::all_of(l.strides, [](std::int64_t s) { return s == 0; });
+  });
 }
 
 /// A tile of a reducing kernel holds whole rows.
@@ -341,16 +349,16 @@ Kernel::Tiling choose_tiles(const MergedAxes& merged, const Kernel::Slots& slots
   }
   const std::int64_t bytes = slots.widest(1) * std::clamp<std::int64_t>(written, 1, 12);
   t.tile = std::clamp<std::int64_t>(kScratchBytes / bytes / 64 * 64, 256, 1024);
-  const bool streamed = t.elements() * slots.widest(1) > kStreamBytes;  // through a tile that stays in the first cache
-  if (steps == 1 && !a.reduced && !streamed) t.tile = kOneStepTile;
+  if (steps == 1 && !a.reduced) t.tile = kOneStepTile;
   if (a.reduced) {
     take_whole_rows(t, a);
   } else if (a.across != Across::none) {
     end_with_blocks(t, a);
   } else {
-    const std::int64_t streams = steps > 1 ? streams_from_afar(t, merged.memory) : 0;
-    t.far = streams > 1;
-    if (streams > 0) t.tile = t.far ? kFarTile : 2 * kFarTile;
+    const std::int64_t streams = streams_from_afar(t, merged.memory);
+    t.far = streams > 0;
+    t.in_memory = streams > 1 && steps == 1 && t.elements() * slots.widest(1) > kStreamBytes;
+    if (t.far && steps > 1) t.tile = (streams == 1 ? 4 : read_in_runs(merged.memory) ? 1 : 2) * kFarTile;
     fit_rows(t, a);
   }
   return t;
@@ -744,6 +752,22 @@ class Writing {
 
 }  // namespace
 
+namespace {
+
+/// Whether tiles of a row differ in their place alone: no element is gathered, filled in, reduced or stored twice.
+bool is_straight(const Kernel& k) {
+  if (k.axes.reduces() || k.tiling.tile_rows != 0) return false;
+  return std::ranges::all_of(k.program.instructions, [&](const Kernel::Instruction& i) {
+    const Kernel::SlotInfo& slot = k.slots[i.slot];
+    if (i.of_rows) return false;
+    if (i.step == Step::load) return slot.kind != Slot::scratch;
+    if (i.step == Step::store) return slot.kind == Slot::direct && slot.output && slot.index == i.index;
+    return i.step == Step::apply || i.step == Step::chain;
+  });
+}
+
+}  // namespace
+
 Kernel build_kernel(const Graph& g, const Group& group, std::span<const Window> windows) {
   WrittenKernel written = Writing(g, group, windows).run();
   if (written.axes.extents.numel() > kFewForChains)
@@ -756,6 +780,7 @@ Kernel build_kernel(const Graph& g, const Group& group, std::span<const Window> 
   k.program = resolve_program(std::move(written.program), placed, k.tiling);
   k.slots = assign_scratch(std::move(placed.slots), placed.memory, k.tiling, k.program);
   k.memory = std::move(placed.memory);
+  k.tiling.straight = is_straight(k);
   return k;
 }
 

@@ -8,10 +8,6 @@
 #include "ferrite/tensor/kernel/scratch.h"
 #include "ferrite/tensor/threads.h"
 
-#if defined(__SSE2__)
-#include <immintrin.h>
-#endif
-
 namespace ferrite::detail {
 
 // ---- parts of a domain, and how their elements are gathered from buffers and scattered into them ----------
@@ -180,6 +176,14 @@ void fill(const Shape& extents, const Kernel::Filling& f, const Tile& t, const s
   }
 }
 
+/// One element of each row to all `width` elements of the row; n in all.
+template <class T>
+void spread(std::int64_t n, std::int64_t width, const std::byte* from, std::byte* to) {
+  const T* source = reinterpret_cast<const T*>(from);
+  T* row = reinterpret_cast<T*>(to);
+  for (std::int64_t r = 0; r * width < n; ++r, row += width) std::fill_n(row, width, source[r]);
+}
+
 template <class T>
 void scatter(const Shape& extents, const Kernel::Store& s, const Tile& t, const std::byte* slot, std::byte* buffer) {
   const T* from = reinterpret_cast<const T*>(slot);
@@ -205,30 +209,12 @@ void scatter(const Shape& extents, const Kernel::Store& s, const Tile& t, const 
 
 // ---- how one thread runs tiles ----------------------------------------------------------------------------
 
-/// Copies whole lines to memory without reading it into a cache first.
-inline void stream(std::byte* to, const std::byte* from, std::int64_t bytes) {
-#if defined(__SSE2__)
-  if (reinterpret_cast<std::uintptr_t>(to) % 16 == 0) {
-    for (std::int64_t at = 0; at < bytes; at += 16)
-      _mm_stream_si128(reinterpret_cast<__m128i*>(to + at),
-                       _mm_load_si128(reinterpret_cast<const __m128i*>(from + at)));
-    return;
-  }
-#endif
-  std::memcpy(to, from, static_cast<std::size_t>(bytes));
-}
-/// Makes streamed lines visible to other threads.
-inline void end_streaming() {
-#if defined(__SSE2__)
-  _mm_sfence();
-#endif
-}
-
 /// What a worker needs for its tiles.
 inline std::size_t tile_bytes(const Kernel& k) {
   const auto lines = static_cast<std::int64_t>(k.slots.repeated_loads.size()) * kLineBytes;
-  const auto table = static_cast<std::int64_t>(k.slots.all.size() * sizeof(std::byte*));
-  return static_cast<std::size_t>(k.slots.scratch_pieces * k.slots.piece_bytes + lines + table);
+  std::size_t table = k.slots.all.size() * sizeof(std::byte*);
+  for (const Kernel::Chain& c : k.program.chains) table += c.stages.size() * sizeof(Link);
+  return static_cast<std::size_t>(k.slots.scratch_pieces * k.slots.piece_bytes + lines) + table;
 }
 
 /// Where the rows of a tile begin: the index over the outer axes is the same for all.
@@ -249,6 +235,15 @@ struct Corner {
   std::int64_t index[Shape::kMaxRank];
 };
 
+inline Tile tile_of(const Kernel::Tiling& t, std::int64_t i) {
+  if (t.tile_rows) {
+    const std::int64_t row = i * t.tile_rows;
+    return {row, std::min(t.tile_rows, t.rows - row), 0, t.length};
+  }
+  const std::int64_t column = i % t.pieces * t.tile;
+  return {i / t.pieces, 1, column, std::min(t.tile, t.length - column)};
+}
+
 /// One thread at work on some tiles of a kernel.
 class Worker {
  public:
@@ -256,44 +251,34 @@ class Worker {
     pieces_ = kernel_memory().tiles.take(tile_bytes(k));
     lines_ = pieces_ + k.slots.scratch_pieces * k.slots.piece_bytes;
     at_ = reinterpret_cast<std::byte**>(lines_ + static_cast<std::int64_t>(k.slots.repeated_loads.size()) * kLineBytes);
+    links_ = reinterpret_cast<Link*>(at_ + k.slots.all.size());
     place_slots();
   }
 
   void run(std::int64_t first, std::int64_t last) {
-    for (std::int64_t i = first; i < last; ++i) run(tile(i), i == first);
-    end();
+    for (std::int64_t i = first; i < last;) {
+      const std::int64_t next = k_.tiling.straight ? run_straight(i, last) : i;
+      if (next == i) run(tile_of(k_.tiling, i), i == first);
+      i = std::max(next, i + 1);
+    }
+    if (k_.tiling.in_memory) end_streaming();
   }
 
   /// One tile; what all tiles share is loaded with the first.
   void run(const Tile& t, bool first) {
     point(t);
-    const Tile rows = rows_of(t);
-    std::size_t next = k_.tiling.far ? 0 : k_.slots.directs.size();
-    for (const Kernel::Instruction& step : k_.program.instructions) {
-      if (next < k_.slots.directs.size()) fetch_ahead(k_.slots.directs[next++], t);
-      execute(step, step.of_rows ? rows : t, first);
-    }
-    while (next < k_.slots.directs.size()) fetch_ahead(k_.slots.directs[next++], t);
-  }
-  void end() {
-    if (streamed_) end_streaming();
+    // No copy of t: it would be read by 16 bytes where 8 were written, and wait for all that was stored before.
+    Tile other;
+    if (k_.axes.reduced) other = rows_of(t);
+    for (const Kernel::Instruction& step : k_.program.instructions)
+      execute(step, step.of_rows && k_.axes.reduced ? other : t, first);
   }
   /// What a slot holds since the last tile.
   const std::byte* slot(std::uint16_t s) const { return at_[s]; }
 
  private:
-  Tile tile(std::int64_t i) const {
-    if (k_.tiling.tile_rows) {
-      const std::int64_t row = i * k_.tiling.tile_rows;
-      return {row, std::min(k_.tiling.tile_rows, k_.tiling.rows - row), 0, k_.tiling.length};
-    }
-    const std::int64_t column = i % k_.tiling.pieces * k_.tiling.tile;
-    return {i / k_.tiling.pieces, 1, column, std::min(k_.tiling.tile, k_.tiling.length - column)};
-  }
-
   /// The same tile of a reducing kernel, seen as one element for each of its rows.
   Tile rows_of(const Tile& t) const {
-    if (!k_.axes.reduced) return t;
     const std::int64_t lines = k_.axes.reduced / k_.tiling.length;
     return {t.row / lines, t.rows / lines, 0, 1};
   }
@@ -356,32 +341,37 @@ class Worker {
       const Kernel::Store& store = k_.memory.stores[slot.index];
       const bool whole_lines = t.elements() * slot.bytes % kLineBytes == 0 ||
                                (last && !store.window && begin * slot.bytes % kLineBytes == 0);
-      at_[s] = whole_lines && !streams(store) ? start(store.to, store.strides, store.bytes, t, corner)
-                                              : pieces_ + slot.scratch * k_.slots.piece_bytes;
+      at_[s] = whole_lines ? start(store.to, store.strides, store.bytes, t, corner)
+                           : pieces_ + slot.scratch * k_.slots.piece_bytes;
     }
   }
 
-  /// Asks for what the tile after the next reads: operands are read in turn, a tile of each, which hardware does not
-  /// take for streams. Between instructions, so that never more lines are asked for than can be on their way.
-  void fetch_ahead(std::uint16_t s, const Tile& t) const {
-    const Kernel::SlotInfo& slot = k_.slots[s];
-    if (slot.output) return;
-    const std::byte* const from = at_[s] + 2 * t.elements() * slot.bytes;
-    for (std::int64_t b = 0; b < t.elements() * slot.bytes; b += kLineBytes) __builtin_prefetch(from + b);
-  }
-
-  /// Whether a result is so large that it leaves the caches before anybody reads it. One operand alone leaves the
-  /// memory enough time: there the detour through scratch costs more than it saves.
-  bool streams(const Kernel::Store& s) const {
-    return s.dense && !s.of_rows && k_.memory.loads.size() > 1 && k_.tiling.elements() * s.bytes > kStreamBytes;
+  /// Runs the whole tiles that follow each other in a row, from tile i on, and returns the one after them. All their
+  /// addresses grow by a tile, so nothing is looked up but once.
+  std::int64_t run_straight(std::int64_t i, std::int64_t last) {
+    const Tile t = tile_of(k_.tiling, i);
+    const std::int64_t n = k_.tiling.tile, end = std::min(last, i + (k_.tiling.length - t.column) / n);
+    if (i >= end) return i;
+    point(t);
+    Link* to = links_;
+    for (const Kernel::Instruction& step : k_.program.instructions)
+      if (step.step == Kernel::Step::chain) to = link(chain_of(step), n, to);
+    for (std::int64_t row = 0; i < end; ++i, ++row) {
+      const Link* links = links_;
+      for (const Kernel::Instruction& step : k_.program.instructions) {
+        if (step.step == Kernel::Step::apply) apply(step, n);
+        if (step.step != Kernel::Step::chain) continue;
+        run_chain(links, {row, 1, n, k_.tiling.far});
+        links += chain_of(step).stages.size();
+      }
+      for (const std::uint16_t s : k_.slots.directs) at_[s] += n * k_.slots[s].bytes;
+    }
+    return end;
   }
 
   void execute(const Kernel::Instruction& i, const Tile& t, bool first) {
     switch (i.step) {
-      case Kernel::Step::apply: {
-        const void* in[3] = {at_[i.in[0]], at_[i.in[1]], at_[i.in[2]]};
-        return i.block(in, i.run, at_[i.slot], t.elements());
-      }
+      case Kernel::Step::apply: return apply(i, t.elements());
       case Kernel::Step::chain: return chain(i, t);
       case Kernel::Step::load: return load(i, t, first);
       case Kernel::Step::fill: {
@@ -390,29 +380,36 @@ class Worker {
                        [&](auto z) { fill<decltype(z)>(k_.axes.of(i.of_rows), f, t, at_[i.in[0]], at_[i.slot]); });
       }
       case Kernel::Step::spread:
-        return by_size(k_.slots[i.slot].bytes, [&](auto z) { spread<decltype(z)>(t, at_[i.in[0]], at_[i.slot]); });
+        return by_size(k_.slots[i.slot].bytes,
+                       [&](auto z) { spread<decltype(z)>(t.elements(), k_.axes.reduced, at_[i.in[0]], at_[i.slot]); });
       case Kernel::Step::reduce: return i.reduction(at_[i.in[0]], t.elements(), k_.axes.reduced, at_[i.slot]);
       case Kernel::Step::store: return store(i, t);
       case Kernel::Step::across: return;  // whoever runs the tiles reads the slot
     }
   }
 
-  void chain(const Kernel::Instruction& i, const Tile& t) const {
-    const Kernel::Chain& c = k_.program.chains[static_cast<std::size_t>(i.chain)];
-    const auto elements = [this](std::uint16_t s) { return reinterpret_cast<const float*>(at_[s]); };
-    Link links[kMostLinks + 2], *next = links;
-    for (const Kernel::Chain::Stage& stage : c.stages)
-      *next++ = {stage.kernel, elements(stage.slot), stage.skip, elements(stage.slot2), stage.skip2};
-    if (c.by_rows) return run_chain(links, t.rows, t.columns);
-    run_chain(links, 1, t.elements());
+  void apply(const Kernel::Instruction& i, std::int64_t n) const {
+    const void* in[3] = {at_[i.in[0]], at_[i.in[1]], at_[i.in[2]]};
+    i.block(in, i.run, at_[i.slot], n);
   }
 
-  template <class T>
-  void spread(const Tile& t, const std::byte* from, std::byte* to) const {
-    const T* source = reinterpret_cast<const T*>(from);
-    T* row = reinterpret_cast<T*>(to);
-    for (std::int64_t r = 0; r * k_.axes.reduced < t.elements(); ++r, row += k_.axes.reduced)
-      std::fill_n(row, k_.axes.reduced, source[r]);
+  const Kernel::Chain& chain_of(const Kernel::Instruction& i) const {
+    return k_.program.chains[static_cast<std::size_t>(i.chain)];
+  }
+  void chain(const Kernel::Instruction& i, const Tile& t) const {
+    const Kernel::Chain& c = chain_of(i);
+    Link links[kMostLinks + 2];
+    link(c, 0, links);
+    run_chain(links, c.by_rows ? ChainRows{0, t.rows, t.columns} : ChainRows{0, 1, t.elements()});
+  }
+  /// The links of a chain, which is run for row after row of so many elements; scratch has one for all. The end of
+  /// them.
+  Link* link(const Kernel::Chain& c, std::int64_t elements, Link* to) const {
+    const auto at = [this](std::uint16_t s) { return reinterpret_cast<const float*>(at_[s]); };
+    const auto back = [&](std::uint16_t s) { return k_.slots[s].kind == Kernel::Slot::scratch ? elements : 0; };
+    for (const Kernel::Chain::Stage& s : c.stages)
+      *to++ = {s.kernel, at(s.slot), s.skip - back(s.slot), at(s.slot2), s.skip2 - back(s.slot2)};
+    return to;
   }
 
   void load(const Kernel::Instruction& i, const Tile& t, bool first) {
@@ -427,14 +424,6 @@ class Worker {
     if (k_.slots[i.slot].kind == Kernel::Slot::rows) return;
     std::byte* to = s.dense ? start(s.to, s.strides, s.bytes, t, i.of_rows) : nullptr;
     if (to == at_[i.slot]) return;
-    if (s.dense && streams(s) && k_.slots[i.slot].output) {
-      const std::int64_t bytes = t.elements() * s.bytes;
-      const std::int64_t whole = bytes / kLineBytes * kLineBytes;
-      stream(to, at_[i.slot], whole);
-      std::memcpy(to + whole, at_[i.slot] + whole, static_cast<std::size_t>(bytes - whole));
-      streamed_ = true;
-      return;
-    }
     if (s.dense) {
       std::memmove(to, at_[i.slot], static_cast<std::size_t>(t.elements() * s.bytes));
       return;
@@ -444,10 +433,10 @@ class Worker {
 
   const Kernel& k_;
   std::byte* const* bases_;
-  bool streamed_ = false;
   std::byte* pieces_ = nullptr;
   std::byte* lines_ = nullptr;
   std::byte** at_ = nullptr;
+  Link* links_ = nullptr;
 };
 
 // ---- kernels that reduce: their blocks, in the order in which eager reductions add them -------------------
@@ -533,7 +522,6 @@ class AcrossRun {
       for (std::size_t i = 0; i < k_.memory.totals.size(); ++i)
         k_.memory.totals[i].rows(worker.slot(k_.memory.totals[i].slot), 1, t.columns, partial(i, b, row));
     }
-    worker.end();
   }
 
   /// A row of several lines: tiles are gathered until they make a block.
@@ -551,7 +539,6 @@ class AcrossRun {
           gather_block(i, row, worker.slot(k_.memory.totals[i].slot), done, t.elements(), memory);
         done += t.elements();
       }
-    worker.end();
   }
 
   /// Takes n more elements of a row of which `done` were taken, and reduces each block that is full.
@@ -596,7 +583,6 @@ class AcrossRun {
       worker.run(t, r == first);
       for (std::size_t i = 0; i < k_.memory.totals.size(); ++i) deal(i, worker, t, r - first, memory, lane_bytes);
     }
-    worker.end();
     for (std::size_t i = 0; i < k_.memory.totals.size(); ++i)
       fold(i, memory, lane_bytes, last - first, width,
            partial(i, block, at * k_.tiling.length + piece * k_.tiling.tile));

@@ -16,11 +16,13 @@ const LinkKernel* link_from(bool repeated);
 const LinkKernel* link_through(const Primitive& op, std::size_t at, bool repeated);
 /// The same with a product of two for the other operand; for sums, differences and products.
 const LinkKernel* link_through_product(const Primitive& op, std::size_t at, bool repeated, bool repeated2);
-/// The code that ends a chain.
-const LinkKernel* link_to();
+/// The code that ends a chain. `in_memory`: the results go past the caches; other threads see them after
+/// `end_streaming`.
+const LinkKernel* link_to(bool in_memory);
+void end_streaming();
 
 /// Runs a chain over rows of elements. Whole packets only: a single row may end within one, if reading and writing the
 /// rest does no harm; several rows hold whole lines.
-void run_chain(const Link* links, std::int64_t rows, std::int64_t columns);
+void run_chain(const Link* links, const ChainRows& rows);
 
 }  // namespace ferrite::detail

@@ -72,6 +72,11 @@ struct Links<std::index_sequence<I...>> {
     float* const to = const_cast<float*>(place(link, element, row));  // the one that is written
     (store_raw(to + I * kLanes<float>, values), ...);
   }
+  static void end_in_memory(const Link* link, std::int64_t element, std::int64_t row, Raw<I>... values) {
+    float* const to = const_cast<float*>(place(link, element, row));
+    if (reinterpret_cast<std::uintptr_t>(to) % sizeof(Raw<0>) != 0) return end(link, element, row, values...);
+    (stream_raw(to + I * kLanes<float>, values), ...);
+  }
 };
 
 using Eight = Links<std::make_index_sequence<8>>;
@@ -105,25 +110,27 @@ template <class Op, std::size_t At, bool R, bool R2>
 constexpr LinkCode with_product = {Eight::with_product<Op, At, R, R2>, Four::with_product<Op, At, R, R2>,
                                    Two::with_product<Op, At, R, R2>, One::with_product<Op, At, R, R2>};
 constexpr LinkCode kEnd = {Eight::end, Four::end, Two::end, One::end};
+constexpr LinkCode kEndInMemory = {Eight::end_in_memory, Four::end_in_memory, Two::end_in_memory, One::end_in_memory};
 /// Chains begin without values: which of the two stands in the first link says its address only.
 constexpr LinkKernel kFromRun{}, kFromRepeated{};
 
 template <bool Repeated>
-void run(const Link* links, std::int64_t rows, std::int64_t columns) {
+void run(const Link* links, const ChainRows& rows) {
   constexpr std::int64_t W = kLanes<float>;
-  for (std::int64_t row = 0; row < rows; ++row) {
-    std::int64_t at = row * columns;
-    const std::int64_t end = at + columns;
-    for (; at + 8 * W <= end; at += 8 * W) Eight::begin<Repeated>(links, at, row);
+  for (std::int64_t row = rows.first; row < rows.first + rows.count; ++row) {
+    std::int64_t at = row * rows.columns;
+    const std::int64_t end = at + rows.columns;
+    if (!rows.far)
+      for (; at + 8 * W <= end; at += 8 * W) Eight::begin<Repeated>(links, at, row);
     for (; at + 4 * W <= end; at += 4 * W) Four::begin<Repeated>(links, at, row);
     for (; at + 2 * W <= end; at += 2 * W) Two::begin<Repeated>(links, at, row);
     for (; at < end; at += W) One::begin<Repeated>(links, at, row);
   }
 }
 
-void run_chain(const Link* links, std::int64_t rows, std::int64_t columns) {
-  if (links->kernel == &kFromRepeated) return run<true>(links, rows, columns);
-  run<false>(links, rows, columns);
+void run_chain(const Link* links, const ChainRows& rows) {
+  if (links->kernel == &kFromRepeated) return run<true>(links, rows);
+  run<false>(links, rows);
 }
 
 /// The code of the cheap operations, in their order.
@@ -136,7 +143,11 @@ struct Table {
     return k;
   }
   static constexpr ChainKernels products() {
-    ChainKernels k = {.from = {&kFromRun, &kFromRepeated}, .through = {}, .product = {}, .to = &kEnd, .run = run_chain};
+    ChainKernels k = {.from = {&kFromRun, &kFromRepeated},
+                      .through = {},
+                      .product = {},
+                      .to = {&kEnd, &kEndInMemory},
+                      .run = run_chain};
     std::size_t i = 0;
     (product<Op>(k.product[i++]), ...);
     return k;

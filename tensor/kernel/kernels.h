@@ -57,6 +57,12 @@ struct Link {
   std::ptrdiff_t skip2;
 };
 
+/// The rows that a chain runs over.
+struct ChainRows {
+  std::int64_t first, count, columns;
+  bool far = false;  ///< several operands come from memory, which foresees runs that are read together
+};
+
 /// The code of chains.
 struct ChainKernels {
   static constexpr std::size_t kCheap = 6;     ///< add, sub, mul, neg, square, relu
@@ -64,8 +70,8 @@ struct ChainKernels {
   const LinkKernel* from[2];                   ///< by whether a value is repeated
   const LinkKernel* through[kCheap][2][2];     ///< by operation, place of the chain's value, repeated
   const LinkKernel* product[kProducts][2][2][2];
-  const LinkKernel* to;
-  void (*run)(const Link* links, std::int64_t rows, std::int64_t columns);
+  const LinkKernel* to[2];  ///< by whether results go past the caches
+  void (*run)(const Link* links, const ChainRows& rows);
 };
 
 inline constexpr std::int64_t kReductionBlock = 1024;  ///< elements (docs/numerics.md, rule 3)

@@ -92,6 +92,18 @@ template <class V>
   asm("" : "+w"(v));
 #endif
 }
+/// Stores past the caches; `to` is aligned to the size of the register. Other threads see it after a fence.
+[[gnu::always_inline]] inline void stream_raw(float* to, RawFloats v) {
+#if defined(__AVX512F__)
+  _mm512_stream_ps(to, v);
+#elif defined(__AVX__)
+  _mm256_stream_ps(to, v);
+#elif defined(__SSE2__)
+  _mm_stream_ps(to, v);
+#else
+  store_raw(to, v);
+#endif
+}
 #if defined(__AVX512F__) || defined(__AVX2__)
 /// Which lanes are read or written: a bit for each lane with AVX-512, else all ones or all zeros in the lane.
 #if defined(__AVX512F__)

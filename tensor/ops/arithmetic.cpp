@@ -173,11 +173,14 @@ const LinkKernel* link_through_product(const Primitive& op, std::size_t at, bool
   const std::size_t place = place_of<Add, Sub, Mul>(op);
   return place < ChainKernels::kProducts ? chains_in_use.get().product[place][at][repeated][repeated2] : nullptr;
 }
-const LinkKernel* link_to() { return chains_in_use.get().to; }
-
-void run_chain(const Link* links, std::int64_t rows, std::int64_t columns) {
-  chains_in_use.get().run(links, rows, columns);
+const LinkKernel* link_to(bool in_memory) { return chains_in_use.get().to[in_memory]; }
+void end_streaming() {
+#if defined(__SSE2__)
+  __builtin_ia32_sfence();
+#endif
 }
+
+void run_chain(const Link* links, const ChainRows& rows) { chains_in_use.get().run(links, rows); }
 
 }  // namespace detail
 }  // namespace ferrite

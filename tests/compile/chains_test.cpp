@@ -76,4 +76,17 @@ BOOST_AUTO_TEST_CASE(read_operands_from_afar) {
     check(f, {draw({n}, 1), draw({n}, 2), draw({n}, 3), draw({n}, 4)}, std::to_string(n) + " elements");
 }
 
+/// Alone, as rows of which each is cut into tiles, and side by side, where the second one begins within a line.
+BOOST_AUTO_TEST_CASE(write_large_results_past_the_caches) {
+  const auto one = [](const Tensors& x) { return Tensors{x[0] - x[1]}; };
+  const auto several = [](const Tensors& x) { return Tensors{relu(x[0] * x[1] + x[2]) - x[1] * 0.5}; };
+  const auto joined = [](const Tensors& x) { return Tensors{concat({x[0] + x[1], x[1] * x[2]}, 0)}; };
+  const std::int64_t n = 4194311;
+  const Tensors x = {draw({n}, 1), draw({n}, 2), draw({n}, 3)};
+  check(one, x, "one operation");
+  check(several, x, "several operations");
+  check(joined, x, "joined");
+  check(several, {draw({5, 1000003}, 1), draw({1000003}, 2), draw({5, 1000003}, 3)}, "rows");
+}
+
 BOOST_AUTO_TEST_SUITE_END()
