@@ -65,10 +65,11 @@ struct Kernel {
 
   struct Load {
     Place from;
-    Shape strides;      ///< in elements, for each axis of the kernel
-    Box box;            ///< where the buffer may be read
-    bool whole = true;  ///< the box is everything
-    bool once = false;  ///< the same for every row: gathered once
+    Shape strides;        ///< in elements, for each axis of the kernel
+    Box box;              ///< where the buffer may be read
+    bool whole = true;    ///< the box is everything
+    bool once = false;    ///< the same for every row: gathered once
+    bool by_row = false;  ///< one value for each row, of which tiles are pieces
     bool of_rows = false;
     std::int64_t bytes = 4;
     RepeatedLine outside;  ///< what stands outside the box

@@ -294,9 +294,7 @@ std::int64_t streams_from_afar(const Kernel::Tiling& t, const Kernel::Memory& m)
 
 /// Whether rows are read where they stand or hold one value, so that tiles cost little beside their elements.
 bool read_in_runs(const Kernel::Memory& m) {
-  return std::ranges::all_of(m.loads, [](const Kernel::Load& l) {
-    return l.strides[-1] == 1 || std::ranges::all_of(l.strides, [](std::int64_t s) { return s == 0; });
-  });
+  return std::ranges::all_of(m.loads, [](const Kernel::Load& l) { return l.strides[-1] == 0 || l.strides[-1] == 1; });
 }
 
 /// A tile of a reducing kernel holds whole rows.
@@ -418,6 +416,7 @@ class Placing {
       slot.index = i.index;
       return;
     }
+    l.by_row = tiling_.tile_rows == 0 && l.strides[-1] == 0;
     l.once = tiling_.tile_rows > 0;
     for (int k = 0; k + 1 < axes_.extents.rank(); ++k) l.once &= l.strides[k] == 0;
   }
@@ -497,6 +496,9 @@ Kernel::Slots assign_scratch(Kernel::Slots slots, const Kernel::Memory& memory, 
     for (std::uint32_t j = 0; j < i.reads(); ++j) f(i.in[j]);
     if (i.step == Step::store) f(i.slot);
   };
+  const auto stays = [&](const Kernel::Instruction& i) {
+    return i.step == Step::load && (memory.loads[i.index].once || memory.loads[i.index].by_row);
+  };
   constexpr std::size_t kAlways = ~std::size_t{0};
   std::vector<std::size_t> last(slots.all.size());  // by slot: the last instruction that reads it
   for (std::size_t t = 0; t < program.instructions.size(); ++t) {
@@ -505,7 +507,7 @@ Kernel::Slots assign_scratch(Kernel::Slots slots, const Kernel::Memory& memory, 
       if (last[s] != kAlways) last[s] = t;
     });
     // Loaded once, it lives through all tiles; of a total, it is read when the tile is done.
-    if (i.step == Step::across || (i.step == Step::load && memory.loads[i.index].once)) last[i.slot] = kAlways;
+    if (i.step == Step::across || stays(i)) last[i.slot] = kAlways;
   }
   std::vector<std::int64_t> free;
   for (std::size_t t = 0; t < program.instructions.size(); ++t) {
@@ -513,7 +515,7 @@ Kernel::Slots assign_scratch(Kernel::Slots slots, const Kernel::Memory& memory, 
     Kernel::SlotInfo& slot = slots[i.slot];
     const bool owns = slot.kind == Slot::scratch || (slot.kind == Slot::direct && slot.output);
     if (i.step != Step::store && owns && slot.scratch < 0) {
-      const bool own = free.empty() || (i.step == Step::load && memory.loads[i.index].once);
+      const bool own = free.empty() || stays(i);
       slot.scratch = own ? slots.scratch_pieces++ : free.back();
       if (!own) free.pop_back();
     }
@@ -754,13 +756,14 @@ class Writing {
 
 namespace {
 
-/// Whether tiles of a row differ in their place alone: no element is gathered, filled in, reduced or stored twice.
+/// Whether tiles of a row differ in their place alone: no element is filled in, reduced or stored twice, or gathered
+/// but for one that stands for all of its row.
 bool is_straight(const Kernel& k) {
   if (k.axes.reduces() || k.tiling.tile_rows != 0) return false;
   return std::ranges::all_of(k.program.instructions, [&](const Kernel::Instruction& i) {
     const Kernel::SlotInfo& slot = k.slots[i.slot];
     if (i.of_rows) return false;
-    if (i.step == Step::load) return slot.kind != Slot::scratch;
+    if (i.step == Step::load) return slot.kind != Slot::scratch || k.memory.loads[i.index].by_row;
     if (i.step == Step::store) return slot.kind == Slot::direct && slot.output && slot.index == i.index;
     return i.step == Step::apply || i.step == Step::chain;
   });

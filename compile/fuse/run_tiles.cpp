@@ -354,8 +354,10 @@ class Worker {
     if (i >= end) return i;
     point(t);
     Link* to = links_;
-    for (const Kernel::Instruction& step : k_.program.instructions)
+    for (const Kernel::Instruction& step : k_.program.instructions) {
+      if (step.step == Kernel::Step::load) load(step, t, true);
       if (step.step == Kernel::Step::chain) to = link(chain_of(step), n, to);
+    }
     for (std::int64_t row = 0; i < end; ++i, ++row) {
       const Link* links = links_;
       for (const Kernel::Instruction& step : k_.program.instructions) {

@@ -72,6 +72,8 @@ BOOST_AUTO_TEST_CASE(read_and_write_rows_where_they_stand) {
 
 BOOST_AUTO_TEST_CASE(read_operands_from_afar) {
   const auto f = [](const Tensors& x) { return Tensors{tanh(x[0] * x[1]) + x[2] * x[3], x[0] - exp(x[1])}; };
+  for (const std::int64_t n : {5000, 700001})
+    check(f, {draw({7, n}, 1), draw({7, 1}, 2), draw({n}, 3), draw({7, n}, 4)}, "rows of " + std::to_string(n));
   for (const std::int64_t n : {700000, 700001, 5000003})
     check(f, {draw({n}, 1), draw({n}, 2), draw({n}, 3), draw({n}, 4)}, std::to_string(n) + " elements");
 }
@@ -87,6 +89,7 @@ BOOST_AUTO_TEST_CASE(write_large_results_past_the_caches) {
   check(several, x, "several operations");
   check(joined, x, "joined");
   check(several, {draw({5, 1000003}, 1), draw({1000003}, 2), draw({5, 1000003}, 3)}, "rows");
+  check(several, {draw({5, 1000003}, 1), draw({5, 1}, 2), draw({5, 1000003}, 3)}, "one value for each row");
 }
 
 BOOST_AUTO_TEST_SUITE_END()
