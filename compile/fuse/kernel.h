@@ -120,11 +120,16 @@ struct Kernel {
     bool output = false;      ///< direct, rows: into the buffer of a store
     bool of_rows = false;     ///< one element for each row
   };
+  /// A load of one element, with what each run reads of it: loads are large, and there may be hundreds of these.
+  struct RepeatedLoad {
+    std::uint32_t load, bytes;
+    Place from;
+  };
   struct Slots {
     std::vector<SlotInfo> all;
     std::vector<RepeatedLine> literals;
-    std::vector<std::uint32_t> repeated_loads;  ///< loads of one element: by line, after the literals
-    std::vector<std::uint16_t> directs;         ///< slots whose address changes from tile to tile
+    std::vector<RepeatedLoad> repeated_loads;  ///< by line, after the literals
+    std::vector<std::uint16_t> directs;        ///< slots whose address changes from tile to tile
     std::int64_t scratch_pieces = 0;
     std::int64_t piece_bytes = 0;  ///< whole lines, and one more
 

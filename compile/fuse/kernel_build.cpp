@@ -405,7 +405,7 @@ class Placing {
     if (all_zero(l.strides) && !is_stored(i.slot)) {
       slot.kind = Slot::repeated;
       slot.index = static_cast<std::uint32_t>(to_.slots.literals.size() + to_.slots.repeated_loads.size());
-      to_.slots.repeated_loads.push_back(i.index);
+      to_.slots.repeated_loads.push_back({i.index, static_cast<std::uint32_t>(l.bytes), l.from});
       return;
     }
     if (l.of_rows) return;

@@ -119,6 +119,17 @@ T first_of(const RepeatedLine& line) {
   return v;
 }
 
+/// One value over a line.
+inline void repeat(const std::byte* from, std::int64_t bytes, std::byte* line) {
+  const auto fill = [&](auto value) __attribute__((always_inline)) {
+    std::memcpy(&value, from, sizeof value);
+    for (std::size_t at = 0; at < kLineBytes; at += sizeof value) std::memcpy(line + at, &value, sizeof value);
+  };
+  if (bytes == 4) [[likely]]
+    return fill(std::uint32_t{});
+  by_size(bytes, fill);
+}
+
 /// The columns of a row that lie inside a box.
 struct Span {
   std::int64_t begin, end;
@@ -240,6 +251,7 @@ inline Tile tile_of(const Kernel::Tiling& t, std::int64_t i) {
     const std::int64_t row = i * t.tile_rows;
     return {row, std::min(t.tile_rows, t.rows - row), 0, t.length};
   }
+  if (i == 0) return {0, 1, 0, std::min(t.tile, t.length)};
   const std::int64_t column = i % t.pieces * t.tile;
   return {i / t.pieces, 1, column, std::min(t.tile, t.length - column)};
 }
@@ -291,14 +303,10 @@ class Worker {
       at_[s] = slot.scratch >= 0 ? pieces_ + slot.scratch * k_.slots.piece_bytes : nullptr;
       if (slot.kind == Kernel::Slot::repeated) at_[s] = line(slot.index);
     }
-    for (std::size_t j = 0; j < k_.slots.repeated_loads.size(); ++j) {
-      const Kernel::Load& l = k_.memory.loads[k_.slots.repeated_loads[j]];
-      std::byte* to = lines_ + static_cast<std::int64_t>(j) * kLineBytes;
-      by_size(l.bytes, [&](auto z) {
-        using T = decltype(z);
-        std::fill_n(reinterpret_cast<T*>(to), kLineBytes / static_cast<std::int64_t>(sizeof(T)),
-                    *reinterpret_cast<const T*>(address(l.from)));
-      });
+    std::byte* to = lines_;
+    for (const Kernel::RepeatedLoad& l : k_.slots.repeated_loads) {
+      repeat(address(l.from), l.bytes, to);
+      to += kLineBytes;
     }
   }
   std::byte* line(std::uint32_t index) const {

@@ -531,6 +531,7 @@ PlannedProgram with_addresses(PlannedProgram program, const PlacedEnds& placed, 
   }
   for (Kernel& k : program.kernels) {
     for (Kernel::Load& l : k.memory.loads) resolve(l.from);
+    for (Kernel::RepeatedLoad& r : k.slots.repeated_loads) r.from = k.memory.loads[r.load].from;
     for (Kernel::Total& t : k.memory.totals) resolve(t.to);
     for (Kernel::Store& s : k.memory.stores) {
       resolve(s.to);

@@ -77,17 +77,22 @@ Lane<T> floor_divide(Lane<T> a, Lane<T> b) {
 
 // ---- loops -------------------------------------------------------------------------------------------------
 
+/// The packet of an operand at element i; of a repeated value one element is read, which may just have been written.
+template <class P>
+[[gnu::always_inline]] inline P packet_at(const void* in, std::ptrdiff_t step, std::int64_t i) {
+  const auto* const at = static_cast<const typename P::Element*>(in);
+  return step == 0 ? P(*at) : P::load(at + i * step);
+}
 template <class Op, class P, std::size_t... I>
 inline auto load_and_apply(const void* const* in, const std::ptrdiff_t* step, std::int64_t i,
                            std::index_sequence<I...>) {
-  using T = typename P::Element;
-  return Op::f(P::load(static_cast<const T*>(in[I]) + i * step[I])...);
+  return Op::f(packet_at<P>(in[I], step[I], i)...);
 }
 
 /// The packets of one operand: a run of them, or one value repeated, loaded once.
 template <class T, bool Run>
 struct PacketsOf {
-  explicit PacketsOf(const void* from) : at(static_cast<const T*>(from)), first(Packet<T>::load(at)) {}
+  explicit PacketsOf(const void* from) : at(static_cast<const T*>(from)), first(*at) {}
   Packet<T> operator[](std::int64_t i) const {
     if constexpr (Run) {
       return Packet<T>::load(at + i);

@@ -26,7 +26,7 @@ struct Links<std::index_sequence<I...>> {
   template <bool Repeated>
   static void begin(const Link* link, std::int64_t element, std::int64_t row) {
     if constexpr (Repeated) {
-      const Raw<0> x = load_raw(link->at);
+      const Raw<0> x = set_raw(*link->at);
       next(link)(link + 1, element, row, ((void)I, x)...);
     } else {
       const float* const from = place(link, element, row);
@@ -47,7 +47,7 @@ struct Links<std::index_sequence<I...>> {
   template <class Op, std::size_t At, bool Repeated>
   static void with(const Link* link, std::int64_t element, std::int64_t row, Raw<I>... values) {
     if constexpr (Repeated) {
-      const Raw<0> other = load_raw(link->at);
+      const Raw<0> other = set_raw(*link->at);
       next(link)(link + 1, element, row, joined<Op, At>(values, other)...);
     } else {
       const float* const from = place(link, element, row);
@@ -58,7 +58,8 @@ struct Links<std::index_sequence<I...>> {
   /// A packet of an operand for each value, or one for all.
   template <bool Repeated, std::size_t K>
   static Packet<float> packet(const float* from) {
-    return Packet<float>::load(Repeated ? from : from + K * kLanes<float>);
+    if constexpr (Repeated) return Packet<float>(*from);
+    return Packet<float>::load(from + K * kLanes<float>);
   }
   template <class Op, std::size_t At, bool Repeated, bool Repeated2>
   static void with_product(const Link* link, std::int64_t element, std::int64_t row, Raw<I>... values) {
