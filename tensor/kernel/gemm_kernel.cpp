@@ -661,6 +661,52 @@ void few_rows(std::int64_t N, std::int64_t K, const T* a, std::int64_t row, cons
     }
 }
 
+/// Most packets of columns of a tall B, and blocks of k that are summed at a time.
+inline constexpr int kTallPackets = 2, kTallBlocks = 4;
+
+/// One row times some blocks of k of a B of few columns: the sums of all blocks side by side, since each is a chain
+/// that waits for itself, then added in order. The last block has `last` terms.
+template <class T, int NV, int Blocks>
+[[gnu::noinline]] void tall_blocks(const T* a, const T* b, std::int64_t b_row, std::int64_t last, T* c,
+                                   std::int64_t width, bool add) {
+  constexpr int W = kLanes<T>;
+  Sums<T, Blocks, NV> sums;
+  clear<T, Blocks, NV>(sums);
+  const auto terms = [&]<int N>(std::integral_constant<int, N>, std::int64_t k, std::int64_t end)
+      __attribute__((always_inline)) {
+    for (; k < end; ++k) {
+#pragma GCC unroll 4
+      for (int n = 0; n < N; ++n) {
+        const RawPacket<T> x = set_raw(a[n * kBlockK + k]);
+#pragma GCC unroll 2
+        for (int v = 0; v < NV; ++v)
+          sums[n][v] = fma_raw(x, load_raw(b + (n * kBlockK + k) * b_row + v * W), sums[n][v]);
+      }
+    }
+  };
+  terms(std::integral_constant<int, Blocks>(), 0, last);
+  if constexpr (Blocks > 1) terms(std::integral_constant<int, Blocks - 1>(), last, kBlockK);
+#pragma GCC unroll 2
+  for (int v = 0; v < NV; ++v) {
+    Packet<T> sum = add ? Packet<T>::load(c + v * W) + Packet<T>(sums[0][v]) : Packet<T>(sums[0][v]);
+#pragma GCC unroll 4
+    for (int n = 1; n < Blocks; ++n) sum = sum + Packet<T>(sums[n][v]);
+    put(c + v * W, sum, std::min<std::int64_t>(W, width - v * W));
+  }
+}
+
+template <class T>
+void tall(std::int64_t N, std::int64_t K, const T* a, const T* b, std::int64_t b_row, T* c, bool add) {
+  for (std::int64_t k = 0; k < K; k += kTallBlocks * kBlockK, add = true) {
+    const std::int64_t rest = std::min(K - k, kTallBlocks * kBlockK), blocks = (rest + kBlockK - 1) / kBlockK;
+    with_constant<1, kTallPackets>(static_cast<int>(packets_of<T>(N)), [&](auto packets) {
+      with_constant<1, kTallBlocks>(static_cast<int>(blocks), [&](auto n) {
+        tall_blocks<T, packets, n>(a + k, b + k * b_row, b_row, rest - (n - 1) * kBlockK, c, N, add);
+      });
+    });
+  }
+}
+
 }  // namespace
 
 template <class T>
@@ -672,6 +718,8 @@ void product(std::int64_t M, std::int64_t N, std::int64_t K, MatrixView<T> a, Ma
   if (b.row == 1 && b.col != 1 && a.col == 1 && M <= kRows<T> && N >= kLanes<T>)
     return with_constant<1, kRows<T>>(
         static_cast<int>(M), [&](auto rows) { few_rows<T, rows>(N, K, a.data, a.row, b.data, b.col, c, ldc, add); });
+  if (M == 1 && K > kBlockK && a.col == 1 && b.col == 1 && packets_of<T>(N) <= kTallPackets)
+    return tall<T>(N, K, a.data, b.data, b.row, c, add);
   for (std::int64_t k = 0; k < K; k += kBlockK) {
     const std::int64_t n = std::min(kBlockK, K - k);
     BlockProduct<T>(M, N, n, {a.data + k * a.col, a.row, a.col}, {b.data + k * b.row, b.row, b.col}, c, ldc,
