@@ -138,7 +138,7 @@ template <class Op, class T, class Source>
     if (whole < end) {
       for (std::int64_t p = 0; p < kPackets; ++p) acc[p].store(lanes + p * P::width);
       take_rest();
-      for (std::int64_t p = 0; p < kPackets; ++p) acc[p] = P::load(lanes + p * P::width);
+      return fold<Op, kSplit<T> / 2>(lanes);  // packets would wait for the lanes just written
     }
     for (std::int64_t half = kPackets / 2; half >= 1; half /= 2)
       for (std::int64_t p = 0; p < half; ++p) acc[p] = Op::join(acc[p], acc[p + half]);
