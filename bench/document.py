@@ -259,6 +259,49 @@ def samples(name, checkouts):
     return section
 
 
+def spread(ratios):
+    return f"{min(ratios):.2f} to {max(ratios):.2f}"
+
+
+def lost(options):
+    """Where the page's tables say that others are faster, in words."""
+    import streams
+    lines = []
+    cells = [row for row in json.loads((RESULTS / "onednn.json").read_text())["cells"] if "oneDNN" in row["ratios"]]
+    for job, what in (("train", "a training step with the same loss and Adam"), ("forward", "forward")):
+        chosen = [row for row in cells if row["job"] == job]
+        behind = [row for row in chosen if row["ratios"]["oneDNN"] < 1]
+        by_steps = {T: sum(row["T"] == T for row in behind) for T in sorted({row["T"] for row in chosen})}
+        counts = ", ".join(f"{n} at T = {T}" for T, n in by_steps.items() if n)
+        worst = min(chosen, key=lambda row: row["ratios"]["oneDNN"])
+        lines.append(f"* **oneDNN, {what}**: it wins {len(behind)} of {len(chosen)} cells"
+                     + (f" ({counts}), {compare.title(worst)} most, at {worst['ratios']['oneDNN']:.2f}." if behind else "."))
+    full = json.loads((RESULTS / "compare-full.json").read_text())["cells"]
+    for name in compare.PEERS:
+        behind = [row for row in full if row["ratios"].get(name, 1) < 1]
+        if name != "oneDNN" and behind:
+            lines.append(f"* **{name}**: " + ", ".join(f"{compare.title(row)} ({row['ratios'][name]:.2f})" for row in behind)
+                         + ".")
+    for file, name in (("rtneural", "RTNeural's compile-time models, the better back end"),
+                       ("nam", "NAM Core and NeuralAudio")):
+        result = json.loads((RESULTS / f"{file}.json").read_text())["cells"]
+        lines.append(f"* **{name}**: " + " ".join(
+            streams.sentences(result, [p for p in result[0]["nanoseconds"] if p != "Ferrite"])))
+    return "\n".join(lines)
+
+
+def chains(options):
+    """The tables of fused chains, and what they say of a loop by hand."""
+    first = fenced(program(options, "bench_fusion"), "chains")
+    found = [line.split() for line in first.splitlines()]
+    ratios = [(int(words[1]), float(words[3])) for words in found if len(words) > 4 and words[1].isdigit() and words[3] != "-"]
+    groups = [("In the caches, from 10,000 to 100,000 elements,", lambda n: 10**4 <= n <= 10**5),
+              ("With a million to ten million", lambda n: n >= 10**6), ("With 1000 and fewer", lambda n: n <= 1000)]
+    words = [f"{text} a fused chain runs at {spread(chosen)} of the speed of one loop by hand."
+             for text, fits in groups if (chosen := [ratio for n, ratio in ratios if fits(n)])]
+    return "\n\n".join([first, fenced(program(options, "bench_fusion"), "rotary"), " ".join(words)])
+
+
 def rows(options):
     return output(sys.executable, ROOT / "bench" / "compare" / "rows.py", "--build", options.build,
                   "--out", RESULTS / "rows.json").strip("\n")
@@ -302,6 +345,7 @@ SECTIONS = {
     "onednn": onednn,
     "nam": samples("nam", {"--nam-core": "FERRITE_NAM_CORE", "--neural-audio": "FERRITE_NEURAL_AUDIO"}),
     "rtneural": samples("rtneural", {"--rtneural": "FERRITE_RTNEURAL"}),
+    "lost": lost,
     "peer-grid": peer_grid,
     "summary": summary,
     "limit-grid": limit_grid,
@@ -310,7 +354,7 @@ SECTIONS = {
     "cell-peers": lambda o: peers(o, own=True),
     "steps": lambda o: fenced(program(o, "bench_compile")),
     "streams": lambda o: fenced(program(o, "bench_streams")),
-    "chains": lambda o: fenced(program(o, "bench_fusion"), "chains") + "\n\n" + fenced(program(o, "bench_fusion"), "rotary"),
+    "chains": chains,
     "threads": lambda o: fenced(program(o, "bench_threads")),
     "adam": lambda o: fenced(program(o, "bench_adam")),
     "catalogue": catalogue,

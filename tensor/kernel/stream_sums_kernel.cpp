@@ -77,17 +77,6 @@ void next_any(const NextWeights<T>& all, const T* x, const T* sums, T* next, con
   }
 }
 
-/// The same packet, loaded once: g++ would read it again for each product, most times across two lines.
-template <class T>
-[[gnu::always_inline]] inline RawPacket<T> in_register(RawPacket<T> v) {
-#if defined(__x86_64__)
-  asm("" : "+v"(v));
-#elif defined(__aarch64__)
-  asm("" : "+w"(v));
-#endif
-  return v;
-}
-
 /// `channels` of some packets of steps.
 template <class T>
 struct ChannelSums {
@@ -123,7 +112,7 @@ struct ChannelSums {
       for (std::int64_t i = 0; i < x.channels; ++i, from += x.pitch, row += units) {
         RawPacket<T> value[static_cast<std::size_t>(P)];
 #pragma GCC unroll 4
-        for (int p = 0; p < P; ++p) value[p] = in_register<T>(load_raw(from + p * W));
+        for (int p = 0; p < P; ++p) hold_raw(value[p] = load_raw(from + p * W));
 #pragma GCC unroll 4
         for (int u = 0; u < U; ++u) {
           const RawPacket<T> weight = set_raw<T>(row[u]);
