@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <iostream>
+#include <memory>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <optional>
 #include <string>
@@ -62,8 +63,15 @@ typename Backward::primitive_desc backward_of(const Layout& l, const dnnl::engin
   }
 }
 
+/// Memory of whole vectors, as Adam by hand reads and writes it.
+memory in_vectors(const memory::desc& d, const dnnl::engine& e) {
+  static std::vector<std::unique_ptr<limit::Buffer>> all;  // they live as long as the program
+  all.push_back(std::make_unique<limit::Buffer>(static_cast<limit::Index>(d.get_size() / sizeof(float))));
+  return {d, e, static_cast<float*>(*all.back())};
+}
+
 memory filled(const memory::desc& d, const dnnl::engine& e, float scale) {
-  memory m(d, e);
+  memory m = in_vectors(d, e);
   auto* p = static_cast<float*>(m.get_data_handle());
   std::uint32_t state = 12345;
   for (std::size_t i = 0; i < d.get_size() / sizeof(float); ++i) {
@@ -156,9 +164,9 @@ class Job {
     back_[DNNL_ARG_DIFF_SRC_LAYER] = memory(layout_.data, engine_);
     back_[DNNL_ARG_DIFF_WEIGHTS_LAYER] = memory(backward.diff_weights_layer_desc(), engine_);
     back_[DNNL_ARG_DIFF_WEIGHTS_ITER] = memory(backward.diff_weights_iter_desc(), engine_);
-    back_[DNNL_ARG_DIFF_BIAS] = memory(layout_.bias, engine_);
+    back_[DNNL_ARG_DIFF_BIAS] = in_vectors(layout_.bias, engine_);
     if (!trains_) return;
-    gradients_ = {memory(layout_.plain, engine_), memory(layout_.plain, engine_), back_[DNNL_ARG_DIFF_BIAS]};
+    gradients_ = {in_vectors(layout_.plain, engine_), in_vectors(layout_.plain, engine_), back_[DNNL_ARG_DIFF_BIAS]};
     for (const int k : {0, 1}) {
       const memory& own = back_[k == 0 ? DNNL_ARG_DIFF_WEIGHTS_LAYER : DNNL_ARG_DIFF_WEIGHTS_ITER];
       back_orders_.push_back(

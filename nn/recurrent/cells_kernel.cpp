@@ -132,7 +132,7 @@ template <class T, int G, class F>
 [[gnu::noinline]] void step_of_one_packet(const KernelWeights<T>& w, const RecurrenceStep<T>& s) {
   EachUnit<T, G, F>(w.weight_hh.early, s.h, s.P_, F(w, s)).run_alone();
 }
-/// The gates of a step, F, behind the product with h.
+/// Computes a step: the product with h, then the gates F.
 template <class T, int G, class F>
 [[gnu::always_inline]] inline void step_of(const KernelWeights<T>& w, const RecurrenceStep<T>& s) {
   if constexpr (sizeof(T) == 4) {

@@ -1,5 +1,5 @@
-/// The stream of a small recurrent layer and a single row: its product with the state runs beside what follows the
-/// layer and the call that brings the next input, and a layer of one output behind it is a part of it.
+/// The stream of a small recurrent layer and a single row. Its product with the state runs beside what follows the
+/// layer and the call that brings the next input; a layer of one output that follows becomes a part of it.
 #include "ferrite/nn/recurrent/detail/one_row_step.h"
 
 #include <algorithm>
@@ -52,7 +52,7 @@ class CarriedProduct {
     if (gate_ != lanes()) return {};
     return {weight_.get(), K_, K_, gates_ * lanes(), K_ * gates_ * lanes(), lanes()};
   }
-  /// With a column, the sum of h and that, too.
+  /// Computes h W_hh; with a column, h times that as well.
   [[gnu::always_inline]] void make(const T* h, bool which, const T* column, T* sum) const {
     T* const y = products_[which].get();
     for (const Panel& p : panels_) {
@@ -68,8 +68,8 @@ class CarriedProduct {
     RecurrenceKernels<T>::Panel run;
   };
   static std::int64_t lanes() { return padded<T>(1); }
-  /// From gate to gate. Few of them begin with a packet each, as they are read; many stand side by side: 24 units of
-  /// four gates are six packets, not eight.
+  /// Returns how far apart gates are. Few of them begin with a packet each, as they are read; many lie side by side: 24
+  /// units of four gates are six packets, not eight.
   static std::int64_t gate_of(std::int64_t gates, std::int64_t units) {
     constexpr std::int64_t kFewPackets = 4;  // a chain of sums takes as long as four
     return gates * padded<T>(units) <= kFewPackets * lanes() ? padded<T>(units) : units;
