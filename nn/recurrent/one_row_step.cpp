@@ -9,6 +9,7 @@
 #include "ferrite/nn/detail/stream_steps.h"
 #include "ferrite/nn/recurrent/detail/packed_layer.h"
 #include "ferrite/nn/recurrent/detail/recurrence.h"
+#include "ferrite/tensor/inline_vector.h"
 
 namespace ferrite::nn::detail {
 namespace {
@@ -25,7 +26,7 @@ class CarriedProduct {
         gate_(gate_of(gates, units)),
         packets_(padded<T>((gates - 1) * gate_ + units) / lanes()),
         weight_(K_ * packets_ * lanes()),
-        products_{StepMemory<T>(packets_ * lanes()), StepMemory<T>(packets_ * lanes())} {
+        products_(2 * packets_ * lanes()) {
     for (std::int64_t left = (packets_ + kMostPackets - 1) / kMostPackets, first = 0; left > 0; --left) {
       const std::int64_t n = (packets_ - first) / left;
       panels_.push_back({first * lanes(), n * lanes(), recurrence_in_use.of<T>().panels[n - 1]});
@@ -45,7 +46,7 @@ class CarriedProduct {
         }
       }
   }
-  const T* product(bool which) const { return products_[which].get(); }
+  T* product(bool which) const { return products_.get() + (which ? packets_ * lanes() : 0); }
   std::int64_t gate() const { return gate_; }
   /// W_hh for a step that makes its product itself, where a gate is one packet; else without data.
   GateMatrix<T> matrix() const {
@@ -54,7 +55,7 @@ class CarriedProduct {
   }
   /// Computes h W_hh; with a column, h times that as well.
   [[gnu::always_inline]] void make(const T* h, bool which, const T* column, T* sum) const {
-    T* const y = products_[which].get();
+    T* const y = product(which);
     for (const Panel& p : panels_) {
       p.run(weight_.get() + p.begin * K_, K_, h, y + p.begin, column, sum);
       column = nullptr;
@@ -77,8 +78,8 @@ class CarriedProduct {
 
   std::int64_t K_, gates_, gate_, packets_;
   StepMemory<T> weight_;
-  StepMemory<T> products_[2];
-  std::vector<Panel> panels_{};
+  StepMemory<T> products_;  ///< two of them
+  InlineVector<Panel, 4> panels_{};
 };
 
 /// The layer of one output that a step has taken over.
@@ -168,6 +169,14 @@ struct Bound {
   std::vector<LayerSteps> layers{};
 };
 
+/// The weights of a layer in their two forms.
+struct RowLayer {
+  RowLayer(const GatedCell& cell, const RecurrentWeights<Parameter>& w)
+      : packed(cell, w, true), carried(cell.gates, w.weight_hh.shape()[0]) {}
+  PackedLayer<T> packed;
+  CarriedProduct carried;
+};
+
 class OneRowStep final : public Step {
  public:
   OneRowStep(const GatedCell& cell, const RecurrentSizes& sizes,
@@ -176,18 +185,15 @@ class OneRowStep final : public Step {
         L_(sizes.layers),
         H_(sizes.hidden_size),
         first_{initial},
-        h_{StepMemory<T>(L_ * padded<T>(H_)), StepMemory<T>(L_ * padded<T>(H_))},
-        c_{StepMemory<T>(L_ * padded<T>(H_)), StepMemory<T>(L_ * padded<T>(H_))},
+        states_((cell.has_memory ? 4 : 2) * L_ * padded<T>(H_)),
         made_inputs_(L_ == 1 && gates_take_x(cell, sizes.input_size) ? 0 : kInputsAtOnce * cell.gates * padded<T>(H_)),
         inputs_(made_inputs_ + padded<T>(H_)),
         at_once_(steps_at_once(H_ * static_cast<std::int64_t>(sizeof(T)))) {
     layers_.reserve(weights.size());
-    carried_.reserve(weights.size());
     if (L_ > 1) make_room();
     for (const RecurrentWeights<Parameter>& w : weights) {
-      layers_.emplace_back(cell, w, true);
-      carried_.emplace_back(cell.gates, H_);
-      carried_.back().pack(layers_.back().weight_hh());
+      layers_.emplace_back(cell, w);
+      layers_.back().carried.pack(layers_.back().packed.weight_hh());
     }
     first_.take();
     bind();
@@ -256,10 +262,7 @@ class OneRowStep final : public Step {
     return true;
   }
   void refresh() override {
-    for (std::size_t k = 0; k < layers_.size(); ++k) {
-      layers_[k].refresh();
-      carried_[k].pack(layers_[k].weight_hh());
-    }
+    for (RowLayer& l : layers_) l.packed.refresh(), l.carried.pack(l.packed.weight_hh());
     if (output_.step) output_.step->refresh();
     first_.take();
     made_ = false;
@@ -269,8 +272,8 @@ class OneRowStep final : public Step {
     if (output_.step) see(*output_.step);
   }
   void states(const StateVisitor& see) override {
-    see(state("h", L_, H_, h_[swapped_].get(), first_.h));
-    if (cell_->has_memory) see(state("c", L_, H_, c_[swapped_].get(), first_.c));
+    see(state("h", L_, H_, h(swapped_), first_.h));
+    if (cell_->has_memory) see(state("c", L_, H_, c(swapped_), first_.c));
   }
   void states_changed() override { made_ = false; }
   std::unique_ptr<Step> clone() const override {
@@ -295,10 +298,12 @@ class OneRowStep final : public Step {
     column_ = output ? static_cast<const T*>(output->column) : nullptr;
     bias_ = output ? static_cast<const T*>(output->bias) : nullptr;
   }
+  T* h(bool which) const { return states_.get() + (which ? L_ * padded<T>(H_) : 0); }
+  T* c(bool which) const { return cell_->has_memory ? states_.get() + (which ? 3 : 2) * L_ * padded<T>(H_) : h(which); }
   LayerSteps steps_of(std::int64_t k) {
     const std::int64_t Hp = padded<T>(H_), at = k * Hp;
-    const auto layer = static_cast<std::size_t>(k);
-    const KernelWeights<T>& w = layers_[layer].weights();
+    const RowLayer& layer = layers_[static_cast<std::size_t>(k)];
+    const KernelWeights<T>& w = layer.packed.weights();
     T* const room = inputs_.get() + made_inputs_;
     const auto from = [&](bool which) -> RecurrenceStep<T> {
       return {.rows = 1,
@@ -306,26 +311,26 @@ class OneRowStep final : public Step {
               .i_gate = Hp,
               .i_row = cell_->gates * Hp,
               .save = false,
-              .h = h_[which].get() + at,
-              .next = h_[!which].get() + at,
-              .c = c_[which].get() + at,
-              .c_next = c_[!which].get() + at,
+              .h = h(which) + at,
+              .next = h(!which) + at,
+              .c = c(which) + at,
+              .c_next = c(!which) + at,
               .between = room,
               .P_ = Hp,
               .H_ = Hp,
               .y = room,
               .y_row = H_,
               .whole_y = true,
-              .product = carried_[layer].product(which),
-              .product_gate = carried_[layer].gate()};
+              .product = layer.carried.product(which),
+              .product_gate = layer.carried.gate()};
     };
     KernelWeights<T> with_product = w;
-    with_product.weight_hh.early = carried_[layer].matrix();
+    with_product.weight_hh.early = layer.carried.matrix();
     return {.step = {from(false), from(true)},
             .kernels = &kernels_of<T>(*cell_),
             .weights = &w,
             .with_product = with_product,
-            .carried = &carried_[layer],
+            .carried = &layer.carried,
             .takes_x = gates_take_x(*cell_, w.weight_ih.K),
             .inputs = inputs_.get(),
             .room = room};
@@ -355,9 +360,8 @@ class OneRowStep final : public Step {
   const GatedCell* cell_;
   std::int64_t L_, H_;
   FirstStates first_;
-  std::vector<PackedLayer<T>> layers_;
-  std::vector<CarriedProduct> carried_;
-  StepMemory<T> h_[2], c_[2];
+  std::vector<RowLayer> layers_;
+  StepMemory<T> states_;                    ///< h of all layers twice, then c where there is one
   std::int64_t made_inputs_;                ///< elements of the inputs that are made before their steps
   StepMemory<T> inputs_;                    ///< and of an output that nobody else keeps
   std::int64_t at_once_;                    ///< steps that there is room for

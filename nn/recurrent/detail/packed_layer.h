@@ -22,7 +22,6 @@ class PackedLayer {
   const KernelWeights<T>& weights() const { return weights_; }
   /// W_hh as it stands in the model.
   Tensor weight_hh() const { return contiguous(cells_.weight_hh.peek()); }
-  PackedLayer(PackedLayer&&) = default;
   PackedLayer(const PackedLayer& o)
       : cell_(o.cell_), cells_(o.cells_), carries_(o.carries_), weights_(o.weights_), memory_(o.memory_) {
     const std::ptrdiff_t moved = memory_.get() - o.memory_.get();
