@@ -4,10 +4,9 @@ input and that of the weights; all programs in one run, in turn, on one core, tw
 not confirm is not printed. Prints a table, writes JSON.
 
     python3 bench/compare/convolutions.py [--build build/release] [--out bench/results/convolutions.json] [--only TEXT]
-                                          [--onednn FOLDER]
 
-FOLDER, by default that of the environment's FERRITE_ONEDNN, holds oneDNN 3.x: include/ and, anywhere below, libdnnl.so.
-Its columns: `torch's oneDNN` is the convolution inside torch's call by oneDNN's own clock; `oneDNN` has data in the
+The folder that the environment's FERRITE_ONEDNN names holds oneDNN 3.x: include/ and, anywhere below, libdnnl.so. Its
+columns: `torch's oneDNN` is the convolution inside torch's call by oneDNN's own clock; `oneDNN` has data in the
 order that it prefers, `oneDNN, plain` data as ours are; weights are in its own order in both.
 """
 import argparse
@@ -15,11 +14,9 @@ import json
 import math
 import os
 import pathlib
-import subprocess
 import sys
-import tempfile
 
-from peer import undisturbed_median
+from peer import onednn_program, undisturbed_median
 from strengths import Program, table
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -63,20 +60,6 @@ class Peer(Program):
         self.process.stdin.write(" ".join(map(str, cell)) + f" {seconds}\n")
         self.process.stdin.flush()
         return [None if n == "none" else float(n) for n in self.process.stdout.readline().split()]
-
-
-def onednn_peer(folder, scratch):
-    """The program of oneDNN's convolutions, compiled; none without a folder."""
-    if not folder:
-        return None
-    folder = pathlib.Path(folder).resolve()
-    library = next(iter(sorted(folder.rglob("libdnnl.so"))), None)
-    if not library:
-        sys.exit(f"{folder}: has no libdnnl.so")
-    program = pathlib.Path(scratch) / "onednn_convolution"
-    subprocess.run(["g++", "-std=c++20", "-O2", f"-I{folder / 'include'}", f"-I{HERE.parent}", "-o", program,
-                    HERE / "onednn_convolution.cpp", library, f"-Wl,-rpath,{library.parent}"], check=True)
-    return Peer([str(program)])
 
 
 def measure(ours, peers, cell, rounds, seconds):
@@ -130,7 +113,6 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=0.03)
     parser.add_argument("--only", default="", help="jobs whose names contain it; others stay as they are in the JSON")
-    parser.add_argument("--onednn", default=os.environ.get("FERRITE_ONEDNN"), help="folder of oneDNN 3.x")
     parser.add_argument("--out", help="JSON")
     options = parser.parse_args()
     if hasattr(os, "sched_setaffinity"):
@@ -140,10 +122,9 @@ def main():
     if not peers["torch"].version:
         print("torch: left out, convolutions_torch.py does not start (bench/compare/requirements.txt)", file=sys.stderr)
         del peers["torch"]
-    with tempfile.TemporaryDirectory() as scratch:
-        alone = onednn_peer(options.onednn, scratch)
+    alone = onednn_program(pathlib.Path(options.build).resolve() / "bench" / "onednn_convolution", "onednn_convolution.cpp")
     if alone:
-        peers["oneDNN"] = alone
+        peers["oneDNN"] = Peer([str(alone)])
     peak = ours.ask(("peak", *JOBS["3x3, 3 to 16, 32 x 32"]), options.seconds)
     out = pathlib.Path(options.out) if options.out else None
     results = json.loads(out.read_text())["results"] if out and out.exists() and options.only else {}

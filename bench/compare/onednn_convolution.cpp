@@ -1,45 +1,21 @@
-// oneDNN's convolutions for convolutions.py, without bias, on one thread: tells its version, then answers the lines of
+// oneDNN's convolutions for convolutions.py, without bias, on one thread: prints its version, then answers the lines of
 // bench_convolution with two numbers of microseconds, "none" for one that it lacks: with data in the order that oneDNN
 // prefers, and with plain data (channels before space). Weights, and their gradient, are in its own order in both.
-#include <charconv>
 #include <cstdlib>
 #include <iostream>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <string>
 #include <unordered_map>
 
+#include "convolution_job.h"
 #include "timing.h"
 
 namespace {
 
+using bench::ConvolutionJob;
 using dnnl::memory;
 using Dims = memory::dims;
 using Tag = memory::format_tag;
-
-/// "8x3x32x32".
-Dims dims_of(const std::string& text) {
-  Dims d;
-  std::int64_t n = 0;
-  for (const char* at = text.data(); at < text.data() + text.size(); ++at) {
-    at = std::from_chars(at, text.data() + text.size(), n).ptr;
-    d.push_back(n);
-  }
-  return d;
-}
-
-struct Job {
-  std::string pass;
-  Dims x, kernel;
-  std::int64_t channels = 0, stride = 0, before = 0, after = 0, dilation = 0, groups = 0;
-};
-
-std::istream& operator>>(std::istream& from, Job& j) {
-  std::string x, kernel;
-  from >> j.pass >> x >> j.channels >> kernel >> j.stride >> j.before >> j.after >> j.dilation >> j.groups;
-  j.x = dims_of(x);
-  j.kernel = dims_of(kernel);
-  return from;
-}
 
 /// Filled with numbers from -1 to 1.
 memory filled(const memory::desc& d, const dnnl::engine& e) {
@@ -56,7 +32,7 @@ memory filled(const memory::desc& d, const dnnl::engine& e) {
 /// A convolution of one pass, ready to run.
 class Call {
  public:
-  Call(const Job& j, bool plain) {
+  Call(const ConvolutionJob& j, bool plain) {
     const std::size_t axes = j.kernel.size();
     Dims out{j.x[0], j.channels}, weight{j.channels, j.x[1] / j.groups};
     if (j.groups > 1) weight = {j.groups, j.channels / j.groups, j.x[1] / j.groups};
@@ -106,7 +82,7 @@ class Call {
   std::unordered_map<int, memory> arguments_;
 };
 
-std::string microseconds(const Job& j, bool plain, double seconds) {
+std::string microseconds(const ConvolutionJob& j, bool plain, double seconds) {
   try {
     Call call(j, plain);
     return std::to_string(1e6 * bench::interleaved_for({[&] { call.run(); }}, seconds)[0]);
@@ -121,7 +97,7 @@ int main() {
   setenv("OMP_NUM_THREADS", "1", 1);
   const dnnl_version_t* v = dnnl_version();
   std::cout << "oneDNN " << v->major << "." << v->minor << "." << v->patch << std::endl;
-  Job job;
+  ConvolutionJob job;
   double seconds = 0;
   while (std::cin >> job >> seconds)
     std::cout << microseconds(job, false, seconds) << " " << microseconds(job, true, seconds) << std::endl;

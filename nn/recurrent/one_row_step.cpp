@@ -65,7 +65,7 @@ class CarriedProduct {
  private:
   static constexpr std::int64_t kMostPackets = 8;  ///< of a panel: their sums stay in registers
   struct Panel {
-    std::int64_t begin, width;  ///< columns
+    std::int64_t begin, width;  ///< columns of the whole product
     RecurrenceKernels<T>::Panel run;
   };
   static std::int64_t lanes() { return padded<T>(1); }
@@ -78,7 +78,7 @@ class CarriedProduct {
 
   std::int64_t K_, gates_, gate_, packets_;
   StepMemory<T> weight_;
-  StepMemory<T> products_;  ///< two of them
+  StepMemory<T> products_;  ///< of the states at 0, then of those at 1
   InlineVector<Panel, 4> panels_{};
 };
 
@@ -97,8 +97,8 @@ struct JoinedOutput {
 
 constexpr std::int64_t kInputsAtOnce = 16;
 
-/// The steps of a layer, all but input and output: from the states at 0 and from those at 1. Written once: a step of a
-/// small layer is hardly longer than to write them down.
+/// The steps of a layer, all but input and output: from the states at 0 and from those at 1. They are written once,
+/// since a step of a small layer takes hardly longer than writing it down.
 struct LayerSteps {
   RecurrenceStep<T> step[2];
   const CellKernels<T>* kernels;
@@ -110,11 +110,11 @@ struct LayerSteps {
   T* room;    ///< for outputs that nobody else keeps
 
   std::int64_t features() const { return weights->weight_ih.K; }
-  /// Of n adjacent rows.
+  /// Computes the inputs x W_ih of n adjacent rows.
   void make_inputs(std::int64_t n, const T* x) const {
     kernels->input_product(*weights, n, x, features(), inputs, step[0].i_gate, step[0].i_row);
   }
-  /// From x itself, or from the `made`-th inputs that were made.
+  /// Runs a step from x itself, or from the `made`-th inputs that were made.
   [[gnu::always_inline]] void gates(const T* x, std::int64_t made, bool from, T* y) {
     gates(step[from], *weights, x, made, y);
   }
@@ -128,8 +128,8 @@ struct LayerSteps {
     s.y = y;
     kernels->step(w, s);
   }
-  /// n steps x [n, D] -> h [n, H] that make their products themselves: within a block nothing else could run beside
-  /// them.
+  /// Runs n steps x [n, D] -> h [n, H] that make their products themselves: within a block nothing else could run
+  /// beside them.
   void run_whole(std::int64_t n, const T* x, bool from, T* h) const {
     RecurrenceStep<T> steps[2] = {step[from], step[!from]};
     steps[0].product = steps[1].product = nullptr;
@@ -177,6 +177,7 @@ struct RowLayer {
   CarriedProduct carried;
 };
 
+/// The step that `one_row_step` makes.
 class OneRowStep final : public Step {
  public:
   OneRowStep(const GatedCell& cell, const RecurrentSizes& sizes,
@@ -283,7 +284,7 @@ class OneRowStep final : public Step {
   }
 
  private:
-  /// With the products of the present states.
+  /// Returns the steps, whose products are those of the present states.
   std::vector<LayerSteps>& bound() {
     if (!made_) [[unlikely]]
       for (const LayerSteps& l : bound_.layers) l.carried->make(l.step[swapped_].h, swapped_, nullptr, nullptr);
@@ -336,7 +337,7 @@ class OneRowStep final : public Step {
             .room = room};
   }
 
-  /// The product of the states at `which`, and the output of a layer that was joined, where it goes anywhere.
+  /// Makes the product of the states at `which`, and the output of a joined layer where there is a place for it.
   [[gnu::always_inline]] void carry(const LayerSteps& l, bool which, T* output) {
     const T* const column = output ? column_ : nullptr;
     l.carried->make(l.step[which].h, which, column, output);
@@ -344,7 +345,7 @@ class OneRowStep final : public Step {
     if (bias_) *output += *bias_;
     if (output_.then) (*output_.then)(output, output, 1);
   }
-  /// n steps of a layer: x [n, D] -> y [n, H], or [n, 1] of the layer behind it.
+  /// Runs n steps of a layer: x [n, D] -> y [n, H], or [n, 1] of the joined layer.
   void run_layer(LayerSteps& l, std::int64_t n, const T* x, T* y, bool outputs) {
     const std::int64_t D = l.features(), width = outputs ? 1 : H_;
     bool from = swapped_;

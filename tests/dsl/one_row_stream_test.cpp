@@ -12,14 +12,11 @@ using namespace ferrite;
 using support::check;
 using support::Dice;
 using support::InBlocks;
+using support::sequence_of;
 
 namespace {
 
 constexpr std::int64_t kLength = 200;
-
-Tensor sequence_of(std::int64_t width, Dtype dtype, std::uint64_t seed) {
-  return cast(uniform({1, kLength, width}, {seed, 3, 1}, -2, 2), dtype);
-}
 
 void add_recurrent(dsl::Builder& b, std::int64_t width, std::int64_t kind, std::int64_t units, std::int64_t layers,
                    const nn::Init& init) {
@@ -58,7 +55,7 @@ BOOST_AUTO_TEST_CASE(random_nets_have_the_bits_of_the_whole_sequence) {
       const Dtype dtype = dice.once_in(4) ? Dtype::f64 : Dtype::f32;
       const std::int64_t width = dice.once_in(2) ? 1 : dice.between(2, 20);
       const dsl::Network net = random_net(dice, width, dtype, seed);
-      const Tensor x = sequence_of(width, dtype, seed);
+      const Tensor x = sequence_of(kLength, width, dtype, seed);
       dtype == Dtype::f64 ? check<double>(net, x, dice) : check<float>(net, x, dice);
     }
   }
@@ -76,7 +73,7 @@ BOOST_AUTO_TEST_CASE(a_layer_of_one_output_becomes_a_part_of_the_step_and_stays_
 BOOST_AUTO_TEST_CASE(states_that_change_take_the_product_with_them) {
   for (const std::int64_t layers : {1, 2}) {
     const dsl::Network net = dsl::sequence(1).lstm(12, {.layers = layers}).linear(1).build(2);
-    const Tensor x = sequence_of(1, Dtype::f32, 1), whole = net(x);
+    const Tensor x = sequence_of(kLength, 1, Dtype::f32, 1), whole = net(x);
     nn::Stream stream = net.stream();
     const auto from_here = [&](nn::Stream& s, std::int64_t first) {
       const Tensor rest = contiguous(slice(x, 1, first, kLength));
@@ -106,7 +103,7 @@ BOOST_AUTO_TEST_CASE(states_that_change_take_the_product_with_them) {
 BOOST_AUTO_TEST_CASE(new_weights_are_taken_in_the_middle) {
   const dsl::Network net = dsl::sequence(1).gru(20).linear(1).build(4);
   const dsl::Network other = dsl::sequence(1).gru(20).linear(1).build(5);
-  const Tensor x = sequence_of(1, Dtype::f32, 2);
+  const Tensor x = sequence_of(kLength, 1, Dtype::f32, 2);
   nn::Stream stream = net.stream(), wanted = other.stream();
   InBlocks<float> blocks(stream, x, 1);
   blocks.run(41);

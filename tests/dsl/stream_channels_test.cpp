@@ -14,14 +14,11 @@ using namespace ferrite;
 using support::check;
 using support::Dice;
 using support::InBlocks;
+using support::sequence_of;
 
 namespace {
 
 constexpr std::int64_t kSteps = 500;
-
-Tensor input(std::int64_t width, Dtype dtype, std::uint64_t seed) {
-  return cast(uniform({1, kSteps, width}, {seed, 3, 1}, -2, 2), dtype);
-}
 
 /// A chain of convolutions, products, sums and functions of elements, now and then something else.
 dsl::Network random_chain(Dice& dice, std::int64_t width, Dtype dtype, std::uint64_t seed) {
@@ -107,7 +104,7 @@ BOOST_AUTO_TEST_CASE(random_chains_have_the_bits_of_the_whole_sequence) {
     const dsl::Network net = random_chain(dice, width, dtype, seed);
     net.eval();
     BOOST_TEST_CONTEXT("seed " << seed << "\n" << net.summary()) {
-      const Tensor x = input(width, dtype, seed);
+      const Tensor x = sequence_of(kSteps, width, dtype, seed);
       dtype == Dtype::f64 ? check<double>(net, x, dice) : check<float>(net, x, dice);
     }
   }
@@ -120,7 +117,7 @@ BOOST_AUTO_TEST_CASE(random_wavenets_have_the_bits_of_the_whole_sequence) {
     const Dtype dtype = dice.once_in(4) ? Dtype::f64 : Dtype::f32;
     const nn::Wavenet net(options, {.seed = seed, .prefix = "net", .dtype = dtype});
     BOOST_TEST_CONTEXT("seed " << seed << ", arrays of " << options.arrays[0].channels << " channels") {
-      const Tensor x = input(options.arrays[0].input_size, dtype, seed);
+      const Tensor x = sequence_of(kSteps, options.arrays[0].input_size, dtype, seed);
       dtype == Dtype::f64 ? check<double>(net, x, dice) : check<float>(net, x, dice);
     }
   }
@@ -134,7 +131,7 @@ BOOST_AUTO_TEST_CASE(states_are_saved_restored_cloned_and_begun_anew_anywhere) {
     const dsl::Network net = random_chain(dice, width, Dtype::f32, seed);
     net.eval();
     BOOST_TEST_CONTEXT("seed " << seed << "\n" << net.summary()) {
-      const Tensor x = input(width, Dtype::f32, seed), whole = net(x);
+      const Tensor x = sequence_of(kSteps, width, Dtype::f32, seed), whole = net(x);
       nn::Stream stream = net.stream();
       InBlocks<float> blocks(stream, x, whole.shape()[2]);
       blocks.run(dice.between(1, 200));
@@ -164,7 +161,7 @@ BOOST_AUTO_TEST_CASE(states_are_saved_restored_cloned_and_begun_anew_anywhere) {
 BOOST_AUTO_TEST_CASE(what_is_not_finite_is_gone_when_no_tap_sees_it) {
   const dsl::Network net =
       dsl::sequence(2).causal_conv1d(3, 5, {.dilation = 2}).leaky_relu().causal_conv1d(5, 3).build(4);
-  std::vector<float> values = input(2, Dtype::f32, 6).to_vector<float>();
+  std::vector<float> values = sequence_of(kSteps, 2, Dtype::f32, 6).to_vector<float>();
   values[2 * 40] = std::numeric_limits<float>::infinity();
   values[2 * 130 + 1] = std::numeric_limits<float>::quiet_NaN();
   const Tensor x = Tensor::from(std::span<const float>(values), {1, kSteps, 2}), whole = net(x);
@@ -191,7 +188,7 @@ BOOST_AUTO_TEST_CASE(refresh_takes_the_weights_of_what_was_joined) {
   const auto to = net.named_parameters();
   for (std::size_t i = 0; i < to.size(); ++i) to[i].variable.assign(from[i].variable.peek());
   stream.refresh();
-  const Tensor x = input(1, Dtype::f32, 9);
+  const Tensor x = sequence_of(kSteps, 1, Dtype::f32, 9);
   InBlocks<float> blocks(stream, x, 1);
   Dice dice(5);
   blocks.run_all(dice);
@@ -211,7 +208,7 @@ BOOST_AUTO_TEST_CASE(functions_with_literals_are_kernels) {
   for (const auto& layer : layers) BOOST_TEST_CONTEXT(layer->kind()) {
       BOOST_TEST(nn::detail::step_of(*layer, {2, 37, Dtype::f32})->elements());
       Dice dice(3);
-      check<float>(*layer, input(37, Dtype::f32, 8), dice);
+      check<float>(*layer, sequence_of(kSteps, 37, Dtype::f32, 8), dice);
     }
 }
 

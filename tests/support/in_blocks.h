@@ -8,6 +8,7 @@
 
 #include "ferrite/nn/module.h"
 #include "ferrite/nn/stream/stream.h"
+#include "ferrite/tensor/operations.h"
 #include "support/compare.h"
 
 namespace support {
@@ -55,6 +56,12 @@ class InBlocks {
   std::int64_t D_, N_;
 };
 
+/// Random numbers x [1, steps, width].
+inline Tensor sequence_of(std::int64_t steps, std::int64_t width, Dtype dtype, std::uint64_t seed) {
+  return cast(uniform({1, steps, width}, {seed, 3, 1}, -2, 2), dtype);
+}
+
+/// Whether a stream in blocks of random sizes gives the bits of the whole sequence.
 template <class T>
 void check(const nn::Layer& net, const Tensor& x, Dice& dice) {
   const Tensor whole = net(x);

@@ -12,7 +12,7 @@ namespace ferrite::nn::detail {
 template <class T>
 class PackedLayer {
  public:
-  /// Without W_hh, where `carries`: the step has it in another form.
+  /// Packs all weights; without W_hh where `carries`, since the step has it in another form.
   PackedLayer(const GatedCell& cell, const RecurrentWeights<Parameter>& cells, bool carries = false)
       : cell_(&cell), cells_(cells), carries_(carries), memory_(pack(nullptr)) {
     refresh();
@@ -20,7 +20,7 @@ class PackedLayer {
   void refresh() { pack(memory_.get()); }
 
   const KernelWeights<T>& weights() const { return weights_; }
-  /// W_hh as it stands in the model.
+  /// Returns the model's W_hh, row-major.
   Tensor weight_hh() const { return contiguous(cells_.weight_hh.peek()); }
   PackedLayer(const PackedLayer& o)
       : cell_(o.cell_), cells_(o.cells_), carries_(o.carries_), weights_(o.weights_), memory_(o.memory_) {
