@@ -71,8 +71,11 @@ BOOST_AUTO_TEST_CASE(a_layer_of_one_output_becomes_a_part_of_the_step_and_stays_
 }
 
 BOOST_AUTO_TEST_CASE(states_that_change_take_the_product_with_them) {
-  for (const std::int64_t layers : {1, 2}) {
-    const dsl::Network net = dsl::sequence(1).lstm(12, {.layers = layers}).linear(1).build(2);
+  struct Size {
+    std::int64_t units, layers;
+  };
+  for (const auto& [units, layers] : {Size{12, 1}, Size{12, 2}, Size{20, 1}, Size{20, 2}}) {  // one packet, two
+    const dsl::Network net = dsl::sequence(1).lstm(units, {.layers = layers}).linear(1).build(2);
     const Tensor x = sequence_of(kLength, 1, Dtype::f32, 1), whole = net(x);
     nn::Stream stream = net.stream();
     const auto from_here = [&](nn::Stream& s, std::int64_t first) {
