@@ -55,7 +55,7 @@ struct Kernel {
     std::int64_t pieces = 1;     ///< tiles in a row where rows are cut
     bool far = false;            ///< operands come from memory: tiles are small, so that all are read at once
     bool in_memory = false;      ///< results go past the caches: one chain of several operands has no time for others
-    bool straight = false;       ///< all is read and written where it stands, tile after tile
+    bool straight = false;       ///< tiles differ only in their place
 
     std::int64_t elements() const { return rows * length; }
     std::int64_t tiles() const { return tile_rows ? (rows + tile_rows - 1) / tile_rows : rows * pieces; }

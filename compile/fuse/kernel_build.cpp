@@ -292,7 +292,7 @@ std::int64_t streams_from_afar(const Kernel::Tiling& t, const Kernel::Memory& m)
   return bytes > kFarBytes && t.length > t.tile ? streams : 0;
 }
 
-/// Whether rows are read where they stand or hold one value, so that tiles cost little beside their elements.
+/// Returns whether all loads read adjacent elements or repeat one, so that tiles cost little beside their elements.
 bool read_in_runs(const Kernel::Memory& m) {
   return std::ranges::all_of(m.loads, [](const Kernel::Load& l) { return l.strides[-1] == 0 || l.strides[-1] == 1; });
 }
@@ -756,8 +756,8 @@ class Writing {
 
 namespace {
 
-/// Whether tiles of a row differ in their place alone: no element is filled in, reduced or stored twice, or gathered
-/// but for one that stands for all of its row.
+/// Returns whether the tiles of a kernel differ only in their place: no element is filled in, reduced or stored twice,
+/// and the only gathered ones are repeated for a whole row.
 bool is_straight(const Kernel& k) {
   if (k.axes.reduces() || k.tiling.tile_rows != 0) return false;
   return std::ranges::all_of(k.program.instructions, [&](const Kernel::Instruction& i) {

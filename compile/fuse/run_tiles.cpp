@@ -412,8 +412,8 @@ class Worker {
     link(c, 0, links);
     run_chain(links, c.by_rows ? ChainRows{0, t.rows, t.columns} : ChainRows{0, 1, t.elements()});
   }
-  /// The links of a chain, which is run for row after row of so many elements; scratch has one for all. The end of
-  /// them.
+  /// Writes the links of a chain to `to` and returns their end. A chain runs row after row of `elements`; scratch holds
+  /// one row.
   Link* link(const Kernel::Chain& c, std::int64_t elements, Link* to) const {
     const auto at = [this](std::uint16_t s) { return reinterpret_cast<const float*>(at_[s]); };
     const auto back = [&](std::uint16_t s) { return k_.slots[s].kind == Kernel::Slot::scratch ? elements : 0; };

@@ -26,7 +26,7 @@ namespace {
 
 using namespace ferrite::detail::FERRITE_LEVEL;
 
-/// What an LSTM has: with four gates a tile holds six rows, and few batches are multiples of that.
+/// The trait of cells with four gates, whose tiles hold six rows: few batches are multiples of that.
 struct FewRows {
   static constexpr bool kFewRows = true;
 };
