@@ -718,8 +718,9 @@ void product(std::int64_t M, std::int64_t N, std::int64_t K, MatrixView<T> a, Ma
   if (b.row == 1 && b.col != 1 && a.col == 1 && M <= kRows<T> && N >= kLanes<T>)
     return with_constant<1, kRows<T>>(
         static_cast<int>(M), [&](auto rows) { few_rows<T, rows>(N, K, a.data, a.row, b.data, b.col, c, ldc, add); });
-  if (M == 1 && K > kBlockK && a.col == 1 && b.col == 1 && packets_of<T>(N) <= kTallPackets)
-    return tall<T>(N, K, a.data, b.data, b.row, c, add);
+  if constexpr (std::is_same_v<T, float>)  // f64, for checks, stays small
+    if (M == 1 && K > kBlockK && a.col == 1 && b.col == 1 && packets_of<T>(N) <= kTallPackets)
+      return tall<T>(N, K, a.data, b.data, b.row, c, add);
   for (std::int64_t k = 0; k < K; k += kBlockK) {
     const std::int64_t n = std::min(kBlockK, K - k);
     BlockProduct<T>(M, N, n, {a.data + k * a.col, a.row, a.col}, {b.data + k * b.row, b.row, b.col}, c, ldc,
@@ -779,15 +780,17 @@ namespace {
 
 template <class T>
 constexpr ProductKernels<T> kernels_of() {
-  return {.rounds_once = kRoundsOnce,
-          .lanes = kLanes<T>,
-          .product_columns = 12 * kLanes<T>,
-          .product = product<T>,
-          .pack_panels = pack_panels<T>,
-          .product_of_panels = product_of_panels<T>,
-          .pack_gates = pack_gates<T>,
-          .pack_transposed = pack_transposed<T>,
-          .packed_product = packed_product<T>};
+  ProductKernels<T> k{.rounds_once = kRoundsOnce,
+                      .lanes = kLanes<T>,
+                      .product_columns = 12 * kLanes<T>,
+                      .product = product<T>,
+                      .pack_panels = nullptr,
+                      .product_of_panels = nullptr,
+                      .pack_gates = pack_gates<T>,
+                      .pack_transposed = pack_transposed<T>,
+                      .packed_product = packed_product<T>};
+  if constexpr (std::is_same_v<T, float>) k.pack_panels = pack_panels<T>, k.product_of_panels = product_of_panels<T>;
+  return k;
 }
 
 }  // namespace

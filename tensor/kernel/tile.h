@@ -196,7 +196,7 @@ class EachUnit {
   }
 
   template <int MR, int U>
-  void tile(std::int64_t row, std::int64_t block) {
+  [[gnu::noinline]] void tile(std::int64_t row, std::int64_t block) {
     tile_at<MR, U>(row, block);
   }
   template <int MR, int U>

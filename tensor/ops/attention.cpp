@@ -197,7 +197,7 @@ class Columns {
         keys_(s.S),
         width_(x.shape()[-1]),
         shares_(s.shares),
-        packs_(width_ <= kBlockK && s.shares * s.L > kQueries) {
+        packs_(std::is_same_v<T, float> && width_ <= kBlockK && s.shares * s.L > kQueries) {
     if (packs_) panels_.emplace((keys_ + 15) / 16 * 16 * width_);
   }
   void go_to(std::int64_t head) {

@@ -22,7 +22,7 @@ class PackedLayer {
   const KernelWeights<T>& weights() const { return weights_; }
   /// Returns the model's W_hh, row-major.
   Tensor weight_hh() const { return contiguous(cells_.weight_hh.peek()); }
-  PackedLayer(const PackedLayer& o)
+  [[gnu::noinline]] PackedLayer(const PackedLayer& o)
       : cell_(o.cell_), cells_(o.cells_), carries_(o.carries_), weights_(o.weights_), memory_(o.memory_) {
     const std::ptrdiff_t moved = memory_.get() - o.memory_.get();
     EarlyAndLate<T>& hh = weights_.weight_hh;
