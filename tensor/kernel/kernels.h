@@ -116,7 +116,8 @@ struct ProductKernels {
   /// gemm on one thread; K is not 0.
   void (*product)(std::int64_t M, std::int64_t N, std::int64_t K, MatrixView<T> a, MatrixView<T> b, T* c,
                   std::int64_t ldc, bool add);
-  /// Copies B [K, N], K at most kBlockK, for product_of_panels: to K times the whole lines of a row of N elements.
+  /// Copies B [K, N], K at most kBlockK, for product_of_panels: to K times the whole lines of a row of N elements. Both
+  /// are null for f64.
   void (*pack_panels)(std::int64_t N, std::int64_t K, MatrixView<T> b, T* to);
   /// C = A . B for the B of N columns that was packed, at least the first `columns` of them. Rows of A are contiguous;
   /// rows of C have room for whole lines.
