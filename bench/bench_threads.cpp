@@ -1,13 +1,20 @@
 // Two threads beside one, and beside two processes of one thread each on the same two processors: what the threads of a
-// layer give of what the machine has. Needs two processors that nothing else uses.
+// layer give of what the machine has. Answers lines "job kind H T B" with microseconds by one thread, by two and by one
+// beside another process, and with the nanoseconds in which a line of the cache goes to the other processor and back:
+// where a host moves one of the two to another chip, that time rises several times. Needs two processors that nothing
+// else uses. bench/compare/threads.py asks.
 #include <sched.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cstdio>
+#include <iostream>
 #include <stdexcept>
 #include <string>
+#include <thread>
 
 #include "ferrite/tensor/denormals.h"
 #include "ferrite/tensor/threads.h"
@@ -65,6 +72,33 @@ Times measure(const std::string& name, const bench::Cell& cell) {
   return t;
 }
 
+/// Seconds in which a line of the cache goes to the other processor and back, at best.
+double round_trip() {
+  constexpr int kSamples = 20;
+  constexpr int kTurns = 100;
+  std::atomic<int> ball{0};
+  std::thread other([&] {
+    stay_on(0);
+    for (int i = 0; i < kSamples * kTurns; ++i) {
+      while (ball.load(std::memory_order_acquire) == 0) {
+      }
+      ball.store(0, std::memory_order_release);
+    }
+  });
+  double least = 1e30;
+  for (int sample = 0; sample < kSamples; ++sample) {
+    const double start = bench::now();
+    for (int i = 0; i < kTurns; ++i) {
+      ball.store(1, std::memory_order_release);
+      while (ball.load(std::memory_order_acquire) != 0) {
+      }
+    }
+    least = std::min(least, (bench::now() - start) / kTurns);
+  }
+  other.join();
+  return least;
+}
+
 }  // namespace
 
 int main() {
@@ -73,19 +107,13 @@ int main() {
   ferrite::set_threads(2);  // the second one stays here, on a processor of its own
   ferrite::set_threads(1);
   stay_on(1);
-  std::printf("%-10s %-5s %5s %5s %5s %12s %10s %14s\n", "us", "net", "H", "T", "B", "one thread", "two: times",
-              "of 2 processes");
-  const auto row = [](const char* name, const bench::Cell& c) {
+  std::string name;
+  bench::Cell c;
+  while (std::cin >> name >> c.kind >> c.H >> c.T >> c.B) {
+    const double before = round_trip();
     const Times t = measure(name, c);
-    std::printf("%-10s %-5s %5d %5d %5d %12.1f %10.2f %14.2f\n", name, c.kind.c_str(), static_cast<int>(c.H),
-                static_cast<int>(c.T), static_cast<int>(c.B), t.one * 1e6, t.one / t.two, t.beside / 2 / t.two);
+    std::printf("%.3f %.3f %.3f %.0f\n", t.one * 1e6, t.two * 1e6, t.beside * 1e6,
+                std::max(before, round_trip()) * 1e9);
     std::fflush(stdout);
-  };
-  for (const char* const name : {"forward", "train"})
-    for (const char* const kind : {"gru", "lstm", "rnn"})
-      for (const bench::Cell& c : {bench::Cell{kind, 64, 50, 32}, bench::Cell{kind, 256, 50, 32},
-                                   bench::Cell{kind, 256, 50, 128}, bench::Cell{kind, 512, 20, 64}})
-        row(name, c);
-  for (const std::int64_t batch : {32, 128}) row("train", {"mlp", 512, 1, batch});
-  for (const std::int64_t batch : {1, 8}) row("train", {"gru", 16, 10, batch});  // too small to share
+  }
 }

@@ -19,6 +19,7 @@ sys.path.insert(0, str(ROOT / "bench" / "compare"))
 sys.path.insert(0, str(ROOT / "bench"))
 import confirm  # noqa: E402
 import run as compare  # noqa: E402
+import where  # noqa: E402
 
 PAGE = ROOT / "docs" / "benchmarks.md"
 README = ROOT / "README.md"
@@ -65,7 +66,7 @@ def peers(options, own=False):
     result = run_peers(path, options, *(["--own"] if own else []),
                        *(["--cells", *options.cells] if options.cells else []))
     names = list(result["versions"])
-    lines = [f"{result['processor']}; " + ", ".join(dict.fromkeys(result["versions"].values())) + ".", "",
+    lines = [", ".join(dict.fromkeys(result["versions"].values())) + ".", "",
              compare.header(names, "fused" if own else "limit"),
              *(compare.show(row, names) for row in result["cells"]), ""]
     lines.append("Lost: " + ("; ".join(result["lost"]) if result["lost"] else "none") + ".")
@@ -102,7 +103,7 @@ def machine(options):
     head = json.loads((RESULTS / "limit.json").read_text())
     release = dict(re.findall(r'^(\w+)="?([^"\n]*)', pathlib.Path("/etc/os-release").read_text(), re.M))
     compiler = subprocess.run(["g++", "-dumpfullversion"], capture_output=True, text=True, check=True).stdout.strip()
-    return (f"{head['processor']}, peak {head['peak_gflops']:.0f} GFLOP/s a core in f32 with packets of "
+    return (f"{where.machine()}, peak {head['peak_gflops']:.0f} GFLOP/s a core in f32 with packets of "
             f"{head['floats_in_a_packet']} floats; {release.get('PRETTY_NAME', 'an unknown system')}, g++ {compiler}.")
 
 
@@ -128,7 +129,7 @@ def peer_grid(options):
     names = [name for name in compare.PEERS if name != "torch.compile"]  # compiling every cell would take hours
     result = run_peers(RESULTS / "compare-full.json", options, "--full", "--rounds", "3", "--seconds", "0.03",
                        "--peers", *names)
-    lines = [f"{result['processor']}; " + ", ".join(dict.fromkeys(result["versions"].values())) + ".", "",
+    lines = [", ".join(dict.fromkeys(result["versions"].values())) + ".", "",
              "|  | layer | B | cells | " + " | ".join(names) + " |", "|---" * (4 + len(names)) + "|"]
     groups = {}
     for row in result["cells"]:
@@ -210,7 +211,7 @@ def limit_grid(options):
 def limit(options, names=("bench_gru", "bench_train"), out="limit.json"):
     head, cells = measured_cells(options, names, out, confirm.RUNS)
     jobs = dict.fromkeys((c["job"], c["kind"]) for c in cells)
-    intro = f"{head['processor']}, peak {head['peak_gflops']:.0f} GFLOP/s."
+    intro = f"Peak {head['peak_gflops']:.0f} GFLOP/s."
     return "\n\n".join([intro, *(grid_table(cells, job, kind) for job, kind in jobs)])
 
 
@@ -232,7 +233,7 @@ def onednn_text(result):
     for row in result["cells"]:
         if "oneDNN" in row["ratios"]:
             groups.setdefault((row["job"], row["kind"], row["B"]), []).append(row)
-    lines = [f"{result['processor']}; {result['versions']['oneDNN']}, one thread.", "",
+    lines = [f"{result['versions']['oneDNN']}, one thread.", "",
              "|  | layer | B | cells | median | least | lost |", "|---|---|---|---|---|---|---|"]
     lost = []
     for (job, kind, B), rows in groups.items():
@@ -317,6 +318,11 @@ def convolutions(options):
                   "--out", RESULTS / "convolutions.json").strip("\n")
 
 
+def threads(options):
+    return run(sys.executable, ROOT / "bench" / "compare" / "threads.py", "--build", options.build, "--out",
+               RESULTS / "threads.json", pin=False, capture_output=True).stdout.strip("\n")
+
+
 def linear(options):
     return output(sys.executable, ROOT / "bench" / "compare" / "linear.py", "--build", options.build,
                   "--out", RESULTS / "linear.json").strip("\n")
@@ -355,7 +361,7 @@ SECTIONS = {
     "steps": lambda o: fenced(program(o, "bench_compile")),
     "streams": lambda o: fenced(program(o, "bench_streams")),
     "chains": chains,
-    "threads": lambda o: fenced(program(o, "bench_threads")),
+    "threads": threads,
     "adam": lambda o: fenced(program(o, "bench_adam")),
     "catalogue": catalogue,
     "convolutions": convolutions,
@@ -368,6 +374,8 @@ SECTIONS = {
     "files": lambda o: fenced(program(o, "bench_files")),
     "compile": lambda o: fenced("scripts/compile-cost"),
 }
+
+FROM_OTHERS = ("readme", "lost", "summary", "machine", "nam", "rtneural")  # of results that carry their own dates
 
 
 def main():
@@ -383,6 +391,8 @@ def main():
         if name not in SECTIONS:
             parser.error(f"no such section: {name}")
         text = SECTIONS[name](options)
+        if name not in FROM_OTHERS:
+            text = f"{where.machine()}, {where.today()}.\n\n{text}"
         pattern = re.compile(rf"(<!-- begin {name} -->\n).*?(<!-- end {name} -->)", re.S)
         path = README if name == "readme" else PAGE
         page, count = pattern.subn(lambda m: m[1] + text + "\n" + m[2], path.read_text())

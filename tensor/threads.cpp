@@ -75,7 +75,7 @@ struct Loop {
 /// long as a small loop. Not where threads may share a processor. Whether the condition holds.
 template <class F>
 bool soon(const F& condition) {
-  constexpr std::chrono::microseconds kAwake(50);
+  constexpr std::chrono::microseconds kAwake(100);
   static const bool several = std::thread::hardware_concurrency() > 1;
   if (!several) return condition();
   const auto end = std::chrono::steady_clock::now() + kAwake;

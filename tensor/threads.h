@@ -10,7 +10,7 @@ namespace ferrite {
 
 /// Threads that operations of this process may use; 1 at first, since the library lives inside other people's
 /// programs. Results do not depend on it. Work below a million multiply-adds is not shared; helpers that have shared
-/// some wait awake for 50 microseconds for more, then they sleep. Starts the threads that are missing. Throws
+/// some wait awake for 100 microseconds for more, then they sleep. Starts the threads that are missing. Throws
 /// ValueError below 1, above 1024 and where the system gives no more threads: the number stays what it was then.
 void set_threads(int n);
 int thread_count();

@@ -25,7 +25,9 @@ ONE_THREAD = {name: "1" for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPEN
 ONE_THREAD["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 SWEEPS = [("scan", T, 1) for T in (64, 256, 1024)] + [("scan_grad", T, 5 / 3) for T in (64, 256, 1024)]
 # A cell of ours, and what it is compared with: a program, its job, and its name in the table.
-TRAIN = [("train_min_gru", 1000, {"minGRU-pytorch": ("torch", "train_min_gru"), "torch.nn.GRU": ("torch", "train_gru"),
+TRAIN = [("train_min_gru", 1000, {"minGRU-pytorch": ("torch", "train_min_gru"),
+                                  "minGRU-pytorch by torch.compile": ("torch", "train_min_gru_compiled"),
+                                  "torch.nn.GRU": ("torch", "train_gru"),
                                   "jax associative_scan": ("jax", "train_min_gru"), "our GRU": ("ours", "train_gru")})]
 SELECTIVE = [(job, T, {"mambapy pscan": ("torch", job), "jax associative_scan": ("jax", job)})
              for job in ("selective", "selective_grad") for T in (64, 512, 4096)]

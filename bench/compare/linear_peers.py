@@ -16,13 +16,16 @@ def torch_jobs():
     from mambapy.pscan import pscan
     from minGRU_pytorch.minGRU import minGRU
 
-    def training(module, output):
+    def training(module, output, compiled=False):
         def of(T):
-            x, adam = 2 * torch.rand(B, T, D) - 1, torch.optim.Adam(module.parameters())
+            x, adam = 2 * torch.rand(B, T, D) - 1, torch.optim.Adam(module.parameters(), fused=True)
+            loss = lambda v: output(module(v)).square().mean()  # noqa: E731
+            if compiled:
+                loss = torch.compile(loss)
 
             def step():
                 adam.zero_grad()
-                output(module(x)).square().mean().backward()
+                loss(x).backward()
                 adam.step()
             return step
         return of
@@ -47,8 +50,10 @@ def torch_jobs():
         return of
 
     gru = torch.nn.GRU(D, H, batch_first=True)
+    min_gru = lambda: minGRU(D, expansion_factor=H / D, proj_out=False)  # noqa: E731
     return f"torch {torch.__version__}", {
-        "train_min_gru": training(minGRU(D, expansion_factor=H / D, proj_out=False), lambda y: y),
+        "train_min_gru": training(min_gru(), lambda y: y),
+        "train_min_gru_compiled": training(min_gru(), lambda y: y, compiled=True),
         "train_gru": training(gru, lambda y: y[0]),
         "selective": selective(False), "selective_grad": selective(True)}
 

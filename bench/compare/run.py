@@ -13,11 +13,11 @@ import argparse
 import json
 import os
 import pathlib
-import platform
 import subprocess
 import sys
 
 from peer import OWN, TOLERANCE, onednn_program, undisturbed, undisturbed_median
+from where import machine, today
 
 HERE = pathlib.Path(__file__).resolve().parent
 PEERS = {
@@ -185,14 +185,6 @@ def lost(rows):
             for name, ratio in row["ratios"].items() if name != "limit" and ratio < 1]
 
 
-def processor():
-    try:
-        lines = pathlib.Path("/proc/cpuinfo").read_text().splitlines()
-        return next(line.split(":")[1].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.processor()
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default="build/release", help="where bench_gru is")
@@ -221,7 +213,7 @@ def main():
     for cell in cells:
         rows.append(measure(ours, peers, cell, options.rounds, options.seconds))
         print(show(rows[-1], peers), flush=True)
-        result = {"processor": processor(), "versions": {name: peer.version for name, peer in peers.items()},
+        result = {"processor": machine(), "date": today(), "versions": {name: peer.version for name, peer in peers.items()},
                   "rounds": options.rounds, "cells": rows, "lost": lost(rows),
                   "left_out": {name: peer.why for name, peer in peers.items() if peer.why}}
         if path:  # after each cell: the whole grid takes long

@@ -1,14 +1,13 @@
 """What nam.py and rtneural.py share: programs that run streams of a net in a file, asked in turn on one core, and the
 table of ratios.
 """
-import datetime
 import json
 import pathlib
-import platform
 import statistics
 import subprocess
 
 from peer import undisturbed_median
+from where import machine, today
 
 HERE = pathlib.Path(__file__).resolve().parent
 
@@ -81,9 +80,6 @@ def text(result):
 
 def report(cells, out):
     """Writes the JSON and prints the table."""
-    model = [line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")]
-    today = datetime.date.today()
-    result = {"machine": model[0] if model else platform.machine(),
-              "date": f"{today.day} {today:%B %Y}", "cells": cells}
+    result = {"machine": machine(), "date": today(), "cells": cells}
     pathlib.Path(out).write_text(json.dumps(result, indent=1) + "\n")
     print(text(result))

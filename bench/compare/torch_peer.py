@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""torch.nn.GRU, LSTM and RNN, a perceptron, whole nets and users' cells, one thread: torch_peer.py eager|compile|script."""
+"""torch.nn.GRU, LSTM and RNN, a perceptron, whole nets and users' cells, by one thread unless more are named:
+torch_peer.py eager|compile|script [threads]."""
 import os
 import signal
 import sys
@@ -84,7 +85,7 @@ def compiled(function, job, kind, T, example):
 
 def main():
     form = sys.argv[1]
-    torch.set_num_threads(1)
+    torch.set_num_threads(int(sys.argv[2]) if len(sys.argv) > 2 else 1)
     torch.set_flush_denormal(True)
 
     def make(job, kind, H, T, B):

@@ -199,22 +199,51 @@ struct Kernel {
     std::vector<Chain> chains;
   };
 
+  /// A kernel of one tile that only reads and writes in place, with everything looked up: what a run still does.
+  struct OneTile {
+    static constexpr std::uint32_t kScratch = ~std::uint32_t{0};  ///< a base: the memory of the tile
+    static constexpr std::uint32_t kLiteral = kScratch - 1;       ///< a base: the lines of literals
+    static constexpr std::uint32_t kLine = kScratch - 2;          ///< a base: the lines of loads of one element
+    std::vector<Place> spots;                                     ///< of each slot
+    std::vector<Instruction> instructions;                        ///< operations, chains and copies into results
+    std::size_t bytes = 0;                                        ///< of memory that a run works in
+    bool fills_lines = false;                                     ///< chains read one element as a line of it
+  };
+
   Axes axes;
   Tiling tiling;
   Memory memory;
   Slots slots;
   Program program;
+  OneTile one_tile;  ///< without spots where the kernel is none of these
 
   /// Runs it; bases are the addresses that places refer to.
   void run(std::byte* const* bases) const;
   /// Runs some of its tiles.
   void run(std::byte* const* bases, std::int64_t first, std::int64_t last) const;
+  /// Looks up what the runs of a kernel of one tile need; when all places are known.
+  void settle();
   /// Makes room for its runs on one thread.
   void reserve(KernelMemory& working) const;
 
  private:
   void run_across(std::byte* const* bases) const;
+  void run_one_tile(std::byte* const* bases) const;
 };
+
+/// Writes the links of a chain to `to` and returns their end. A chain runs row after row of `elements`; scratch holds
+/// one row.
+inline Link* write_links(const Kernel& k, const Kernel::Chain& c, std::byte* const* at, std::int64_t elements,
+                         Link* to) {
+  const auto start = [at](std::uint16_t s) { return reinterpret_cast<const float*>(at[s]); };
+  const auto back = [&](std::uint16_t s) { return k.slots[s].kind == Kernel::Slot::scratch ? elements : 0; };
+  for (const Kernel::Chain::Stage& s : c.stages)
+    *to++ = {s.kernel, start(s.slot), s.skip - back(s.slot), start(s.slot2), s.skip2 - back(s.slot2)};
+  return to;
+}
+
+/// One value over a line.
+void repeat_over_line(const std::byte* from, std::int64_t bytes, std::byte* line);
 
 /// The kernel of a group. The base of each place is the number of its value, for addresses are not known yet; values
 /// that are windows on themselves have the strides of these.

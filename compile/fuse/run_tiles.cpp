@@ -120,7 +120,7 @@ T first_of(const RepeatedLine& line) {
 }
 
 /// One value over a line.
-inline void repeat(const std::byte* from, std::int64_t bytes, std::byte* line) {
+void repeat_over_line(const std::byte* from, std::int64_t bytes, std::byte* line) {
   const auto fill = [&](auto value) __attribute__((always_inline)) {
     std::memcpy(&value, from, sizeof value);
     for (std::size_t at = 0; at < kLineBytes; at += sizeof value) std::memcpy(line + at, &value, sizeof value);
@@ -305,7 +305,7 @@ class Worker {
     }
     std::byte* to = lines_;
     for (const Kernel::RepeatedLoad& l : k_.slots.repeated_loads) {
-      repeat(address(l.from), l.bytes, to);
+      repeat_over_line(address(l.from), l.bytes, to);
       to += kLineBytes;
     }
   }
@@ -364,7 +364,7 @@ class Worker {
     Link* to = links_;
     for (const Kernel::Instruction& step : k_.program.instructions) {
       if (step.step == Kernel::Step::load) load(step, t, true);
-      if (step.step == Kernel::Step::chain) to = link(chain_of(step), n, to);
+      if (step.step == Kernel::Step::chain) to = write_links(k_, chain_of(step), at_, n, to);
     }
     for (std::int64_t row = 0; i < end; ++i, ++row) {
       const Link* links = links_;
@@ -409,19 +409,9 @@ class Worker {
   void chain(const Kernel::Instruction& i, const Tile& t) const {
     const Kernel::Chain& c = chain_of(i);
     Link links[kMostLinks + 2];
-    link(c, 0, links);
+    write_links(k_, c, at_, 0, links);
     run_chain(links, c.by_rows ? ChainRows{0, t.rows, t.columns} : ChainRows{0, 1, t.elements()});
   }
-  /// Writes the links of a chain to `to` and returns their end. A chain runs row after row of `elements`; scratch holds
-  /// one row.
-  Link* link(const Kernel::Chain& c, std::int64_t elements, Link* to) const {
-    const auto at = [this](std::uint16_t s) { return reinterpret_cast<const float*>(at_[s]); };
-    const auto back = [&](std::uint16_t s) { return k_.slots[s].kind == Kernel::Slot::scratch ? elements : 0; };
-    for (const Kernel::Chain::Stage& s : c.stages)
-      *to++ = {s.kernel, at(s.slot), s.skip - back(s.slot), at(s.slot2), s.skip2 - back(s.slot2)};
-    return to;
-  }
-
   void load(const Kernel::Instruction& i, const Tile& t, bool first) {
     if (k_.slots[i.slot].kind != Kernel::Slot::scratch) return;
     const Kernel::Load& l = k_.memory.loads[i.index];
@@ -637,7 +627,7 @@ class AcrossRun {
 }  // namespace
 
 void Kernel::reserve(KernelMemory& working) const {
-  (void)working.tiles.take(tile_bytes(*this));
+  (void)working.tiles.take(std::max(tile_bytes(*this), one_tile.bytes));
   if (axes.across != Across::none) AcrossRun(*this, nullptr).reserve(working);
 }
 
@@ -646,6 +636,7 @@ void Kernel::run_across(std::byte* const* bases) const { AcrossRun(*this, bases)
 // ---- all others: their tiles, dealt to threads ------------------------------------------------------------
 
 void Kernel::run(std::byte* const* bases) const {
+  if (!one_tile.spots.empty()) return run_one_tile(bases);
   if (axes.across != Across::none) return run_across(bases);
   run(bases, 0, tiling.tiles());
 }

@@ -537,6 +537,7 @@ PlannedProgram with_addresses(PlannedProgram program, const PlacedEnds& placed, 
       resolve(s.to);
       s.window |= s.to.base >= first_window;
     }
+    k.settle();
   }
   for (PlannedCall& c : program.calls)
     for (std::vector<PlannedTensor>* list : {&c.in, &c.out})

@@ -140,8 +140,11 @@ void take_values(const std::vector<Named<C>>& from, const std::vector<Named<C>>&
 template <class T>
 class StepMemory {
  public:
-  explicit StepMemory(std::int64_t n) : room_(std::max<std::int64_t>(n, 1)), n_(n), first_(room_.get()) { clear(); }
-  StepMemory(const StepMemory& o) : StepMemory(o.n_) { std::copy_n(o.get(), n_, get()); }
+  /// Of memory that is written before it is read: what is in it at first does not matter.
+  struct Unset {};
+  explicit StepMemory(std::int64_t n) : StepMemory(n, Unset()) { clear(); }
+  StepMemory(std::int64_t n, Unset) : room_(std::max<std::int64_t>(n, 1)), n_(n), first_(room_.get()) {}
+  StepMemory(const StepMemory& o) : StepMemory(o.n_, Unset()) { std::copy_n(o.get(), n_, get()); }
   StepMemory& operator=(const StepMemory&) = delete;
   T* get() const { return first_; }
   std::int64_t size() const { return n_; }

@@ -291,7 +291,7 @@ class OneRowStep final : public Step {
     made_ = true;
     return bound_.layers;
   }
-  void make_room() { between_.emplace(2 * at_once_ * H_ + padded<T>(1)); }
+  void make_room() { between_.emplace((L_ == 1 ? 1 : 2) * at_once_ * H_ + padded<T>(1), StepMemory<T>::Unset()); }
   void bind() {
     bound_.layers.clear();
     for (std::int64_t k = 0; k < L_; ++k) bound_.layers.push_back(steps_of(k));
