@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+"""Copies the pages into a folder that Sphinx can read, with what only the site has: the table of contents, the reference
+by header, words under which pages are also found. Started by scripts/docs.
+
+    python3 docs/site/stage.py build/docs
+"""
+import pathlib
+import re
+import shutil
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+sys.path.insert(0, str(HERE))
+import reference  # noqa: E402
+
+LINK = re.compile(r"(\]\()([^)#:\s]+)((?:#[^)\s]*)?\))")
+
+
+def synonyms():
+    """By page: other words for what it is about."""
+    words = {}
+    for line in (HERE / "synonyms.txt").read_text().splitlines():
+        if line and not line.startswith("#"):
+            page, _, rest = line.partition(":")
+            words[page.strip()] = rest.strip()
+    return words
+
+
+def lines_of(program):
+    for path in (ROOT / "examples" / f"{program}.cpp", ROOT / "examples" / program / "main.cpp"):
+        if path.exists():
+            return len(path.read_text().splitlines())
+    return None
+
+
+def main(build):
+    source = build / "source"
+    shutil.rmtree(source, ignore_errors=True)
+    source.mkdir(parents=True)
+    pages = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "data/README.md",
+                                      "tests/README.md")] + sorted((ROOT / "docs").glob("*.md"))
+    also = synonyms()
+    unknown = set(also) - {str(path.relative_to(ROOT)) for path in pages}
+    if unknown:
+        raise SystemExit(f"docs/site/synonyms.txt names pages that are not there: {', '.join(sorted(unknown))}")
+    for path in pages:
+        name = path.relative_to(ROOT)
+        text = path.read_text()
+        for _, link, _ in LINK.findall(re.sub(r"```.*?```", "", text, flags=re.S)):
+            file = (path.parent / link).resolve()
+            if file.is_file() and file.suffix != ".md" and ROOT in file.parents:
+                to = source / file.relative_to(ROOT)
+                to.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(file, to)
+        if str(name) in also:
+            text += f"\n:::{{div}} also\n{also[str(name)]}\n:::\n".replace("{div}", "{container}")
+        to = source / name
+        to.parent.mkdir(parents=True, exist_ok=True)
+        to.write_text(text)
+    shutil.copy(HERE / "index.md", source / "index.md")
+    shutil.copy(HERE / "conf.py", source / "conf.py")
+    shutil.copytree(HERE / "static", source / "_static")
+    count = reference.write(ROOT, source / "reference", build / "doxygen")
+    print(f"{len(pages)} pages, {count} headers")
+
+
+if __name__ == "__main__":
+    main(pathlib.Path(sys.argv[1]).resolve())
