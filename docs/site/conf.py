@@ -1,4 +1,6 @@
 """How Sphinx builds the site: from the copy of the pages that stage.py makes."""
+import pathlib
+
 project = "Ferrite"
 copyright = "the Ferrite authors, MIT licence"
 extensions = ["myst_parser", "sphinx_copybutton"]
@@ -9,7 +11,7 @@ html_theme = "furo"
 html_title = "Ferrite"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
-html_search_scorer = "_static/scorer.js"
+html_search_scorer = str(pathlib.Path(__file__).parent / "_static" / "scorer.js")
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {"sidebar_hide_name": False, "navigation_with_keys": True}

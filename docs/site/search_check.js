@@ -24,6 +24,7 @@ vm.runInContext(fs.readFileSync(path.join(html, "searchindex.js"), "utf8"), sand
 
 const ask = (query) => {
   sandbox.__query = query;
+  sandbox.location = { search: "?q=" + encodeURIComponent(query) };
   const found = vm.runInContext("Search._performSearch(...Search._parseQuery(__query))", sandbox);
   const pages = [];
   for (const result of [...found].reverse()) if (!pages.includes(result[0])) pages.push(result[0]);

@@ -4,6 +4,7 @@ by header, words under which pages are also found. Started by scripts/docs.
 
     python3 docs/site/stage.py build/docs
 """
+import json
 import pathlib
 import re
 import shutil
@@ -18,13 +19,13 @@ LINK = re.compile(r"(\]\()([^)#:\s]+)((?:#[^)\s]*)?\))")
 
 
 def synonyms():
-    """By page: other words for what it is about."""
-    words = {}
+    """By page: other phrases for what it is about."""
+    phrases = {}
     for line in (HERE / "synonyms.txt").read_text().splitlines():
         if line and not line.startswith("#"):
             page, _, rest = line.partition(":")
-            words[page.strip()] = rest.strip()
-    return words
+            phrases[page.strip()] = [phrase.strip() for phrase in rest.split(",")]
+    return phrases
 
 
 def lines_of(program):
@@ -32,6 +33,13 @@ def lines_of(program):
         if path.exists():
             return len(path.read_text().splitlines())
     return None
+
+
+def check_lines(page):
+    """The lengths of programs in the table of examples are those of the files."""
+    for program, lines in re.findall(r"^\| `(\w+)` \| (\d+) \|", page, re.M):
+        if lines_of(program) not in (None, int(lines)):
+            raise SystemExit(f"docs/examples.md: {program} has {lines_of(program)} lines, not {lines}")
 
 
 def main(build):
@@ -47,20 +55,25 @@ def main(build):
     for path in pages:
         name = path.relative_to(ROOT)
         text = path.read_text()
+        if path.name == "examples.md":
+            check_lines(text)
         for _, link, _ in LINK.findall(re.sub(r"```.*?```", "", text, flags=re.S)):
             file = (path.parent / link).resolve()
             if file.is_file() and file.suffix != ".md" and ROOT in file.parents:
                 to = source / file.relative_to(ROOT)
                 to.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(file, to)
-        if str(name) in also:
-            text += f"\n:::{{div}} also\n{also[str(name)]}\n:::\n".replace("{div}", "{container}")
+        if str(name) in also:  # the search knows only pages that have the words
+            text += "\n:::{container} also\n" + ", ".join(also[str(name)]) + "\n:::\n"
         to = source / name
         to.parent.mkdir(parents=True, exist_ok=True)
         to.write_text(text)
     shutil.copy(HERE / "index.md", source / "index.md")
     shutil.copy(HERE / "conf.py", source / "conf.py")
     shutil.copytree(HERE / "static", source / "_static")
+    scorer = source / "_static" / "scorer.js"
+    by_page = {page.removesuffix(".md"): phrases for page, phrases in also.items()}
+    scorer.write_text(scorer.read_text().replace("ALSO = {}", "ALSO = " + json.dumps(by_page)))
     count = reference.write(ROOT, source / "reference", build / "doxygen")
     print(f"{len(pages)} pages, {count} headers")
 
