@@ -156,7 +156,7 @@ class Optimizer {
   State scalar_state(std::string_view name, double value, Dtype dtype = Dtype::f64);
   State element_state(std::string_view name, double value, Dtype dtype);
   std::vector<State> states_like_parameters(std::string_view name, double value = 0);
-  /// Makes a state of the shape `shape_of` computes for each parameter; an empty handle if its shape is not `wanted`.
+  /// Makes a state for each parameter, of the shape that `shape_of` computes; an empty handle for shapes not `wanted`.
   std::vector<State> states_shaped(std::string_view name, double value, Shape (*shape_of)(const Shape&),
                                    bool (*wanted)(const Shape&));
 

@@ -189,8 +189,7 @@ Schedule::Schedule(const Optimizer& optimizer) {
 }
 
 void Schedule::follow_momentum(Optimizer& optimizer, double first) {
-  for (std::size_t group = 0; group < optimizer.groups(); ++group) (void)optimizer.momentum(group);  // throws if there
-                                                                                                     // is none
+  for (std::size_t group = 0; group < optimizer.groups(); ++group) (void)optimizer.momentum(group);  // may throw
   for (std::size_t group = 0; group < optimizer.groups(); ++group) {
     optimizer.set_momentum(first, group);
     momenta_.push_back(optimizer.momentum_variable(group));

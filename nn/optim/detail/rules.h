@@ -89,7 +89,7 @@ template <class O>
   return w - pace_of_m * (o.states[0] / denominator);
 }
 
-/// RAdam. Numbers: the factor, rectified if it can be; 1 if it is, else 0 (the variance is not tractable). States: m,
+/// RAdam. Numbers: the factor, rectified if possible; 1 if rectified, 0 where the variance is intractable. States: m,
 /// v.
 template <class O>
 [[gnu::always_inline]] inline auto radam_rule(O& o) {
