@@ -191,8 +191,8 @@ class Builder {
   Builder& leaky_relu(double slope = 0.01, std::string name = {});
   /// Adds a leaky rectifier with one learned weight, or with one for each channel if `per_channel`.
   Builder& prelu(bool per_channel = false, std::string name = {});
-  Builder& prelu(const char*, std::string = {}) = delete;  // a string literal would convert to bool: the name is the
-                                                           // last argument
+  Builder& prelu(const char*, std::string = {}) = delete;  // or a string literal, meant as the name, would become a
+                                                           // bool
   /// Adds a gated linear unit: half of the features times the sigmoid of the other half.
   Builder& glu(std::string name = {});
   /// Adds any of nn::activation_names(). Throws ValueError for an unknown name.
