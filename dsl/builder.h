@@ -53,6 +53,7 @@ class Builder {
 
   explicit Builder(const Input& input) : input_(input) {}
 
+  /// Adds a linear layer, y = x W + b over the features.
   Builder& linear(std::int64_t features, std::string name = {});
   /// Adds a convolution over time that sees no later step. Options such as {.dilation = 2, .groups = 4, .bias = false}
   /// leave the sizes 0.
@@ -120,8 +121,7 @@ class Builder {
   /// Adds a layer of an xLSTM, as wide as the layer before. Options such as {.num_heads = 2} leave embedding_dim 0.
   Builder& mlstm(const nn::MLstmOptions& options = {}, std::string name = {});
   Builder& slstm(const nn::SLstmOptions& options = {}, std::string name = {});
-  /// Adds a layer of user-defined recurrent cells (nn/recurrent/custom.h), each made by C(input_size, hidden_size,
-  /// init): .recurrent<MinimalGated>(64).
+  /// Adds a layer of your own cells (nn/recurrent/custom.h), C(input_size, hidden_size, init): .recurrent<MyCell>(64).
   template <std::derived_from<nn::CustomCell> C>
   Builder& recurrent(std::int64_t hidden_size, const nn::CustomOptions& options = {}, std::string name = {}) {
     return recurrent(
@@ -148,13 +148,13 @@ class Builder {
   Builder& standardize(Name name) {
     return standardize(nn::StandardizeOptions{}, std::move(name));
   }
-  /// Adds your function, which must treat every step by itself, [B, T, D] -> [B, T, N], so that it streams. The layer
-  /// is an nn::PerStep of that name. `build` throws ValueError when a step alone gives other values than within a
-  /// sequence.
+  /// Adds your function of one step, [B, T, D] -> [B, T, N], as an nn::PerStep of that name, which streams. `build`
+  /// throws ValueError if the function gives other values for a step alone than within a sequence.
   Builder& per_step(std::string name, std::function<Tensor(const Tensor&)> f);
+  /// Adds layer normalisation of the features.
   Builder& layer_norm(std::string name = {});
-  /// Adds batch normalisation of features, sequences or images, over the batch and all axes of space or time. Options
-  /// such as {.momentum = 0.01} leave the number of features 0.
+  /// Adds batch normalisation of features, sequences, images or volumes, over the batch and all axes of space or time.
+  /// Options such as {.momentum = 0.01} leave the number of features 0.
   Builder& batch_norm(const nn::BatchNormOptions& options = {}, std::string name = {});
   /// Adds group normalisation of features, sequences, images or volumes.
   Builder& group_norm(std::int64_t groups, const nn::GroupNormOptions& options = {}, std::string name = {});
@@ -162,10 +162,10 @@ class Builder {
   /// Adds self-attention over the steps of a sequence. Options such as {.causal = true, .kv_heads = 2} leave embed_dim
   /// and num_heads to the word.
   Builder& attention(std::int64_t heads, const nn::MultiheadAttentionOptions& options = {}, std::string name = {});
-  /// Adds a transformer layer, attention and two products: nn::TransformerEncoderLayer. Options such as
-  /// {.dim_feedforward = 512, .norm_first = true, .causal = true} leave d_model and nhead to the word. `repeat` stacks
-  /// several.
+  /// Adds nn::TransformerEncoderLayer, attention and two products. Options such as {.dim_feedforward = 512, .norm_first
+  /// = true} leave d_model and nhead to the word; `repeat` stacks several layers.
   Builder& transformer(std::int64_t heads, const nn::TransformerLayerOptions& options = {}, std::string name = {});
+  /// Adds dropout, which zeroes features with this probability while training.
   Builder& dropout(double probability, std::string name = {});
   /// Adds a layer that keeps the last step, or the last valid one when the context has lengths.
   Builder& last_step(std::string name = {});
@@ -174,6 +174,7 @@ class Builder {
   /// Adds a layer that reshapes features [B, n] to images or volumes: unflatten({3, 8, 8}) gives axis 1 these extents.
   Builder& unflatten(const Sizes& sizes, std::string name = {});
 
+  /// Adds an activation: the function of that name.
   Builder& relu(std::string name = {}) { return activation("relu", std::move(name)); }
   Builder& tanh(std::string name = {}) { return activation("tanh", std::move(name)); }
   Builder& sigmoid(std::string name = {}) { return activation("sigmoid", std::move(name)); }
@@ -191,8 +192,7 @@ class Builder {
   Builder& leaky_relu(double slope = 0.01, std::string name = {});
   /// Adds a leaky rectifier with one learned weight, or with one for each channel if `per_channel`.
   Builder& prelu(bool per_channel = false, std::string name = {});
-  Builder& prelu(const char*, std::string = {}) = delete;  // or a string literal, meant as the name, would become a
-                                                           // bool
+  Builder& prelu(const char*, std::string = {}) = delete;  // a text as the name would become a bool
   /// Adds a gated linear unit: half of the features times the sigmoid of the other half.
   Builder& glu(std::string name = {});
   /// Adds any of nn::activation_names(). Throws ValueError for an unknown name.

@@ -10,6 +10,7 @@ namespace ferrite::dsl {
 
 /// The kind of input that a network reads; volumes count as images.
 enum class InputKind : std::uint8_t { sequence, features, tokens, image };
+/// The input of a network: its kind and its sizes.
 struct Input {
   InputKind kind;
   std::int64_t size;  ///< features, the vocabulary, or channels
@@ -30,6 +31,7 @@ struct Flow {
   StepsLeft steps{};            ///< how many of the input's steps remain
 };
 
+/// A row of `Network::summary`: one layer.
 struct SummaryRow {
   std::string name, kind;
   std::string output;  ///< "[B, T, 64]"; if steps were joined "[B, floor((T + 1)/2), 64]"
