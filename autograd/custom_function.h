@@ -9,6 +9,7 @@
 
 namespace ferrite {
 
+/// Options of a function made by custom_function.
 struct CustomFunctionOptions {
   /// States that `backward` is not written in differentiable operations: a gradient of the gradient throws TapeError
   /// instead of being wrong.

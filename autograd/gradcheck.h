@@ -9,6 +9,7 @@
 
 namespace ferrite {
 
+/// Options of gradcheck: what is compared, and how closely.
 struct GradcheckOptions {
   int order = 1;            ///< order 2 also checks the gradient of the gradient
   int directions = 0;       ///< 0: full Jacobians; n > 0: n random directions (for large inputs)

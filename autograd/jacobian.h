@@ -14,6 +14,7 @@ enum class JacobianBy : std::uint8_t {
   columns,  ///< two backward passes for each element of the inputs (jvp)
 };
 
+/// Options of jacobian: the way of computing it.
 struct JacobianOptions {
   JacobianBy by = JacobianBy::smaller;
 };
@@ -44,6 +45,7 @@ struct HvpResult {
   Tensor value;      ///< value of the function, f(inputs)
   Tensors products;  ///< H v, with the shapes of the inputs
 };
+/// The value of a function of one tensor and the product of its Hessian with a vector.
 struct SingleHvpResult {
   Tensor value;
   Tensor product;

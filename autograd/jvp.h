@@ -11,6 +11,7 @@ struct JvpResult {
   Tensors values;    ///< values of the function, f(inputs)
   Tensors tangents;  ///< J v: with the shapes of the values and their gradient_dtype; zeros for integers
 };
+/// The result of a function of one tensor and its derivative along a direction.
 struct SingleJvpResult {
   Tensor value;
   Tensor tangent;
@@ -37,6 +38,7 @@ struct VjpResult {
   Tensors values;     ///< values of the function, f(inputs)
   Tensors gradients;  ///< J'u: with the shapes of the inputs
 };
+/// The result of a function of one tensor and the gradient of its input.
 struct SingleVjpResult {
   Tensor value;
   Tensor gradient;

@@ -28,6 +28,7 @@ struct GradOf {
   Tensor cotangent{};  ///< has the shape of `of`; undefined: 1, if `of` has one element
 };
 
+/// Options of a gradient by Tape::grad.
 struct GradOptions {
   /// Keep the entries, so that `grad` can be called again. By default the values saved for the backward pass are freed
   /// during the walk, and the tape records nothing more.
