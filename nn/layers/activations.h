@@ -21,6 +21,7 @@ class ElementLayer : public LayerOf<Self, Options> {
 };
 }  // namespace detail
 
+/// Options of Elu and Celu: alpha, the negative limit.
 struct AlphaOptions {
   double alpha = 1;
   static constexpr auto fields = attr_list(attr("alpha", &AlphaOptions::alpha));
@@ -40,6 +41,7 @@ class Celu final : public detail::ElementLayer<Celu, AlphaOptions> {
   Tensor forward(const Tensor& x, const Context&) const override { return celu(x, options().alpha); }
 };
 
+/// Options of LeakyRelu: the slope of negative elements.
 struct SlopeOptions {
   double slope = 0.01;  ///< slope of negative elements: PyTorch's negative_slope
   static constexpr auto fields = attr_list(attr("slope", &SlopeOptions::slope));
@@ -52,6 +54,7 @@ class LeakyRelu final : public detail::ElementLayer<LeakyRelu, SlopeOptions> {
   Tensor forward(const Tensor& x, const Context&) const override { return leaky_relu(x, options().slope); }
 };
 
+/// Options of Hardtanh: the bounds of the result.
 struct BoundsOptions {
   double low = -1, high = 1;  ///< PyTorch's min_val and max_val
   static constexpr auto fields = attr_list(attr("low", &BoundsOptions::low), attr("high", &BoundsOptions::high));
@@ -64,6 +67,7 @@ class Hardtanh final : public detail::ElementLayer<Hardtanh, BoundsOptions> {
   Tensor forward(const Tensor& x, const Context&) const override { return hardtanh(x, options().low, options().high); }
 };
 
+/// Options of Softshrink and Hardshrink: the threshold.
 struct LambdaOptions {
   double lambda = 0.5;
   static constexpr auto fields = attr_list(attr("lambda", &LambdaOptions::lambda));
@@ -83,6 +87,7 @@ class Hardshrink final : public detail::ElementLayer<Hardshrink, LambdaOptions> 
   Tensor forward(const Tensor& x, const Context&) const override { return hardshrink(x, options().lambda); }
 };
 
+/// Options of Threshold: its bound, and the value of elements that do not exceed it.
 struct ThresholdOptions {
   double bound = 0, value = 0;  ///< PyTorch's threshold and value
   static constexpr auto fields =
@@ -98,6 +103,7 @@ class Threshold final : public detail::ElementLayer<Threshold, ThresholdOptions>
   }
 };
 
+/// Options of Glu: the axis that is halved.
 struct AxisOptions {
   std::int64_t axis = -1;
   static constexpr auto fields = attr_list(attr("axis", &AxisOptions::axis));
@@ -111,6 +117,7 @@ class Glu final : public LayerOf<Glu, AxisOptions> {
   bool causal() const override { return options().axis == -1; }
 };
 
+/// Options of Prelu: the slopes and the position of the channels.
 struct PreluOptions {
   std::int64_t num_parameters = 1;
   double init = 0.25;

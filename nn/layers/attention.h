@@ -12,6 +12,7 @@ namespace ferrite::nn {
 /// that decrease with the distance (arXiv 2108.12409).
 enum class Positions : std::uint8_t { none, rotary, alibi };
 
+/// Options of MultiheadAttention, with PyTorch's names where they exist.
 struct MultiheadAttentionOptions {
   std::int64_t embed_dim = 0;  ///< E, width of the queries and the result; the builder infers it
   std::int64_t num_heads = 1;  ///< H, number of heads, each E / H wide

@@ -5,6 +5,7 @@
 
 namespace ferrite::nn {
 
+/// Options of CausalConv1d, with PyTorch's names.
 struct CausalConv1dOptions {
   std::int64_t in_channels = 0;  ///< the builder infers it
   std::int64_t out_channels = 0;

@@ -54,6 +54,8 @@ using Conv1d = Conv<1>;
 using Conv2d = Conv<2>;
 using Conv3d = Conv<3>;
 
+/// Options of ConvTranspose. Shapes hold one number for each axis of space, or one for all; an empty one is the
+/// default.
 struct ConvTransposeOptions {
   std::int64_t in_channels = 0;
   std::int64_t out_channels = 0;

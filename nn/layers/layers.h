@@ -6,6 +6,7 @@
 
 namespace ferrite::nn {
 
+/// Options of Linear, with PyTorch's names.
 struct LinearOptions {
   std::int64_t in_features = 1;
   std::int64_t out_features = 1;
@@ -36,6 +37,7 @@ class Linear final : public LayerOf<Linear, LinearOptions> {
   Parameter bias;  ///< empty if there is none
 };
 
+/// Options of Embedding: size of the table and padding.
 struct EmbeddingOptions {
   std::int64_t vocabulary = 1;
   std::int64_t features = 1;
@@ -63,6 +65,7 @@ class Embedding final : public LayerOf<Embedding, EmbeddingOptions> {
   Parameter weight;
 };
 
+/// Options of LayerNorm, over the last axis.
 struct LayerNormOptions {
   std::int64_t features = 1;
   double epsilon = 1e-5;
@@ -89,6 +92,7 @@ class LayerNorm final : public LayerOf<LayerNorm, LayerNormOptions> {
   Parameter bias;  ///< empty if there is none
 };
 
+/// Options of Dropout: the probability of zeroing an element.
 struct DropoutOptions {
   double probability = 0.5;
   static constexpr auto fields = attr_list(attr("probability", &DropoutOptions::probability));
@@ -113,6 +117,7 @@ class Dropout final : public LayerOf<Dropout, DropoutOptions> {
   State key;    ///< i64 [2]: seed and stream of the draws
 };
 
+/// Options of Activation: the function and its name.
 struct ActivationOptions {
   using Function = Tensor (*)(const Tensor&);
   std::string name{};
@@ -163,6 +168,7 @@ class MeanOverTime final : public LayerOf<MeanOverTime> {
   bool reads_lengths() const override { return true; }
 };
 
+/// Options of Unflatten: the axis and what it becomes.
 struct UnflattenOptions {
   std::int64_t axis = 1;
   Shape sizes{};  ///< extents of the new axes; at most one may be -1, which is inferred

@@ -5,6 +5,7 @@
 
 namespace ferrite::nn {
 
+/// Options of MelBands: sizes, bands and scale.
 struct MelBandsOptions {
   std::int64_t n_frequencies = 0;  ///< F, frequencies of each channel, 0..sample_rate / 2; the builder infers it
   std::int64_t n_mels = 0;         ///< M, bands of each channel

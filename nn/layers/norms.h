@@ -88,6 +88,7 @@ using InstanceNorm1d = InstanceNorm<1>;
 using InstanceNorm2d = InstanceNorm<2>;
 using InstanceNorm3d = InstanceNorm<3>;
 
+/// Options of GroupNorm, with PyTorch's names.
 struct GroupNormOptions {
   std::int64_t num_groups = 0;
   std::int64_t num_channels = 0;
@@ -114,6 +115,7 @@ class GroupNorm final : public LayerOf<GroupNorm, GroupNormOptions> {
   Parameter weight, bias;  ///< empty if not `affine`
 };
 
+/// Options of RmsNorm, over the last axis.
 struct RmsNormOptions {
   std::int64_t features = 0;
   double epsilon = -1;  ///< below 0: that of the dtype, 2^-23 or 2^-52, as None in PyTorch

@@ -7,6 +7,7 @@
 
 namespace ferrite::nn {
 
+/// Options of PerStep: the function and its sizes.
 struct PerStepOptions {
   std::string name{};                               ///< kind of the layer: "saturate"
   std::function<Tensor(const Tensor&)> function{};  ///< [B, T, D] -> [B, T, N], treats every step by itself

@@ -14,6 +14,7 @@ namespace ferrite::nn {
 // `context.lengths`: steps beyond the length of a row count as padding. Elsewhere lengths throw ValueError, and so does
 // a reset mask.
 
+/// Options of MaxPool, with PyTorch's names.
 struct MaxPoolLayerOptions {
   Shape kernel_size{};
   Shape stride{};    ///< by default the kernel's extents
@@ -42,6 +43,7 @@ class MaxPool final : public LayerOf<MaxPool<N>, MaxPoolLayerOptions, Windowed> 
   Tensor over(const Tensor& x) const override;
 };
 
+/// Options of AvgPool, with PyTorch's names.
 struct AvgPoolLayerOptions {
   Shape kernel_size{};
   Shape stride{};   ///< by default the kernel's extents
@@ -72,6 +74,7 @@ class AvgPool final : public LayerOf<AvgPool<N>, AvgPoolLayerOptions, Windowed> 
   Tensor over(const Tensor& x) const override;
 };
 
+/// Options of LpPool, with PyTorch's names except `norm`.
 struct LpPoolLayerOptions {
   double norm = 2;
   Shape kernel_size{};
@@ -97,6 +100,7 @@ class LpPool final : public LayerOf<LpPool<N>, LpPoolLayerOptions, Windowed> {
   Tensor over(const Tensor& x) const override;
 };
 
+/// Options of AdaptiveAvgPool and AdaptiveMaxPool.
 struct AdaptivePoolOptions {
   Shape size{};  ///< extents of the result; -1 keeps an extent
   bool channels_last = false;

@@ -4,6 +4,7 @@
 
 namespace ferrite::nn {
 
+/// Options of Standardize: features, and whether some are missing.
 struct StandardizeOptions {
   std::int64_t features = 0;
   bool skip_missing = false;  ///< NaN means a missing number: `adapt` ignores it, and 0, the mean, replaces it

@@ -9,6 +9,7 @@ namespace ferrite::nn {
 /// The way in which the rows of a bag are joined.
 enum class BagMode : std::uint8_t { sum, mean, max };
 
+/// Options of EmbeddingBag: size of the table, mode and padding.
 struct EmbeddingBagOptions {
   std::int64_t vocabulary = 0;  ///< the builder infers it
   std::int64_t features = 0;
@@ -54,6 +55,7 @@ class EmbeddingBag final : public LayerOf<EmbeddingBag, EmbeddingBagOptions> {
   Rows rows(const Tensor& tokens, const Tensor& weights) const;
 };
 
+/// Options of SinusoidalPositions: features and base.
 struct SinusoidalPositionsOptions {
   std::int64_t features = 0;  ///< the builder infers it
   double base = 10000;
@@ -85,6 +87,7 @@ class SinusoidalPositions final : public LayerOf<SinusoidalPositions, Sinusoidal
   Dtype dtype_;
 };
 
+/// Options of LearnedPositions: features and number of positions.
 struct LearnedPositionsOptions {
   std::int64_t features = 0;  ///< the builder infers it
   std::int64_t capacity = 0;  ///< number of steps that have a position

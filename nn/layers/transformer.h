@@ -6,6 +6,7 @@
 
 namespace ferrite::nn {
 
+/// Options of TransformerEncoderLayer and TransformerDecoderLayer, with PyTorch's names where they exist.
 struct TransformerLayerOptions {
   std::int64_t d_model = 0;  ///< D, number of features of a step; the builder infers it
   std::int64_t nhead = 1;

@@ -77,6 +77,7 @@ struct WavenetHead {
   WavenetActivation activation{};
 };
 
+/// Options of Wavenet: its arrays, head and condition.
 struct WavenetOptions {
   std::vector<WavenetArray> arrays{};
   double head_scale = 1;
