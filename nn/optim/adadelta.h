@@ -4,6 +4,7 @@
 
 namespace ferrite::nn {
 
+/// Options of Adadelta, by group.
 struct AdadeltaOptions {
   double learning_rate = 1;
   double rho = 0.9;  ///< decay of the running averages, in [0, 1)

@@ -6,6 +6,7 @@
 
 namespace ferrite::nn {
 
+/// Options of Adafactor, by group.
 struct AdafactorOptions {
   double learning_rate = 1e-2;
   double beta2_decay = -0.8;         ///< exponent of the decay rate, at most 0

@@ -4,6 +4,7 @@
 
 namespace ferrite::nn {
 
+/// Options of Adagrad, by group.
 struct AdagradOptions {
   double learning_rate = 1e-2;
   double learning_rate_decay = 0;

@@ -6,6 +6,7 @@
 
 namespace ferrite::nn {
 
+/// Options of Adam and AdamW, by group.
 struct AdamOptions {
   double learning_rate = 1e-3;
   double beta1 = 0.9;

@@ -7,6 +7,7 @@ namespace ferrite::nn {
 /// The curve along which a rate moves from one value to another.
 enum class Anneal : std::uint8_t { cosine, linear };
 
+/// Options of OneCycleSchedule, with rates by group.
 struct OneCycleOptions {
   std::vector<double> max_learning_rate{};  ///< one, or one for each group
   std::int64_t total_steps = 0;
@@ -53,6 +54,7 @@ enum class CycleHeight : std::uint8_t {
   exponential,  ///< multiplied by factor^steps: exp_range
 };
 
+/// Options of CyclicSchedule, with rates by group.
 struct CyclicOptions {
   std::vector<double> base_learning_rate{};  ///< one, or one for each group
   std::vector<double> max_learning_rate{};   ///< one, or one for each group

@@ -9,6 +9,7 @@
 
 namespace ferrite::nn {
 
+/// Options of Lbfgs: rate, limits, tolerances and line search.
 struct LbfgsOptions {
   double learning_rate = 1;                        ///< first trial length of every iteration
   std::int64_t most_iterations = 20;               ///< limit for one step

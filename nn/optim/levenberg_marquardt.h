@@ -8,6 +8,7 @@
 
 namespace ferrite::nn {
 
+/// Options of levenberg_marquardt: limit, tolerances and damping.
 struct LevenbergMarquardtOptions {
   std::int64_t most_iterations = 100;  ///< each computes one Jacobian
   double cost_tolerance = 1e-8;        ///< smallest relative decrease of the cost: scipy's ftol
@@ -16,6 +17,7 @@ struct LevenbergMarquardtOptions {
   double damping = 1e-3;               ///< initial damping, relative to the diagonal of J'J
 };
 
+/// The result of levenberg_marquardt: the final cost and how it was reached.
 struct LevenbergMarquardtResult {
   double cost = 0;  ///< half the sum of squared residuals
   std::int64_t iterations = 0, evaluations = 0;

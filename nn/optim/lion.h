@@ -4,6 +4,7 @@
 
 namespace ferrite::nn {
 
+/// Options of Lion, by group.
 struct LionOptions {
   double learning_rate = 1e-4;
   double beta1 = 0.9;

@@ -4,6 +4,7 @@
 
 namespace ferrite::nn {
 
+/// Options of NAdam, by group.
 struct NAdamOptions {
   double learning_rate = 2e-3;
   double beta1 = 0.9;

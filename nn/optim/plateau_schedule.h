@@ -4,6 +4,7 @@
 
 namespace ferrite::nn {
 
+/// Options of PlateauSchedule, as of PyTorch's ReduceLROnPlateau.
 struct PlateauOptions {
   bool maximize = false;  ///< whether a larger metric is better: PyTorch's mode
   double factor = 0.1;    ///< of the learning rate, below 1

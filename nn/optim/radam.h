@@ -4,6 +4,7 @@
 
 namespace ferrite::nn {
 
+/// Options of RAdam, by group.
 struct RAdamOptions {
   double learning_rate = 1e-3;
   double beta1 = 0.9;

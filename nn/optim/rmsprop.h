@@ -4,6 +4,7 @@
 
 namespace ferrite::nn {
 
+/// Options of RmsProp, by group.
 struct RmsPropOptions {
   double learning_rate = 1e-2;
   double alpha = 0.99;  ///< decay of the running averages, in [0, 1)

@@ -4,6 +4,7 @@
 
 namespace ferrite::nn {
 
+/// Options of Sgd, by group.
 struct SgdOptions {
   double learning_rate = 1e-2;
   double momentum = 0;

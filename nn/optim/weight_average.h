@@ -9,6 +9,7 @@
 
 namespace ferrite::nn {
 
+/// Options of WeightAverage: exponential or equal weights.
 struct WeightAverageOptions {
   /// Decay of exponential averages: average = decay average + (1 - decay) w. By default all weights count equally, as
   /// in SWA.
