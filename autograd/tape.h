@@ -40,7 +40,7 @@ struct GradOptions {
 /// Records what runs on this thread while it lives, and walks the record backwards to compute gradients.
 ///
 ///   Tape tape;
-// parameters are watched when they are read
+///   const Tensor x = tape.watch(input);          // parameters are watched when they are read
 ///   const Tensor loss = f(x);
 ///   const Tensors g = tape.grad(loss, {x});
 ///

@@ -14,8 +14,8 @@ struct LbfgsOptions {
   double learning_rate = 1;                        ///< first trial length of every iteration
   std::int64_t most_iterations = 20;               ///< limit for one step
   std::optional<std::int64_t> most_evaluations{};  ///< limit for one step: by default 5/4 of the iterations
-  double gradient_tolerance = 1e-7;                ///< ends a step by the largest element of the gradient
-  double change_tolerance = 1e-9;                  ///< ends a step by the change of the loss, or by the largest change
+  double gradient_tolerance = 1e-7;                ///< ends a step when no element of the gradient is larger
+  double change_tolerance = 1e-9;                  ///< ends a step when the loss or all parameters change less
   std::size_t history = 100;                       ///< number of pairs of changes that approximate the curvature
   bool strong_wolfe = false;  ///< searches along each direction for a point that meets the strong Wolfe conditions
 };

@@ -28,10 +28,11 @@ struct LevenbergMarquardtResult {
 /// solves
 ///
 ///   (J'J + damping diag(J'J)) step = -J'r
+///
 /// and takes the step if the cost falls; the damping follows how well the linear model predicted it (Nielsen 1999). The
 /// function computes the residuals, a tensor of any shape, from the parameters; it runs under its own tape. J takes one
-/// backward pass for each residual, and J'J memory for the square of the number of parameter elements, so the method
-/// suits hundreds of each. Sums and solutions are f64.
+/// backward pass for each residual, and J'J takes memory for the square of the number of parameter elements, so the
+/// method suits hundreds of each. Sums and solutions are f64.
 ///
 ///   nn::levenberg_marquardt(net.parameters(), [&] { return net(x) - y; });
 ///
