@@ -440,7 +440,7 @@ class SingleRowConvolution final : public ConvolutionStep<T> {
   typename ferrite::detail::StreamSums<T>::Next next_;
   ferrite::detail::NextWeights<T> weights_{};  ///< addresses of the weights
   bool apart_ = false;                         ///< whether the joined function runs after the kernel
-  std::unique_ptr<Step> factor_{};  ///< a product with one number, which the second input then is
+  std::unique_ptr<Step> factor_{};             ///< a product with one number, which the second input then is
 };
 
 template <class T>
