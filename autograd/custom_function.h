@@ -11,7 +11,7 @@ namespace ferrite {
 
 /// Options of a function made by custom_function.
 struct CustomFunctionOptions {
-  /// States that `backward` is not written in differentiable operations: a gradient of the gradient throws TapeError
+  /// Declares that `backward` is not written in differentiable operations: a gradient of the gradient throws TapeError
   /// instead of being wrong.
   bool once_differentiable = false;
 };

@@ -30,10 +30,10 @@ struct GradOf {
 
 /// Options of a gradient by Tape::grad.
 struct GradOptions {
-  /// Keep the entries, so that `grad` can be called again. By default the values saved for the backward pass are freed
+  /// Keeps the entries, so that `grad` can be called again. By default the values saved for the backward pass are freed
   /// during the walk, and the tape records nothing more.
   bool retain = false;
-  /// Record the gradients themselves, so that they can be differentiated again; implies retain.
+  /// Records the gradients themselves, so that they can be differentiated again; implies retain.
   bool create_graph = false;
 };
 

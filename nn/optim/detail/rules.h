@@ -33,7 +33,7 @@ template <RuleKind kind, class Numbers>
   }
 }
 
-/// SGD. Numbers: momentum; if `damped`, the gradient's share 1 - dampening; rate. State: velocity.
+/// Updates by SGD. Numbers: momentum; if `damped`, the gradient's share 1 - dampening; rate. State: velocity.
 template <class O>
 [[gnu::always_inline]] inline auto sgd_rule(O& o) {
   const auto& [momentum, share, n2, n3, n4, rate] = o.numbers;
@@ -43,8 +43,8 @@ template <class O>
   return o.w - rate * (o.nesterov ? o.g + momentum * velocity : velocity);
 }
 
-/// RMSprop. Constants: alpha, 1 - alpha, epsilon. Numbers: momentum, rate. States: averages of squares and (centered)
-/// of gradients, velocity.
+/// Updates by RMSprop. Constants: alpha, 1 - alpha, epsilon. Numbers: momentum, rate. States: averages of squares and
+/// (centered) of gradients, velocity.
 template <class O>
 [[gnu::always_inline]] inline auto rmsprop_rule(O& o) {
   const auto& [alpha, rest, epsilon] = o.constants;
@@ -68,7 +68,7 @@ template <class O>
   o.states[1] = o.constants[0] * o.states[1] + o.constants[1] * (o.g * o.g);
 }
 
-/// Adam. Numbers, as prepared: rate / (1 - beta1^t), sqrt(1 - beta2^t). States: m, v, the largest v so far (amsgrad).
+/// Updates by Adam. Numbers, as prepared: rate / (1 - beta1^t), sqrt(1 - beta2^t). States: m, v, largest v (amsgrad).
 template <class O>
 [[gnu::always_inline]] inline auto adam_rule(O& o) {
   const auto& [beta1, rest1, pace, root2, n4, n5] = o.numbers;
@@ -79,7 +79,7 @@ template <class O>
   return o.w - pace * (o.states[0] / denominator);
 }
 
-/// NAdam. Numbers: the factors of the gradient and of m, sqrt(1 - beta2^t). States: m, v.
+/// Updates by NAdam. Numbers: the factors of the gradient and of m, sqrt(1 - beta2^t). States: m, v.
 template <class O>
 [[gnu::always_inline]] inline auto nadam_rule(O& o) {
   const auto& [beta1, rest1, pace_of_g, pace_of_m, root2, n5] = o.numbers;
@@ -89,8 +89,8 @@ template <class O>
   return w - pace_of_m * (o.states[0] / denominator);
 }
 
-/// RAdam. Numbers: the factor, rectified if possible; 1 if rectified, 0 where the variance is intractable. States: m,
-/// v.
+/// Updates by RAdam. Numbers: the factor, rectified if possible; 1 if it is rectified, 0 where the variance is
+/// intractable. States: m, v.
 template <class O>
 [[gnu::always_inline]] inline auto radam_rule(O& o) {
   const auto& [beta1, rest1, pace, rectified, n4, n5] = o.numbers;
@@ -99,7 +99,8 @@ template <class O>
   return o.w - pace * o.choose(rectified, adapted, o.states[0]);
 }
 
-/// Adamax. Constants: beta2, none, epsilon. Number: rate / (1 - beta1^t). States: m, the decayed largest |g|.
+/// Updates by Adamax. Constants: beta2, none, epsilon. Number: rate / (1 - beta1^t). States: m, the decayed largest
+/// |g|.
 template <class O>
 [[gnu::always_inline]] inline auto adamax_rule(O& o) {
   const auto& [beta1, rest1, pace, n3, n4, n5] = o.numbers;
@@ -109,15 +110,15 @@ template <class O>
   return o.w - pace * (m / largest);
 }
 
-/// Adagrad. Constant: epsilon. Number: the decayed rate. State: sum of squares.
+/// Updates by Adagrad. Constant: epsilon. Number: the decayed rate. State: sum of squares.
 template <class O>
 [[gnu::always_inline]] inline auto adagrad_rule(O& o) {
   o.states[0] = o.states[0] + o.g * o.g;
   return o.w - o.numbers[0] * (o.g / (sqrt(o.states[0]) + o.constants[0]));
 }
 
-/// Adadelta. Constants: rho, 1 - rho, epsilon. Number: rate. States: averages of squared gradients and of squared
-/// updates.
+/// Updates by Adadelta. Constants: rho, 1 - rho, epsilon. Number: rate. States: averages of squared gradients and of
+/// squared updates.
 template <class O>
 [[gnu::always_inline]] inline auto adadelta_rule(O& o) {
   const auto& [rho, rest, epsilon] = o.constants;
@@ -128,7 +129,7 @@ template <class O>
   return o.w - o.numbers[kRate] * delta;
 }
 
-/// Lion. Constants: beta2, 1 - beta2. Numbers: beta1, 1 - beta1, rate. State: m.
+/// Updates by Lion. Constants: beta2, 1 - beta2. Numbers: beta1, 1 - beta1, rate. State: m.
 template <class O>
 [[gnu::always_inline]] inline auto lion_rule(O& o) {
   const auto& [beta1, rest1, n2, n3, n4, rate] = o.numbers;
