@@ -24,10 +24,9 @@ using GradientHookFunction = std::function<Tensor(const Tensor& gradient)>;
 /// gradients throws ShapeError if the hook returns another shape or dtype.
 Tensor hook_gradient(const Tensor& x, GradientHookFunction hook);
 
-/// Calls a function on the gradient of a parameter for as long as this object lives: in every `Tape::grad` and
-/// `value_and_grad`, on all threads, once on the whole gradient, however often the parameter was read. Hooks of one
-/// parameter run in the order in which they were made. A compiled function has the hooks that were set when it was
-/// traced.
+/// Passes the gradient of a parameter through a function for as long as this object lives: in every `Tape::grad` and
+/// `value_and_grad`, on all threads, once as a whole, however often the parameter was read. Hooks of one parameter run
+/// in the order in which they were made. A compiled function has the hooks that were set when it was traced.
 ///
 ///   const GradientHook clip(net.weight, [](const Tensor& g) { return clamp(g, -1, 1); });
 ///

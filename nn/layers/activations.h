@@ -21,7 +21,7 @@ class ElementLayer : public LayerOf<Self, Options> {
 };
 }  // namespace detail
 
-/// Options of Elu and Celu: alpha, the negative limit.
+/// Options of Elu and Celu: alpha, where -alpha is the lower limit.
 struct AlphaOptions {
   double alpha = 1;
   static constexpr auto fields = attr_list(attr("alpha", &AlphaOptions::alpha));

@@ -88,7 +88,7 @@ using InstanceNorm1d = InstanceNorm<1>;
 using InstanceNorm2d = InstanceNorm<2>;
 using InstanceNorm3d = InstanceNorm<3>;
 
-/// Options of GroupNorm, with PyTorch's names.
+/// Options of GroupNorm: groups, channels and their position.
 struct GroupNormOptions {
   std::int64_t num_groups = 0;
   std::int64_t num_channels = 0;

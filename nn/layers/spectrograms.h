@@ -11,7 +11,7 @@ enum class SpectralWindow : std::uint8_t { hann, hamming, blackman, bartlett, ka
 /// The values given for each frequency: real and imaginary part, absolute value, or squared absolute value.
 enum class Spectrum : std::uint8_t { complex, magnitude, power };
 
-/// Options of Stft, with the names of torch.stft.
+/// Options of Stft: sizes of frames, window and values of spectra.
 struct StftLayerOptions {
   std::int64_t n_fft = 0;       ///< number of samples of a frame
   std::int64_t hop_length = 0;  ///< samples from frame to frame; 0: n_fft / 4
@@ -55,7 +55,7 @@ class Stft final : public LayerOf<Stft, StftLayerOptions, Windowed> {
   Buffer taper;  ///< the window, named `window` in files
 };
 
-/// Options of InverseStft, with the names of torch.istft.
+/// Options of InverseStft: sizes of frames and window, as given to Stft.
 struct InverseStftOptions {
   std::int64_t n_fft = 0;
   std::int64_t hop_length = 0;  ///< this and the others as in StftLayerOptions
