@@ -1,5 +1,5 @@
 #pragma once
-/// Everything a program needs: tensors, gradients, layers, the builder, files and training.
+/// Includes everything a program needs: tensors, gradients, layers, the builder, files and training.
 #include "ferrite/autograd/checkpoint.h"
 #include "ferrite/autograd/custom_function.h"
 #include "ferrite/autograd/gradcheck.h"

@@ -1,7 +1,7 @@
 #pragma once
-/// Includes what a program needs that reads weights and runs nets, whole or step by step: tensors, layers, the builder,
-/// files of weights, streams. It costs half of what ferrite.h costs to compile, which adds training, losses,
-/// optimisers, gradients, other files and programs.
+/// Includes what a program needs to read weights and run networks, whole or step by step: tensors, layers, the builder,
+/// weight files and streams. It takes half the time of ferrite.h to compile, which adds training, losses, optimisers,
+/// gradients, other files and programs.
 #include "ferrite/dsl/builder.h"
 #include "ferrite/io/any_file.h"
 #include "ferrite/io/gguf.h"

@@ -1,4 +1,4 @@
-/// Checkpoints: the second run of a function for its gradient, with the variables as the first run found them.
+/// Checkpoints: the second run of a function, for its gradient, with the variables as the first run found them.
 #include "ferrite/autograd/checkpoint.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 using detail::OutsideReads;
 using Function = std::function<Tensors(const Tensors&)>;
 
-/// Hands the applications of a second run to a recorder outside, and nothing of its variables.
+/// Hands the applications of a second run to an outer recorder, but not its variables.
 class Operations final : public Recorder {
  public:
   explicit Operations(Recorder& to) : to_(to) {}
@@ -31,7 +31,7 @@ class Operations final : public Recorder {
   Recorder& to_;
 };
 
-/// Gives variables the values that they had in the first run. What is written is read back, and goes no farther.
+/// Gives variables the values that they had in the first run; writes go to these copies only.
 class Replacing final : public Recorder {
  public:
   Replacing(const std::vector<Variable>& variables, std::span<const Tensor> values)
@@ -52,8 +52,8 @@ class Replacing final : public Recorder {
   std::vector<Tensor> values_;
 };
 
-/// A frame for the second run: tapes and tracers outside see its operations, but not its variables. `before` is asked
-/// for these first.
+/// A frame for the second run: outer tapes and tracers see its operations but not its variables. `before` provides the
+/// values of variables first.
 class SecondRun {
  public:
   explicit SecondRun(Recorder& before) {
@@ -72,10 +72,10 @@ class SecondRun {
   std::list<Recording> recordings_;
 };
 
-/// What a checkpoint knows of the first run.
+/// The facts about the first run that the second one needs.
 struct FirstRun {
   Function f;
-  std::vector<Variable> variables{};  ///< whose values are the operands after the inputs
+  std::vector<Variable> variables{};  ///< their values are the operands after the inputs
   std::vector<OutsideReads::Switch> switches{};
   std::size_t inputs = 0;
   Specs results{};
@@ -114,7 +114,7 @@ Tensors gradients(const FirstRun& first, const Vjp& v, std::size_t operands) {
   check_switches(first);
   std::vector<Tensor> plain;
   for (std::size_t i = 0; i < operands; ++i) plain.push_back(v.in(i).unmarked());
-  // Tapes compare the value of a parameter with the one that they have seen.
+  // Tapes check that a parameter still has the value that they have seen.
   Replacing before(first.variables, std::span<const Tensor>(plain).subspan(first.inputs));
   const SecondRun frame(before);
   const bool differentiated = detail::frame().differentiated, tracing = detail::frame().tracing;

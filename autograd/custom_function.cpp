@@ -1,4 +1,4 @@
-/// Functions with a gradient written by hand, as applications with a rule.
+/// Functions with a hand-written gradient, as applications with a rule.
 #include "ferrite/autograd/custom_function.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace ferrite {
 
-// ---- what a function reads from outside while no tape listens to it ---------------------------------------
+// ---- reads of outer variables by a function while no tape listens to it -----------------------------------
 
 namespace detail {
 
@@ -46,7 +46,7 @@ void OutsideReads::flag(const std::shared_ptr<const std::atomic<bool>>& flag, bo
 
 namespace {
 
-/// How many of the last operands are the values.
+/// Attributes of the operations below: the number of values, which are the last operands.
 struct RuleAttrs {
   std::int64_t values = 0;
   static constexpr auto fields = attr_list(attr("values", &RuleAttrs::values));
@@ -107,7 +107,7 @@ constexpr Primitive kCustom =
 constexpr Primitive kHook =
     record_of("gradient_hook", "the last operands, with a function that sees their gradient", reads_nothing);
 
-/// A window on the operand, so that it costs nothing where it is planned.
+/// A view of the operand, which costs nothing in a plan.
 struct Recompute {
   static constexpr auto name = "recompute", onnx = "Identity", stablehlo = "";
   static constexpr auto summary = "the same values; what is computed of them is computed again";
@@ -143,7 +143,7 @@ Tensors with_rule(std::shared_ptr<const GradientRule> rule, const Tensors& opera
   Attrs attrs = RuleAttrs{static_cast<std::int64_t>(values.size())};
   attrs.body = std::move(rule);
   const bool tracing = anybody_traces();
-  // A tape is given no values: it would hold them twice.
+  // A tape gets no values: it would hold them twice.
   Tensors all = operands, out;
   for (const Tensor& y : values) {
     all.push_back(tracing ? y : Tensor::abstract(y.spec()));
@@ -176,7 +176,7 @@ Tensors unmarked(const Tensors& list) {
   return all;
 }
 
-/// The rule of a backward function that has no gradient.
+/// Returns a rule that throws TapeError, for a backward function that has no gradient.
 std::shared_ptr<const GradientRule> refusing_rule(const std::string& who) {
   return std::make_shared<GradientRule>(who, [who](const Vjp&, std::size_t) -> Tensors {
     throw TapeError(
@@ -186,7 +186,7 @@ std::shared_ptr<const GradientRule> refusing_rule(const std::string& who) {
   });
 }
 
-/// Gradients that are computed without tapes, and refuse to be differentiated.
+/// Returns gradients that are computed without tapes and throw TapeError when they are differentiated.
 Tensors once_differentiable(const std::string& who, const CustomFunction::Backward& backward, const Tensors& inputs,
                             const Tensors& outputs, const Tensors& cotangents) {
   Tensors gradients;

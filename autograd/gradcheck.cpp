@@ -1,4 +1,4 @@
-/// Gradients of a function compared with central differences.
+/// Compares the gradients of a function with central differences.
 #include "ferrite/autograd/gradcheck.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ Tensors tensors_of(const std::vector<Values>& v, const Tensors& like) {
   return t;
 }
 
-/// J^T c for every input.
+/// Returns J^T c for every input.
 std::vector<Values> pull_back(const Function& f, const Tensors& inputs, const Tensor& cotangent) {
   Tape tape;
   Tensors variables;
@@ -60,7 +60,7 @@ class Check {
     ++report_.compared;
     const double gap = std::fabs(analytic - numeric) / (1 + std::fabs(numeric));
     const bool same = analytic == numeric || gap <= options_.tolerance;
-    const bool worse = !(gap <= worst_);  // NaN is worst of all
+    const bool worse = !(gap <= worst_);  // NaN counts as worst
     if (same && !worse) return;
     if (worse || report_.compared == 1) {
       worst_ = std::isnan(gap) ? INFINITY : gap;
@@ -139,7 +139,7 @@ class Check {
   GradcheckReport report_;
 };
 
-/// x -> the gradient of <c, f(x)>, all inputs' entries in one row.
+/// Returns the function x -> gradient of <c, f(x)>, with the entries of all inputs in one row.
 Function gradient_of(const Function& f, const Tensors& inputs, std::uint64_t seed) {
   const Shape shape = f(inputs).shape();
   const Tensor cotangent = normal(shape, {seed, stream_of("second order"), 0}, 0, 1, Dtype::f64);

@@ -9,27 +9,28 @@
 
 namespace ferrite {
 
+/// Options of gradcheck: what is compared, and how closely.
 struct GradcheckOptions {
-  int order = 1;            ///< 2 checks the gradient of the gradient as well
-  int directions = 0;       ///< 0: full Jacobians; else so many random directions (for large inputs)
-  double step = 6e-6;       ///< of the central difference, times max(1, |x|)
+  int order = 1;            ///< order 2 also checks the gradient of the gradient
+  int directions = 0;       ///< 0: full Jacobians; n > 0: n random directions (for large inputs)
+  double step = 6e-6;       ///< step of the central difference; for full Jacobians times max(1, |x|)
   double tolerance = 1e-7;  ///< |analytic - numeric| <= tolerance (1 + |numeric|)
-  std::uint64_t seed = 0;   ///< of the directions and cotangents
+  std::uint64_t seed = 0;   ///< seed of the directions and cotangents
 };
 
-/// Where analytic and numeric derivative differ most.
+/// The outcome of `gradcheck`: the place where analytic and numeric derivative differ most.
 struct GradcheckReport {
   bool ok = true;
-  int order = 1;            ///< the order at which the worst difference stands
-  std::size_t input = 0;    ///< which input
-  std::int64_t index = 0;   ///< which element of it, row-major; -1 for a direction
-  std::int64_t output = 0;  ///< which element of the result, row-major; -1 for a direction
+  int order = 1;            ///< order of the derivative with the largest difference
+  std::size_t input = 0;    ///< index of the input
+  std::int64_t index = 0;   ///< index of the input's element, row-major; -1 for a direction
+  std::int64_t output = 0;  ///< index of the result's element, row-major; -1 for a direction
   double analytic = 0;
   double numeric = 0;
-  std::int64_t compared = 0;  ///< number of comparisons
+  std::int64_t compared = 0;  ///< number of comparisons made
 
   explicit operator bool() const { return ok; }
-  /// One sentence: "gradcheck: order 1, input 0, element 3, result 1: analytic 0.5, numeric 0.25".
+  /// Returns one sentence: "gradcheck: order 1, input 0, element 3, result 1: analytic 0.5, numeric 0.25".
   std::string str() const;
 };
 

@@ -1,4 +1,4 @@
-/// Hooks on gradients: of tensors as applications with a rule, of parameters as a list that gradients pass.
+/// Hooks on gradients of tensors, as applications with a rule, and of parameters, as a global list.
 #include "ferrite/autograd/hooks.h"
 
 #include <atomic>
@@ -17,7 +17,7 @@ struct Entry {
   GradientHookFunction hook;
 };
 
-/// All hooks on parameters, as long as the process lives. Hooks are called without the lock.
+/// The global list of hooks on parameters, never destroyed. Hooks are called without the lock.
 struct Hooks {
   std::atomic<std::size_t> count{0};
   std::mutex mutex;

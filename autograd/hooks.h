@@ -1,5 +1,5 @@
 #pragma once
-/// Functions that see gradients on their way and may replace them.
+/// Gradient hooks: functions that see gradients during the backward pass and may replace them.
 #include <functional>
 #include <memory>
 #include <span>
@@ -8,30 +8,30 @@
 
 namespace ferrite {
 
-/// Is given a gradient and gives what takes its place, of the same shape and dtype; an undefined tensor leaves it as it
-/// is.
+/// A function that receives a gradient and returns its replacement, of the same shape and dtype; an undefined tensor
+/// leaves the gradient unchanged.
 using GradientHookFunction = std::function<Tensor(const Tensor& gradient)>;
 
-/// x, whose gradient passes the hook: with that of all that reads the result, added up, it is called once in each
-/// backward pass that reaches the result, and what it gives passes on to x.
+/// Returns x with a hook on its gradient. In each backward pass that reaches the result, the hook is called once with
+/// the whole gradient of the result, summed over all its users, and what it returns is passed on to x.
 ///
 ///   const Tensor h = hook_gradient(layer(x), [&](const Tensor& g) { seen = g; return Tensor(); });   // observe
 ///   const Tensor r = hook_gradient(x, [](const Tensor& g) { return -g; });                           // reverse
 ///
 /// Tensors are immutable: the result, not x, carries the hook (torch.Tensor.register_hook changes x). A hook written in
-/// operations is differentiated with the gradient, and is part of compiled functions and scans; there it must not read
-/// values. x as it is where no tape and no tracer listens. Throws ValueError for a null function; ShapeError, when
-/// gradients are taken, for a gradient of another shape or dtype.
+/// operations is differentiated with the gradient and becomes part of compiled functions and scans; there it must not
+/// read values. Returns x itself when no tape or tracer listens. Throws ValueError for a null function. Taking
+/// gradients throws ShapeError if the hook returns another shape or dtype.
 Tensor hook_gradient(const Tensor& x, GradientHookFunction hook);
 
-/// While it lives, every gradient of a parameter that `Tape::grad` and `value_and_grad` give passes the function: the
-/// whole gradient, once, however often the parameter was read. On all threads; hooks of one parameter run in the order
-/// in which they were made. A compiled function has the hooks that were set when it was traced.
+/// Passes the gradient of a parameter through a function for as long as this object lives: in every `Tape::grad` and
+/// `value_and_grad`, on all threads, once as a whole, however often the parameter was read. Hooks of one parameter run
+/// in the order in which they were made. A compiled function has the hooks that were set when it was traced.
 ///
 ///   const GradientHook clip(net.weight, [](const Tensor& g) { return clamp(g, -1, 1); });
 ///
-/// As torch.Tensor.register_hook on a parameter. The constructor throws ValueError for a null function or an empty
-/// handle; a gradient of another shape or dtype than its parameter's throws ShapeError where gradients are taken.
+/// The semantics are those of torch.Tensor.register_hook on a parameter. The constructor throws ValueError for a null
+/// function or an empty handle. Taking gradients throws ShapeError if the hook returns another shape or dtype.
 class [[nodiscard]] GradientHook {
  public:
   GradientHook(const Parameter& parameter, GradientHookFunction hook);
@@ -45,8 +45,8 @@ class [[nodiscard]] GradientHook {
 
 namespace detail {
 
-/// Runs the hooks of the parameters on their gradients, in the order in which they were set; undefined ones are passed
-/// by. One load where no hook is set.
+/// Runs the hooks of the parameters on their gradients, in the order in which the hooks were set; skips undefined
+/// gradients. Costs one load when no hook is set.
 void run_parameter_hooks(std::span<const Parameter> parameters, Tensors& gradients);
 
 }  // namespace detail

@@ -1,5 +1,5 @@
-/// Products with a Jacobian: forward and backward sweeps over what a tape recorded; Jacobians row by row or column by
-/// column, and Hessians as Jacobians of gradients.
+/// Products with a Jacobian, as forward and backward sweeps over a tape; Jacobians row by row or column by column;
+/// Hessians as Jacobians of gradients.
 #include "ferrite/autograd/jacobian.h"
 
 #include <functional>
@@ -17,24 +17,23 @@ namespace detail {
 
 namespace {
 
-/// f at a point. One evaluation serves any number of products with the Jacobian from either side.
+/// A function evaluated at one point, once, for any number of products with its Jacobian from either side.
 class Linearized {
  public:
-  /// Throws ValueError for a null function, no inputs and an undefined result, DtypeError for inputs that are not
-  /// floats; `who` begins the messages.
+  /// Evaluates f. Throws ValueError for a null function, no inputs or an undefined result, DtypeError for inputs that
+  /// are not floats; messages begin with `who`.
   Linearized(std::string_view who, const std::function<Tensors(const Tensors&)>& f, const Tensors& inputs);
 
   const Tensors& values() const { return values_; }
-  /// J'u for cotangents of the values; an undefined one counts as zeros. Once `last` is given, nothing more may be
-  /// asked for.
+  /// Returns J'u for cotangents u of the values; an undefined one counts as zeros. No calls may follow one with `last`.
   Tensors pull_back(const Tensors& cotangents, bool last = false);
-  /// J v for tangents of the inputs; an undefined one counts as zeros.
+  /// Returns J v for tangents v of the inputs; an undefined one counts as zeros.
   Tensors push_forward(const Tensors& tangents);
 
  private:
   Tape tape_;
   Tensors variables_, values_;
-  std::vector<std::size_t> floats_;  ///< the values that have a gradient
+  std::vector<std::size_t> floats_;  ///< indices of the values that have a gradient
 };
 
 Linearized::Linearized(std::string_view who, const std::function<Tensors(const Tensors&)>& f, const Tensors& inputs) {
@@ -68,8 +67,8 @@ Tensors Linearized::push_forward(const Tensors& tangents) {
   return found;
 }
 
-/// Throws ShapeError unless every tensor has the shape and gradient_dtype of its counterpart, ValueError unless there
-/// are as many: "jvp: the tangent of input 0 must be f32[3], got f32[2]".
+/// Throws ShapeError unless every tensor has the shape and gradient_dtype of its counterpart, and ValueError unless the
+/// numbers agree: "jvp: the tangent of input 0 must be f32[3], got f32[2]".
 void check_like(std::string_view who, std::string_view what, const Tensors& given, const Tensors& like) {
   const std::string where(who), name(what);
   if (given.size() != like.size())
@@ -135,7 +134,7 @@ Shape joined(const Shape& a, const Shape& b) {
   return s;
 }
 
-/// 1 at one element, else 0.
+/// Returns a tensor of zeros with 1 at one element.
 Tensor unit(const Tensor& like, std::int64_t at) {
   return visit_dtype(gradient_dtype(like.dtype()), [&](auto zero) {
     using T = decltype(zero);
@@ -154,7 +153,7 @@ std::int64_t elements(const Tensors& list) {
 
 Tensor stacked(const std::vector<Tensor>& parts) { return stack(std::span<const Tensor>(parts), 0); }
 
-/// Of result k by all inputs.
+/// Returns the Jacobians of result k with respect to all inputs, row by row.
 Tensors rows_of(detail::Linearized& at, std::size_t k, const Tensors& inputs) {
   const Tensors& values = at.values();
   std::vector<std::vector<Tensor>> rows(inputs.size());
@@ -172,7 +171,7 @@ Tensors rows_of(detail::Linearized& at, std::size_t k, const Tensors& inputs) {
   return all;
 }
 
-/// Of all results by input i.
+/// Returns the Jacobians of all results with respect to input i, column by column.
 Tensors columns_of(detail::Linearized& at, std::size_t i, const Tensors& inputs) {
   const Tensors& values = at.values();
   std::vector<std::vector<Tensor>> columns(values.size());
@@ -206,7 +205,7 @@ std::vector<Tensors> jacobian_of(const char* who, const Function& f, const Tenso
   return all;
 }
 
-/// inputs -> the gradients of f, then f(inputs).
+/// Returns the function inputs -> the gradients of f, then f(inputs).
 Function gradient_of(const std::string& who, const std::function<Tensor(const Tensors&)>& f) {
   if (!f) throw ValueError(who + ": the function is null");
   return [who, f](const Tensors& inputs) {
@@ -249,7 +248,7 @@ Tensor hessian(const std::function<Tensor(const Tensor&)>& f, const Tensor& x) {
 HvpResult hvp(const std::function<Tensor(const Tensors&)>& f, const Tensors& inputs, const Tensors& vectors) {
   detail::check_like("hvp", "vector", vectors, inputs);
   detail::Linearized at("hvp", gradient_of("hvp", f), inputs);
-  Tensors cotangents = vectors;  // the Hessian is symmetric
+  Tensors cotangents = vectors;  // works because the Hessian is symmetric
   cotangents.push_back({});
   Tensors found = at.pull_back(cotangents, true);
   return {at.values().back(), std::move(found)};

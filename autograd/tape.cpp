@@ -1,5 +1,4 @@
-/// Tapes: recording of applications, the backward walk that computes gradients, tangents carried forward, and
-/// `grad(f)`.
+/// Tapes: recording of applications, the backward walk for gradients, the forward sweep for tangents, and `grad(f)`.
 #include "ferrite/autograd/tape.h"
 
 #include <algorithm>
@@ -15,7 +14,7 @@
 
 namespace ferrite {
 
-// ---- the chunks of memory that tapes are recorded in, reused by each thread -------------------------------
+// ---- chunks of memory for the entries of tapes, reused by each thread -------------------------------------
 
 namespace detail {
 namespace {
@@ -23,7 +22,7 @@ namespace {
 constexpr std::size_t kChunk = 1 << 16;
 constexpr std::size_t kMostSpare = 256;
 
-/// Outlives `spare`: tapes that wait for the end of their thread may be ended after it.
+/// Outlives `spare`: a tape may end after it when its thread ends.
 thread_local constinit bool spare_ended = false;
 
 struct Spare {
@@ -116,7 +115,7 @@ void Leaves::rebuild() {
 
 TapeRecord::TapeRecord() : id_(next_tape_id()) {}
 
-/// Entries are ended one after another, last first: a long chain of results never recurses.
+/// Destroys the entries in a loop, last first: a long chain of results never recurses.
 TapeRecord::~TapeRecord() {
   for (Entry* e = last_; e; e = e->before) {
     std::destroy(e->in.begin(), e->in.end());
@@ -223,8 +222,8 @@ Tensor TapeRecord::watch(const Tensor& x) {
   if (stopped())
     throw TapeError("watch: this tape ended with its gradient; make a new one, or pass retain to that gradient");
   if (!has_gradient(x.dtype())) throw DtypeError("watch: only floats have gradients, got " + x.spec().str());
-  // What stands on a tape outside a traced program enters it by an operation: marked as this tape's, it would be a
-  // constant there.
+  // A tensor on a tape outside a traced program enters it by an operation: marked as this tape's, it would be a
+  // constant in the program.
   if (frame().tracing && x.tape_id() != 0 && slot_of(x) == 0) {
     Shape order;
     for (int k = 0; k < x.rank(); ++k) order.push_back(k);
@@ -235,7 +234,7 @@ Tensor TapeRecord::watch(const Tensor& x) {
   const std::uint32_t slot = new_slots(1);
   variable.mark(id_, slot);
   if (!from) return variable;
-  // A variable inside a variable: its own slot, so that an inner gradient sees only what depends on it here.
+  // A variable watched again gets its own slot, so that an inner gradient sees only what depends on it from here on.
   Entry* e = new_entry();
   e->scope = frame().scope;
   e->in_slots = arena_.make<std::uint32_t>(1);
@@ -246,7 +245,7 @@ Tensor TapeRecord::watch(const Tensor& x) {
   return variable;
 }
 
-// ---- tangents carried forward over what a tape recorded ---------------------------------------------------
+// ---- forward sweep: tangents over what a tape recorded ----------------------------------------------------
 
 namespace {
 
@@ -255,7 +254,7 @@ Tensor added(const Tensor& total, const Tensor& more) {
   return more.defined() ? total + more : total;
 }
 
-/// Of an operation on elements: its Jacobian is diagonal, so that the product with a vector is that with a covector.
+/// Returns the tangents of an elementwise operation: its Jacobian is diagonal, so J v can be computed like J'v.
 Tensors along_elements(const Primitive& op, const Jvp& j) {
   Tensor total;
   for (std::size_t i = 0; i < j.inputs(); ++i) {
@@ -266,7 +265,7 @@ Tensors along_elements(const Primitive& op, const Jvp& j) {
   return {total};
 }
 
-/// Of an operation that is linear in its floats together: itself, applied to the tangents.
+/// Returns the tangents of an operation that is jointly linear in its floats: the operation, applied to the tangents.
 Tensors of_tangents(const Primitive& op, const Jvp& j) {
   Tensors in;
   for (std::size_t i = 0; i < j.inputs(); ++i)
@@ -274,7 +273,8 @@ Tensors of_tangents(const Primitive& op, const Jvp& j) {
   return op.apply(OperandList(in), j.attrs);
 }
 
-/// Of an operation that is linear in each of its operands: the sum over them, one replaced by its tangent each time.
+/// Returns the tangents of an operation that is linear in each operand: the sum over operands, each replaced by its
+/// tangent.
 Tensors of_each_tangent(const Primitive& op, const Jvp& j) {
   Tensors total(j.outputs());
   for (std::size_t i = 0; i < j.inputs(); ++i) {
@@ -287,7 +287,7 @@ Tensors of_each_tangent(const Primitive& op, const Jvp& j) {
   return total;
 }
 
-/// Of any operation with a gradient: u -> J'u is linear, and the gradient of <J'u, t> by u is J t.
+/// Returns the tangents of any operation with a gradient: u -> J'u is linear, and the gradient of <J'u, t> by u is J t.
 Tensors by_transposing(const Primitive& op, const Jvp& j) {
   Tape tape;
   Tensors cotangents, variables;
@@ -337,7 +337,7 @@ Tensors TapeRecord::push(std::span<const Tensor> of, std::span<const std::uint32
     oldest = std::min(oldest, slots[i]);
   }
   for (const Tensor& y : of) needed[slot_of(y)] = 1;
-  // Entries are linked from the last one on: those that the results need, in that order.
+  // Entries are linked from the last one on: collect those that the results need, in that order.
   PooledVector<const Entry*> path;
   for (const Entry* e = last_; e && e->first_out > oldest; e = e->before) {
     bool some = false;
@@ -366,12 +366,12 @@ Tensors TapeRecord::push(std::span<const Tensor> of, std::span<const std::uint32
   return found;
 }
 
-// ---- the public face: everything is done by the record ----------------------------------------------------
+// ---- the public functions: the record does the work -------------------------------------------------------
 
 Tensors gradient_of_reference(const Primitive& op, const Vjp& v) {
   Tape tape;
   Tensors operands, variables;
-  // Integers that a tape knows as results of an operation are asked for like others, and have no gradient.
+  // Integers that a tape knows as results of an operation are wanted like others, but have no gradient.
   const auto is_variable = [&](std::size_t i) { return v.wants(i) && has_gradient(v.in_spec(i).dtype); };
   for (std::size_t i = 0; i < v.inputs(); ++i) {
     operands.push_back(is_variable(i) ? tape.watch(v.in(i)) : v.in(i));
@@ -391,7 +391,7 @@ Tensors gradient_of_reference(const Primitive& op, const Vjp& v) {
 
 Tensors gradient_of(const Primitive& op, const Vjp& v) { return op.vjp ? op.vjp(v) : gradient_of_reference(op, v); }
 
-/// One backward walk over the entries of a record.
+/// A single backward walk over the entries of a record.
 class Walker {
  public:
   Walker(TapeRecord& record, bool retain) : record_(record), retain_(retain), grads_(record.next_slot_) {
@@ -411,7 +411,7 @@ class Walker {
       }
       for (const GradOf& g : of)
         if (const std::uint32_t s = record_.slot_of(g.of)) give(s, Tensor(g.cotangent));
-      // What was recorded before the oldest variable does not depend on any.
+      // Entries before the oldest variable do not depend on any variable.
       Scoped scope(frame().scope);
       for (Entry* e = record_.last_; e && e->first_out > oldest; e = e->before) {
         scope.enter(e->scope);
@@ -453,7 +453,7 @@ class Walker {
       if (!e.in_slots[i] || !g[i].defined()) continue;
       const Shape& shape = e.in_specs[i]->shape;
       give(e.in_slots[i],
-           g[i].shape() == shape ? std::move(g[i]) : sum_to(g[i], shape));  // undo broadcasting: here only
+           g[i].shape() == shape ? std::move(g[i]) : sum_to(g[i], shape));  // the only place that undoes broadcasting
     }
   }
 
@@ -474,8 +474,8 @@ class Walker {
 
   TapeRecord& record_;
   bool retain_;
-  PooledVector<Tensor> grads_;  ///< by slot
-  PooledVector<char> keep_;     ///< slots whose cotangent is asked for
+  PooledVector<Tensor> grads_;  ///< cotangents that have arrived, by slot
+  PooledVector<char> keep_;     ///< slots whose cotangent is a result of the walk
 };
 
 Tensors TapeRecord::walk(std::span<const GradOf> of, std::span<const std::uint32_t> wrt, bool retain) {
@@ -490,7 +490,7 @@ TapeRecord* record_of_frame() {
   return nullptr;
 }
 
-/// A gradient of what no tape saw would be zeros, and training with it nothing.
+/// Throws TapeError for a tensor that no tape saw: its gradient would be zeros, and training would do nothing.
 void check_on(const TapeRecord& record, const Tensor& of) {
   if (record.slot_of(of)) return;
   const std::string what = "grad: the differentiated tensor " + of.spec().str();
@@ -503,7 +503,7 @@ void check_on(const TapeRecord& record, const Tensor& of) {
                   "parameters nor watched tensors, or was detached; compute it while the tape lives");
 }
 
-/// The cotangent of what is differentiated, checked.
+/// Returns the cotangent of a differentiated tensor, 1 by default. Throws ShapeError if it does not fit.
 Tensor cotangent_of(const GradOf& g) {
   const auto& [of, cotangent] = g;
   if (!cotangent.defined()) {

@@ -1,4 +1,4 @@
-/// A value and its gradients by inputs and parameters, in one walk.
+/// Computes a value and its gradients with respect to inputs and parameters in one walk.
 #include "ferrite/autograd/value_and_grad.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace ferrite {
 namespace {
 
-/// The values of parameters as the tape marked them; undefined where one was not read.
+/// Collects the values of parameters as the tape marked them; undefined for one that was not read.
 class ReadParameters final : public Recorder {
  public:
   explicit ReadParameters(std::span<const Parameter> asked) : asked_(asked), values_(asked.size()) {}

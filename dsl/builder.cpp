@@ -1,5 +1,5 @@
-/// The words of the builder, each of which adds a layer of inferred size: those of all kinds of nets, then those for
-/// channels, for recurrences without a product in their loop, and for sequences as transformers read them.
+/// Defines the words of the builder; each adds a layer of inferred size. The sections: general layers, channels,
+/// recurrences without a product in their loop, and tokens as transformers read them.
 #include "ferrite/dsl/builder.h"
 
 #include "ferrite/dsl/detail/dry_run.h"
@@ -42,24 +42,24 @@ void check_part(const char* word, const Builder::Part& part) {
   if (!part) throw ValueError(std::string(word) + ": the part is empty");
 }
 
-/// A shape that does not fit, with the layer and what came in: a chain around adds its own layer alone.
+/// A ShapeError that already names the layer and its input; an enclosing chain only adds its own layer.
 class LayerShapeError : public ShapeError {
  public:
   using ShapeError::ShapeError;
 };
 
-/// What came in, for the end of an error.
+/// Returns the end of an error message: the shape that the layer received.
 std::string what_came(std::size_t position, const Flow& in) {
   return std::string(position ? "; the layer before it gives " : "; the input is ") + detail::shape_of(in);
 }
 
-/// What makes a recurrent layer of one kind, by make(features, init).
+/// Returns a function that makes a recurrent layer of one kind by make(features, init).
 template <class Options, class Make>
 auto batch_first_recurrent(const Options& options, Make make) {
   return [options, make](const Flow& in, const nn::Init& init) -> LayerPtr {
     if (!options.batch_first) throw ValueError("time-first input does not fit a chain, which is batch-first");
     std::unique_ptr<nn::Recurrent> layer = make(features_of(in), init);
-    if (in.spec.shape.size() != 3)  // without a batch it would be a sequence: not in a chain
+    if (in.spec.shape.size() != 3)  // without a batch it would be a sequence, which a chain does not read
       throw ShapeError(layer->kind() + ": expects input [B, T, " + std::to_string(layer->input_size()) + "], got " +
                        detail::shape_of(in));
     return layer;
@@ -335,13 +335,14 @@ Network Builder::build(std::optional<std::uint64_t> seed, Dtype dtype) const {
 
 namespace {
 
-/// The channels of what flows, and where they stand: behind the steps of a sequence, else on axis 1.
+/// The number of channels of a value, and whether they are the last axis, as in sequences, or axis 1.
 struct Channels {
   std::int64_t count = 0;
   bool last = false;
 };
 
-/// Throws ShapeError unless there are `axes` axes of space or time behind or before channels of a known number.
+/// Returns the channels of a value. Throws ShapeError unless it has `axes` axes of space or time and a known number of
+/// channels.
 Channels channels_of(const Flow& in, std::size_t axes) {
   const std::vector<SymbolicNumber>& shape = in.spec.shape;
   if (is_float(in.spec.dtype) && shape.size() == axes + 2) {
@@ -352,14 +353,14 @@ Channels channels_of(const Flow& in, std::size_t axes) {
   throw ShapeError("expects " + wanted + ", the layer before it gives " + detail::text_of(in));
 }
 
-/// Those of the steps of a sequence. Throws ShapeError for anything else.
+/// Returns the channels of a sequence. Throws ShapeError for anything else.
 std::int64_t step_channels_of(const Flow& in) {
   const Channels channels = channels_of(in, 1);
   if (!channels.last) throw ShapeError("expects [B, T, C], the layer before it gives " + detail::text_of(in));
   return channels.count;
 }
 
-/// Of features [B, n], sequences, images and volumes.
+/// Returns the channels of features [B, n], sequences, images or volumes.
 Channels any_channels_of(const Flow& in) {
   const std::vector<SymbolicNumber>& shape = in.spec.shape;
   if (shape.size() == 2 && is_float(in.spec.dtype))
@@ -552,7 +553,7 @@ Builder& Builder::glu(std::string name) { return add(std::make_unique<nn::Glu>()
 
 namespace {
 
-/// Features of the steps of a sequence. Throws ShapeError for anything else.
+/// Returns the number of features of each step of a sequence. Throws ShapeError for anything else.
 std::int64_t features_of_steps(const Flow& in) {
   const std::vector<SymbolicNumber>& shape = in.spec.shape;
   if (shape.size() == 3 && is_float(in.spec.dtype))
@@ -560,7 +561,7 @@ std::int64_t features_of_steps(const Flow& in) {
   throw ShapeError("expects [B, T, D], the layer before it gives " + detail::text_of(in));
 }
 
-/// A layer of two sizes, the first of which is what comes in.
+/// Returns a function that makes a layer L(input features, hidden_size, options, init).
 template <class L, class Options>
 auto sized(std::int64_t hidden_size, const Options& options) {
   return [=](const Flow& in, const nn::Init& init) -> LayerPtr {
@@ -568,7 +569,7 @@ auto sized(std::int64_t hidden_size, const Options& options) {
   };
 }
 
-/// A layer over sequences of embedding_dim features, as many as come in.
+/// Returns a function that makes a layer over sequences whose embedding_dim is the number of input features.
 template <class L, class Options>
 auto as_wide(const char* word, const Options& options) {
   if (options.embedding_dim != 0)

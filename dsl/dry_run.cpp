@@ -1,4 +1,4 @@
-/// Layers run on types alone.
+/// Runs layers on types alone to find output shapes, steps and costs.
 #include "ferrite/dsl/detail/dry_run.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ using ferrite::detail::checked_mul;
 
 namespace {
 
-/// Sees every application on shapes alone.
+/// A recorder that sees every application on shapes alone.
 class Shapes : public Recorder {
  public:
   void record(const Primitive&, const Attrs&, Inputs, std::span<Tensor>) override {}
@@ -21,7 +21,7 @@ class Shapes : public Recorder {
   bool tracing() const override { return true; }
 };
 
-/// Also adds up what the operations cost.
+/// A recorder that also adds up the cost of the operations.
 class Counter final : public Shapes {
  public:
   void record(const Primitive& op, const Attrs& attrs, Inputs in, std::span<Tensor> out) override {
@@ -44,7 +44,7 @@ Spec output_of(const nn::Layer& layer, const Spec& input) {
   return layer(Tensor::abstract(input)).spec();
 }
 
-/// Whether an extent is the same for all numbers of steps.
+/// Returns whether an extent does not depend on the number of steps.
 bool is_steady(const SymbolicNumber& n) { return n.constant() || n == batch(); }
 
 bool has_steps(const SymbolicSpec& spec) { return spec.shape.size() > 1 && spec.shape[1] == time(); }
@@ -55,7 +55,7 @@ bool fits(const SymbolicSpec& spec) {
   return true;
 }
 
-/// "T", "T - 2", "floor((T + 1)/2)".
+/// Returns the remaining steps as text: "T", "T - 2", "floor((T + 1)/2)".
 std::string text_of(const StepsLeft& steps) {
   std::string text = "T";
   if (steps.offset != 0)
@@ -68,7 +68,7 @@ std::string text_of(const StepsLeft& steps) {
 std::int64_t floor_div(std::int64_t a, std::int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return -floor_div(-a, b); }
 
-/// A number of steps with which a layer runs: a trial's, and as many more as its windows need.
+/// Number of steps of the first trial run; `steps_more` returns how many more the windows of a layer need.
 constexpr std::int64_t kFirst = 256;
 std::int64_t steps_more(const nn::Layer& layer, const Flow& in) {
   if (!has_steps(in.spec)) return 0;
@@ -76,7 +76,7 @@ std::int64_t steps_more(const nn::Layer& layer, const Flow& in) {
   return std::max<std::int64_t>(0, pace.delay + pace.after + 1 - kFirst);
 }
 
-/// How many steps a layer leaves by its pace, or none where it does not leave so many.
+/// Returns the steps that remain after a layer according to its pace, or none if trial runs disagree.
 std::optional<StepsLeft> steps_by_pace(const nn::Pace& pace, std::int64_t first,
                                        const std::function<std::int64_t(std::int64_t)>& left) {
   if (pace == nn::Pace{}) return {};
@@ -87,15 +87,15 @@ std::optional<StepsLeft> steps_by_pace(const nn::Pace& pace, std::int64_t first,
   return steps;
 }
 
-/// How many steps a layer leaves, by its pace or from where their number grows; none where that is not floor((T +
-/// offset) / stride).
+/// Returns the steps that remain after a layer, from its pace or from where their number grows; none if they are not
+/// floor((T + offset) / stride).
 std::optional<StepsLeft> steps_after(const nn::Layer& layer, const Flow& in) {
   constexpr std::int64_t kMostStride = 256, kFar = 1009;
   const auto left = [&](std::int64_t T) {
     return output_of(layer, in.spec.at(std::vector<std::int64_t>{2, T})).shape[1];
   };
   if (const auto steps = steps_by_pace(layer.pace(), kFirst + steps_more(layer, in), left)) return steps;
-  std::vector<std::int64_t> grows;  // the numbers of steps that leave one more than the number before
+  std::vector<std::int64_t> grows;  // step counts T whose output has one step more than that of T - 1
   std::int64_t before = left(kFirst);
   for (std::int64_t T = kFirst + 1; grows.size() < 2 && T <= kFirst + 2 * kMostStride; ++T) {
     const std::int64_t now = left(T);
@@ -139,7 +139,7 @@ Flow dry_run(const nn::Layer& layer, const Flow& in, const std::string& kind) {
     if (same && fits(*same)) return Flow{*same, 0, in.steps};
     return {};
   };
-  const bool changes = layer.pace() != nn::Pace{};  // the trials may be too close to each other to show it
+  const bool changes = layer.pace() != nn::Pace{};  // the trial sizes may be too close to each other to show it
   if (!changes)
     if (const std::optional<Flow> same = as_it_is()) return *same;
   if (has_steps(in.spec) && in.spec.shape.size() > 2 &&
@@ -162,7 +162,7 @@ std::int64_t multiply_adds(const nn::Layer& layer, const Flow& in, const Flow& o
   const auto of_steps = [&](std::int64_t T) {
     Counter counter;
     const NewFrame frame(counter);
-    // Of two samples: one alone has no variance, which a layer may need while it trains.
+    // Two samples: a single one has no variance, which a layer may need while it trains.
     (void)layer(Tensor::abstract(in.spec.at(std::vector<std::int64_t>{2, T})));
     return counter.cost.multiply_adds / 2;
   };
@@ -171,7 +171,7 @@ std::int64_t multiply_adds(const nn::Layer& layer, const Flow& in, const Flow& o
   if (out.steps == in.steps) try {
       return ceil_div(of_steps(1), in.steps.stride);
     } catch (const ShapeError&) {
-      period = 720;  // a multiple of most strides that may be inside
+      period = 720;  // a multiple of most strides that the layer may contain
     }
   const std::int64_t first = kFirst + steps_more(layer, in);
   return ceil_div(of_steps(first + period) - of_steps(first), period * in.steps.stride);

@@ -1,4 +1,4 @@
-/// Networks that the builder made, and their summaries.
+/// Networks that the builder made, with their summaries.
 #include "ferrite/dsl/network.h"
 
 #include "ferrite/nn/summary.h"
@@ -6,7 +6,7 @@
 namespace ferrite::dsl {
 namespace {
 
-/// "sequences [B, T, 12]".
+/// Returns an input as text: "sequences [B, T, 12]".
 std::string text_of(const Input& input) {
   const std::string n = std::to_string(input.size);
   switch (input.kind) {
@@ -29,7 +29,7 @@ int rank_of(const Input& input) {
 
 Tensor Network::forward(const Tensor& x, const nn::Context& context) const {
   if (x.rank() + 1 != rank_of(input_)) return Sequential::forward(x, context);
-  try {  // some layers take a sequence or a vector alone
+  try {  // some layers take an input without a batch
     return Sequential::forward(x, context);
   } catch (const ShapeError& e) {
     throw ShapeError("network: expects " + text_of(input_) + ", got " + x.shape().str() +

@@ -8,36 +8,38 @@
 
 namespace ferrite::dsl {
 
-/// What a network reads.
+/// The kind of input that a network reads; volumes count as images.
 enum class InputKind : std::uint8_t { sequence, features, tokens, image };
+/// The input of a network: its kind and its sizes.
 struct Input {
   InputKind kind;
   std::int64_t size;  ///< features, the vocabulary, or channels
-  Shape space{};      ///< of images: the extents behind the channels
+  Shape space{};      ///< extents of an image or volume, without the channels
 };
 
-/// How many steps are left of T: floor((T + offset) / stride).
+/// The number of steps that remain of T after some layers: floor((T + offset) / stride).
 struct StepsLeft {
   std::int64_t offset = 0;
   std::int64_t stride = 1;
   bool operator==(const StepsLeft&) const = default;
 };
 
-/// What flows from one layer to the next while a network is built.
+/// The type of the value that one layer passes to the next while a network is built.
 struct Flow {
-  SymbolicSpec spec;            ///< for any batch B and any number of steps T, those that are left
-  std::int64_t vocabulary = 0;  ///< of tokens
-  StepsLeft steps{};            ///< of the input's steps
+  SymbolicSpec spec;            ///< for any batch B and any number of steps T of this value
+  std::int64_t vocabulary = 0;  ///< number of distinct tokens; 0 if the value is not tokens
+  StepsLeft steps{};            ///< how many of the input's steps remain
 };
 
+/// A row of `Network::summary`: one layer.
 struct SummaryRow {
   std::string name, kind;
-  std::string output;  ///< "[B, T, 64]"; where steps were joined "[B, floor((T + 1)/2), 64]"
+  std::string output;  ///< "[B, T, 64]"; if steps were joined "[B, floor((T + 1)/2), 64]"
   std::int64_t parameters = 0;
-  std::int64_t multiply_adds = 0;  ///< of one sample, or of one step of the input's sequence, on average
+  std::int64_t multiply_adds = 0;  ///< for one sample, or on average for one step of the input's sequence
 };
 
-/// A chain of layers that knows its input. Move-only; `clone` copies.
+/// A chain of layers that knows its input. Move-only; `clone` copies it.
 class Network final : public nn::Sequential {
  public:
   Network(Input input, std::vector<SummaryRow> rows) : input_(input), rows_(std::move(rows)) {}
@@ -45,13 +47,13 @@ class Network final : public nn::Sequential {
   const Input& input() const& { return input_; }
   Input input() const&& { return input_; }
   std::string kind() const override { return "network"; }
-  /// Throws ShapeError for an input without the batch's axis, where a layer does not take it.
+  /// Runs the layers. Throws ShapeError for an input without a batch axis when a layer does not accept that.
   Tensor forward(const Tensor& x, const nn::Context& context) const override;
   std::unique_ptr<nn::Layer> clone() const override;
-  /// An independent copy, as a Network.
+  /// Returns an independent copy as a Network.
   Network copy() const;
 
-  /// A table: layer, kind, output shape, parameters, multiply-adds; totals at the end.
+  /// Returns a table of layer, kind, output shape, parameters and multiply-adds, with totals at the end.
   std::string summary() const override;
   const std::vector<SummaryRow>& rows() const& { return rows_; }
   std::vector<SummaryRow> rows() const&& { return rows_; }

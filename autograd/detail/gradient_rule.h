@@ -1,5 +1,5 @@
 #pragma once
-/// Results with a gradient of their own: what custom functions, checkpoints and hooks on gradients are made of. Also a
+/// Values with a gradient given by a rule, the basis of custom functions, checkpoints and hooks on gradients. Also a
 /// recorder that sees what a function reads from outside while no tape listens to it.
 #include <atomic>
 #include <functional>
@@ -14,29 +14,29 @@
 
 namespace ferrite::detail {
 
-/// How cotangents of some results become gradients of some operands.
+/// A rule that turns cotangents of some results into gradients of some operands.
 struct GradientRule final : Subprogram {
-  /// Given one application, gives the gradient of each of the first `inputs` operands of it: of the operand's shape and
+  /// Returns the gradients of the first `inputs` operands of an application, each with the operand's shape and
   /// gradient_dtype, undefined for none. Written in operations.
   using Backward = std::function<Tensors(const Vjp& application, std::size_t inputs)>;
 
   GradientRule(std::string in_errors, Backward f) : who(std::move(in_errors)), backward(std::move(f)) {}
   bool equals(const Subprogram& other) const override { return this == &other; }
 
-  std::string who;  ///< what errors begin with: "custom_function 'clip'"
+  std::string who;  ///< how errors begin: "custom_function 'clip'"
   Backward backward;
 };
 
-/// Which values the rule reads.
+/// The values that a rule reads: all operands and results, or none.
 enum class RuleReads : std::uint8_t { all, nothing };
 
-/// The same values as the results of one application to `operands`, whose gradient is that of the rule; none passes
-/// through the computation that gave the values. In a trace the application stands until a program is planned.
+/// Returns `values` as the results of one application to `operands` whose gradient is given by the rule; no gradient
+/// passes through the computation of the values. In a trace the application remains until a program is planned.
 Tensors with_rule(std::shared_ptr<const GradientRule> rule, const Tensors& operands, const Tensors& values,
                   RuleReads reads = RuleReads::all);
 
-/// Collects the variables that are read, each with the value that it had first, and the switches. Throws TapeError for
-/// a tensor that stands on a tape outside: no gradient would pass to it.
+/// A recorder that collects the switches and variables that a function reads, each variable with its first value.
+/// Throws TapeError for a tensor on an outer tape: no gradient would reach it.
 class OutsideReads final : public Recorder {
  public:
   struct Read {
@@ -47,10 +47,10 @@ class OutsideReads final : public Recorder {
     std::shared_ptr<const std::atomic<bool>> flag;
     bool value = false;
   };
-  /// What becomes of parameters: they are collected, or refused as tensors on a tape are.
+  /// The treatment of parameters: they are collected, or refused like tensors on a tape.
   enum class Parameters : std::uint8_t { collected, refused };
 
-  /// To be made in the frame whose tapes do not listen.
+  /// Must be constructed in the frame whose tapes are to be hidden.
   OutsideReads(std::string who, Parameters parameters);
 
   const std::vector<Read>& reads() const { return reads_; }
@@ -64,7 +64,7 @@ class OutsideReads final : public Recorder {
  private:
   std::string who_;
   Parameters parameters_;
-  InlineVector<const Recorder*, 4> tapes_;  ///< those outside
+  InlineVector<const Recorder*, 4> tapes_;  ///< tapes that record outside the function
   std::vector<Read> reads_;
   std::vector<Switch> switches_;
 };

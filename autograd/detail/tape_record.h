@@ -1,5 +1,5 @@
 #pragma once
-/// What a tape records: entries in an arena, the variables it watches, and the backward walk over them.
+/// The record of a tape: entries in an arena, the watched variables, and the backward walk.
 #include <atomic>
 #include <cstddef>
 #include <memory>
@@ -14,8 +14,8 @@
 
 namespace ferrite::detail {
 
-/// Memory handed out in order and given back all at once. Chunks are kept by the thread for the next arena.
-/// Objects in it are not destroyed: their owner does that.
+/// Memory handed out in order and released all at once. The thread keeps the chunks for the next arena. The arena does
+/// not destroy the objects in it: their owner does.
 class Arena {
  public:
   Arena() = default;
@@ -31,7 +31,7 @@ class Arena {
     left_ -= rounded;
     return p;
   }
-  /// n value-initialised objects.
+  /// Makes n value-initialised objects.
   template <class T>
   std::span<T> make(std::size_t n) {
     static_assert(alignof(T) <= 16);
@@ -45,35 +45,35 @@ class Arena {
 
   std::byte* at_ = nullptr;
   std::size_t left_ = 0;
-  PooledVector<std::byte*> chunks_;  ///< of kChunk bytes
-  PooledVector<std::byte*> large_;   ///< single requests above that
+  PooledVector<std::byte*> chunks_;  ///< chunks of kChunk bytes
+  PooledVector<std::byte*> large_;   ///< single requests of more than kChunk / 4 bytes
 };
 
-/// One application as the tape keeps it: numbers of its operands and results, their specs, and the values that the
-/// gradient reads. Lives in the tape's arena.
+/// One application on a tape: the slots of its operands and results, their specs, and the values that the gradient
+/// reads. Lives in the tape's arena.
 struct Entry {
-  const Primitive* op = nullptr;  ///< null: an alias of its one operand (a tensor watched again)
+  const Primitive* op = nullptr;  ///< null: an alias of the only operand (a tensor watched again)
   const Attrs* attrs = nullptr;
   Entry* before = nullptr;
   std::uint32_t first_out = 0;
   bool freed = false;
-  Scope scope;                        ///< of the layer that applied it; known only while a program is traced
-  std::span<std::uint32_t> in_slots;  ///< 0: a constant
+  Scope scope;                        ///< scope of the layer that applied it; known only while a program is traced
+  std::span<std::uint32_t> in_slots;  ///< slots of the operands; 0: a constant
   std::span<const Spec*> in_specs;
   std::span<const Spec*> out_specs;
-  std::span<Tensor> in;  ///< undefined where not read; empty where none is
+  std::span<Tensor> in;  ///< undefined where not read; empty if none is
   std::span<Tensor> out;
 
   Applied applied() const { return {attrs ? *attrs : none_, in, in_specs, out, out_specs}; }
 
  private:
-  static const Attrs none_;  ///< all zeros, so also before it is constructed
+  static const Attrs none_;  ///< all zeros, so usable before it is constructed
 };
 
-/// The gradients of the operands of an application: by the operation's rule, or as those of its composition.
+/// Returns the gradients of an application's operands: by the operation's rule, or as those of its composition.
 Tensors gradient_of(const Primitive& op, const Vjp& v);
 
-/// Which value a parameter had, told without holding it: an optimiser may update in place what a tape is done with.
+/// Recognises the value of a parameter without holding it, so that an optimiser may update it in place after the tape.
 class Seen {
  public:
   explicit Seen(const Tensor& t) : impl_(t.impl()), content_(content_of(t)) {
@@ -88,10 +88,10 @@ class Seen {
 
   const TensorImpl* impl_;
   std::uint64_t content_;
-  Tensor held_;  ///< a value that does not stand at the beginning of its block: another may come to stand there unseen
+  Tensor held_;  ///< a value not at the start of its block, where another one could replace it undetected
 };
 
-/// Where the parameters read under a tape stand on it, by identity of the variable.
+/// The slots of the parameters read under a tape, by identity of the variable.
 class Leaves {
  public:
   struct Leaf {
@@ -107,10 +107,10 @@ class Leaves {
   std::size_t place(const void* variable) const;
 
   PooledVector<Leaf> list_;
-  PooledVector<std::uint32_t> table_;  ///< open addressing, index + 1; built beyond a few leaves
+  PooledVector<std::uint32_t> table_;  ///< open addressing, index + 1; empty while there are few leaves
 };
 
-/// The record that a Tape and the tapes inside it share.
+/// The record that a Tape shares with the tapes inside it.
 class TapeRecord final : public Recorder, public std::enable_shared_from_this<TapeRecord> {
  public:
   TapeRecord();
@@ -118,11 +118,11 @@ class TapeRecord final : public Recorder, public std::enable_shared_from_this<Ta
 
   /// Listens to this thread until `stop`.
   void start();
-  /// On the thread that it began on: no longer listens. On another one: hears nothing more, and still has to `leave`.
+  /// Stops recording. On the thread of `start` it also stops listening; on another one the record still has to `leave`.
   void stop();
   bool on_its_thread() const { return thread_ == std::this_thread::get_id(); }
   bool stopped() const { return stopped_.load(std::memory_order_relaxed); }
-  /// Has a record that ends on another thread taken down by its own.
+  /// Hands a record that ends on another thread to the thread of `start`, which removes it.
   static void leave(std::shared_ptr<TapeRecord> record);
   void record(const Primitive& op, const Attrs& attrs, Inputs in, std::span<Tensor> out) override;
   void read(const Variable& variable, Tensor& value) override;
@@ -132,13 +132,13 @@ class TapeRecord final : public Recorder, public std::enable_shared_from_this<Ta
 
   Tensor watch(const Tensor& x);
   std::uint32_t slot_of(const Tensor& x) const { return x.tape_id() == id_ ? x.tape_slot() : 0; }
-  /// The slot of a parameter, 0 if it was not read.
+  /// Returns the slot of a parameter, 0 if it was not read.
   std::uint32_t slot_of(const Variable& variable);
   std::size_t size() const { return size_; }
 
-  /// Cotangents of the given slots (undefined where nothing arrived).
+  /// Returns the cotangents of the given slots, undefined where none arrived.
   Tensors walk(std::span<const GradOf> of, std::span<const std::uint32_t> wrt, bool retain);
-  /// Derivatives of tensors along tangents of the given slots (undefined where nothing arrived).
+  /// Returns the derivatives of tensors along tangents of the given slots, undefined where none arrived.
   Tensors push(std::span<const Tensor> of, std::span<const std::uint32_t> wrt, std::span<const Tensor> tangents);
 
  private:
@@ -154,10 +154,10 @@ class TapeRecord final : public Recorder, public std::enable_shared_from_this<Ta
   Entry* last_ = nullptr;
   Arena arena_;
   Leaves leaves_;
-  const Spec* recent_[4] = {};  ///< specs kept last: neighbours on a tape mostly share them
+  const Spec* recent_[4] = {};  ///< the last specs kept: neighbours on a tape mostly share theirs
   unsigned recent_at_ = 0;
   std::thread::id thread_;
-  std::shared_ptr<Departed> departed_;  ///< of that thread
+  std::shared_ptr<Departed> departed_;  ///< the list of departed recorders of `thread_`
   std::atomic<bool> stopped_ = false;
   std::optional<Recording> recording_;
 };

@@ -1,4 +1,4 @@
-/// The activation with weights of its own.
+/// The activation with learned weights: Prelu.
 #include "ferrite/nn/layers/activations.h"
 
 #include "ferrite/tensor/shapes.h"

@@ -1,6 +1,6 @@
 #pragma once
 /// Activations with options as layers, under PyTorch's names; those without are Activation (nn/layers/layers.h). Each
-/// is its function in tensor/activations.h, which has formula, source and errors.
+/// applies a function of tensor/activations.h, where formula, source and errors are documented.
 #include "ferrite/nn/layer_of.h"
 #include "ferrite/tensor/activations.h"
 
@@ -21,18 +21,19 @@ class ElementLayer : public LayerOf<Self, Options> {
 };
 }  // namespace detail
 
+/// Options of Elu and Celu: alpha, where -alpha is the lower limit.
 struct AlphaOptions {
   double alpha = 1;
   static constexpr auto fields = attr_list(attr("alpha", &AlphaOptions::alpha));
 };
-/// torch.nn.ELU.
+/// An exponential linear unit, as torch.nn.ELU.
 class Elu final : public detail::ElementLayer<Elu, AlphaOptions> {
  public:
   static constexpr auto name = "elu";
   explicit Elu(const AlphaOptions& o = {}) : ElementLayer(o) {}
   Tensor forward(const Tensor& x, const Context&) const override { return elu(x, options().alpha); }
 };
-/// torch.nn.CELU. Throws ValueError for alpha 0.
+/// A continuously differentiable exponential linear unit, as torch.nn.CELU. Throws ValueError for alpha 0.
 class Celu final : public detail::ElementLayer<Celu, AlphaOptions> {
  public:
   static constexpr auto name = "celu";
@@ -40,11 +41,12 @@ class Celu final : public detail::ElementLayer<Celu, AlphaOptions> {
   Tensor forward(const Tensor& x, const Context&) const override { return celu(x, options().alpha); }
 };
 
+/// Options of LeakyRelu: the slope of negative elements.
 struct SlopeOptions {
-  double slope = 0.01;  ///< PyTorch's negative_slope
+  double slope = 0.01;  ///< slope of negative elements: PyTorch's negative_slope
   static constexpr auto fields = attr_list(attr("slope", &SlopeOptions::slope));
 };
-/// torch.nn.LeakyReLU.
+/// A leaky rectifier, as torch.nn.LeakyReLU.
 class LeakyRelu final : public detail::ElementLayer<LeakyRelu, SlopeOptions> {
  public:
   static constexpr auto name = "leaky_relu";
@@ -52,11 +54,12 @@ class LeakyRelu final : public detail::ElementLayer<LeakyRelu, SlopeOptions> {
   Tensor forward(const Tensor& x, const Context&) const override { return leaky_relu(x, options().slope); }
 };
 
+/// Options of Hardtanh: the bounds of the result.
 struct BoundsOptions {
   double low = -1, high = 1;  ///< PyTorch's min_val and max_val
   static constexpr auto fields = attr_list(attr("low", &BoundsOptions::low), attr("high", &BoundsOptions::high));
 };
-/// torch.nn.Hardtanh. Throws ValueError for low > high.
+/// Clamps elements to [low, high], as torch.nn.Hardtanh. Throws ValueError for low > high.
 class Hardtanh final : public detail::ElementLayer<Hardtanh, BoundsOptions> {
  public:
   static constexpr auto name = "hardtanh";
@@ -64,18 +67,19 @@ class Hardtanh final : public detail::ElementLayer<Hardtanh, BoundsOptions> {
   Tensor forward(const Tensor& x, const Context&) const override { return hardtanh(x, options().low, options().high); }
 };
 
+/// Options of Softshrink and Hardshrink: the threshold.
 struct LambdaOptions {
   double lambda = 0.5;
   static constexpr auto fields = attr_list(attr("lambda", &LambdaOptions::lambda));
 };
-/// torch.nn.Softshrink. Throws ValueError for lambda < 0.
+/// Shrinks elements towards 0 by lambda, as torch.nn.Softshrink. Throws ValueError for lambda < 0.
 class Softshrink final : public detail::ElementLayer<Softshrink, LambdaOptions> {
  public:
   static constexpr auto name = "softshrink";
   explicit Softshrink(const LambdaOptions& o = {}) : ElementLayer(o) { (void)softshrink(zeros({0}), o.lambda); }
   Tensor forward(const Tensor& x, const Context&) const override { return softshrink(x, options().lambda); }
 };
-/// torch.nn.Hardshrink. Throws ValueError for a lambda that is NaN.
+/// Sets elements in [-lambda, lambda] to 0, as torch.nn.Hardshrink. Throws ValueError for a lambda that is NaN.
 class Hardshrink final : public detail::ElementLayer<Hardshrink, LambdaOptions> {
  public:
   static constexpr auto name = "hardshrink";
@@ -83,12 +87,13 @@ class Hardshrink final : public detail::ElementLayer<Hardshrink, LambdaOptions> 
   Tensor forward(const Tensor& x, const Context&) const override { return hardshrink(x, options().lambda); }
 };
 
+/// Options of Threshold: its bound, and the value of elements that do not exceed it.
 struct ThresholdOptions {
   double bound = 0, value = 0;  ///< PyTorch's threshold and value
   static constexpr auto fields =
       attr_list(attr("bound", &ThresholdOptions::bound), attr("value", &ThresholdOptions::value));
 };
-/// torch.nn.Threshold.
+/// Replaces elements that do not exceed `bound` by `value`, as torch.nn.Threshold.
 class Threshold final : public detail::ElementLayer<Threshold, ThresholdOptions> {
  public:
   static constexpr auto name = "threshold";
@@ -98,11 +103,12 @@ class Threshold final : public detail::ElementLayer<Threshold, ThresholdOptions>
   }
 };
 
+/// Options of Glu: the axis that is halved.
 struct AxisOptions {
   std::int64_t axis = -1;
   static constexpr auto fields = attr_list(attr("axis", &AxisOptions::axis));
 };
-/// torch.nn.GLU: half of the features times the sigmoid of the other half. Causal along the last axis.
+/// A gated linear unit, as torch.nn.GLU: half of the features times the sigmoid of the other half. Causal for axis -1.
 class Glu final : public LayerOf<Glu, AxisOptions> {
  public:
   static constexpr auto name = "glu";
@@ -111,20 +117,22 @@ class Glu final : public LayerOf<Glu, AxisOptions> {
   bool causal() const override { return options().axis == -1; }
 };
 
+/// Options of Prelu: the slopes and the position of the channels.
 struct PreluOptions {
   std::int64_t num_parameters = 1;
   double init = 0.25;
-  bool channels_last = false;  ///< x [B, ..., C]: PyTorch's channels are axis 1
+  bool channels_last = false;  ///< x is [B, ..., C] instead of PyTorch's [B, C, ...]
   static constexpr auto fields =
       attr_list(attr("num_parameters", &PreluOptions::num_parameters), attr("init", &PreluOptions::init),
                 attr("channels_last", &PreluOptions::channels_last));
 };
-/// torch.nn.PReLU: x where x > 0, else weight x; weight [1] or one for each channel starts as `init`. Throws ShapeError
-/// for another number of channels, DtypeError for another dtype than that of the weight.
+/// A rectifier with learned slopes, as torch.nn.PReLU: x where x > 0, else weight x. weight, [1] or one for each
+/// channel, starts as `init`. Throws ShapeError for another number of channels, DtypeError unless x has the dtype of
+/// the weight.
 class Prelu final : public LayerOf<Prelu, PreluOptions> {
  public:
   static constexpr auto name = "prelu";
-  /// Throws ValueError for fewer parameters than one.
+  /// Throws ValueError unless there is at least one parameter.
   explicit Prelu(const PreluOptions& options = {}, const Init& init = {});
   Tensor forward(const Tensor& x, const Context&) const override;
   bool causal() const override { return options().num_parameters == 1 || options().channels_last; }

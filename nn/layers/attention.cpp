@@ -1,4 +1,4 @@
-/// Attention of several heads, and one step of causal attention for streams.
+/// Multi-head attention, and one step of causal attention for streams.
 #include "ferrite/nn/layers/attention.h"
 
 #include <algorithm>
@@ -19,8 +19,8 @@
 namespace ferrite::nn::detail {
 namespace {
 
-/// By how much the scores of each head fall from step to step: 2^(-8/H), 2^(-16/H), ...; of other numbers than powers
-/// of two those of the power below, then every other one of the power above.
+/// Returns how much the scores of each head decrease per step: 2^(-8/H), 2^(-16/H), ... If H is not a power of two, the
+/// slopes of the power below are followed by every other slope of the power above.
 inline std::vector<double> alibi_slopes(std::int64_t heads) {
   std::int64_t power = 1;
   while (2 * power <= heads) power *= 2;
@@ -58,7 +58,7 @@ void check(const MultiheadAttentionOptions& o) {
   if (!(o.dropout >= 0 && o.dropout <= 1)) refuse("dropout must lie in [0, 1], got " + Scalar(o.dropout).str());
 }
 
-/// From each of L queries back to each of S keys [L, S].
+/// Returns the distances from each of L queries back to each of S keys, [L, S].
 Tensor distances_of(std::int64_t L, std::int64_t S) { return reshape(arange(L), {L, 1}) - arange(S); }
 
 }  // namespace
@@ -108,7 +108,7 @@ void MultiheadAttention::check_input(const char* what, const Tensor& x, std::int
                      ", got " + what + " " + x.spec().str() + "; cast the input");
 }
 
-/// x times the columns begin..end of in_proj_weight, or the weight of its own.
+/// Multiplies x by the columns begin..end of in_proj_weight, or by `own` if it is defined.
 Tensor MultiheadAttention::projected(const Tensor& x, std::int64_t begin, std::int64_t end,
                                      const Parameter& own) const {
   const bool whole_weight = own.defined() || (begin == 0 && end == in_proj_weight.shape()[1]);
@@ -118,7 +118,7 @@ Tensor MultiheadAttention::projected(const Tensor& x, std::int64_t begin, std::i
   return affine(x, weight, in_proj_bias.defined() ? slice(in_proj_bias, 0, begin, end) : Tensor());
 }
 
-/// [B, T, heads W] -> [B, heads, T, W].
+/// Splits the heads: [B, T, heads W] -> [B, heads, T, W].
 Tensor MultiheadAttention::heads_of(const Tensor& x, std::int64_t heads) const {
   return permute(reshape(x, {x.shape()[0], x.shape()[1], heads, head_width()}), {0, 2, 1, 3});
 }
@@ -127,7 +127,7 @@ Tensor MultiheadAttention::turned(const Tensor& x, const Tensor& positions) cons
   return options().positions == Positions::rotary ? rotary_embedding(x, positions, options().rotary) : x;
 }
 
-/// Keys or values [B, heads, S, W] behind the learned one and zeros.
+/// Returns keys or values [B, heads, S, W] after the learned one and the zeros, if any.
 Tensor MultiheadAttention::with_first(const Tensor& x, const Parameter& bias) const {
   if (first_keys() == 0) return x;
   const Shape row = {x.shape()[0], kv_heads(), 1, head_width()};
@@ -179,7 +179,8 @@ MultiheadAttention::Mask MultiheadAttention::mask_of(const AttentionMasks& masks
   return all;
 }
 
-/// `distances` from queries back to keys, which `causal` reads where keys stand before the first one, and ALiBi.
+/// Returns the attention options. `distances` from queries back to keys serve ALiBi, and `causal` if there are first
+/// keys.
 AttentionOptions MultiheadAttention::how(Mask mask, const Tensor& distances, bool causal) const {
   AttentionOptions o{.causal = causal && first_keys() == 0, .enable_gqa = kv_heads() != options().num_heads};
   const Dtype dtype = out_proj_weight.dtype();
@@ -209,7 +210,7 @@ AttentionOptions MultiheadAttention::how(Mask mask, const Tensor& distances, boo
 
 // ---- calls -----------------------------------------------------------------------------------------------
 
-/// [B, L, E] of the heads' weighted values.
+/// Computes the weighted values of the heads and joins them by out_proj: [B, L, E].
 Tensor MultiheadAttention::joined(const Heads& h, const AttentionOptions& how) const {
   const std::int64_t B = h.q.shape()[0], H = options().num_heads, G = kv_heads(), L = h.q.shape()[2];
   Tensor y;
@@ -318,7 +319,7 @@ StepResult MultiheadAttention::step(const Tensor& x, const Tensors& states) cons
 
 template class LayerOf<MultiheadAttention, MultiheadAttentionOptions>;
 
-// One step of causal attention for streams: keys and values in place, of which a step reads those of the steps made.
+// One step of causal attention for streams: keys and values are stored in place, and a step reads those made so far.
 
 namespace {
 
@@ -326,8 +327,8 @@ using detail::StepMemory;
 
 std::int64_t groups_of(const MultiheadAttentionOptions& o) { return o.kv_heads ? o.kv_heads : o.num_heads; }
 
-/// The keys and values of the steps that each row has made. Of each row and head the keys lie by columns, so that a
-/// query meets many at once, the values by rows; learned ones and zeros come first.
+/// The keys and values of the steps that each row has made. For each row and head, keys are stored by columns, so that
+/// a query meets many at once, and values by rows; learned ones and zeros come first.
 template <class T>
 class Cache {
  public:
@@ -344,15 +345,15 @@ class Cache {
 
   std::int64_t first() const { return first_; }
   std::int64_t places() const { return places_; }
-  /// How many steps a row has made.
+  /// Returns the number of steps that a row has made.
   std::int64_t steps(std::int64_t row) const { return steps_[static_cast<std::size_t>(row)]; }
-  /// Keys [W, places] and values [places, W] of a row and a head.
+  /// Returns the keys [W, places], or values [places, W], of a row and a head.
   T* keys(std::int64_t row, std::int64_t group) const { return keys_.get() + (row * groups_ + group) * W_ * places_; }
   T* values(std::int64_t row, std::int64_t group) const {
     return values_.get() + (row * groups_ + group) * W_ * places_;
   }
 
-  /// Throws CapacityError where a row is full.
+  /// Throws CapacityError if a row is full.
   void check_room(Step::Rows rows) const {
     for (std::int64_t row = 0; row < batch_; ++row)
       if ((!rows || rows[row]) && steps(row) >= capacity_)
@@ -360,14 +361,14 @@ class Cache {
                             std::to_string(row) + " has made " + std::to_string(capacity_) +
                             " steps; reset it, or declare a larger capacity");
   }
-  /// For how many steps there is room in all rows.
+  /// Returns the number of steps for which all rows have room.
   std::int64_t room() const { return capacity_ - *std::max_element(steps_.begin(), steps_.end()); }
-  /// Writes the entry of a head, [W] each, at a place.
+  /// Writes the key and the value of a head, [W] each, at a place.
   void put(std::int64_t row, std::int64_t group, std::int64_t place, const T* k, const T* v) {
     for (std::int64_t i = 0; i < W_; ++i) keys(row, group)[i * places_ + place] = k[i];
     std::copy_n(v, W_, values(row, group) + place * W_);
   }
-  /// The learned key and value, if any, and zeros before those of the steps.
+  /// Writes the learned key and value, if any, and the zeros, before those of the steps.
   void put_first(const Parameter& bias_k, const Parameter& bias_v) {
     const auto of = [&](const Parameter& p, std::int64_t n) {
       return n == 0 && p.defined() ? contiguous(p.peek()) : zeros({groups_ * W_}, dtype_of<T>);
@@ -382,7 +383,7 @@ class Cache {
   void advance(Step::Rows rows) {
     for (std::size_t row = 0; row < steps_.size(); ++row) steps_[row] += !rows || rows[row] ? 1 : 0;
   }
-  /// As the states that the layer declares: [B, C, heads W], and the steps that each row has made.
+  /// Shows the memory as the states that the layer declares: [B, C, heads W], and the steps that each row has made.
   void states(const Step::StateVisitor& see) {
     const std::int64_t size = size_of(dtype_of<T>);
     const auto of = [&](const char* name, T* first, std::int64_t entry, std::int64_t element) -> StateMemory {
@@ -403,8 +404,8 @@ class Cache {
   }
 
  private:
-  /// Rows of keys are an odd number of cache lines apart, so that those of a column do not meet in one set of the
-  /// cache.
+  /// Rows of keys are an odd number of cache lines apart, so that the elements of a column do not fall into one cache
+  /// set.
   static constexpr std::int64_t kLine = 64 / static_cast<std::int64_t>(sizeof(T));
 
   std::int64_t batch_, capacity_, groups_, W_, first_, places_;
@@ -412,8 +413,9 @@ class Cache {
   StepMemory<T> keys_, values_;
 };
 
-/// Its bits are those of the whole sequence: there hidden keys add zeros to the ends of the same chains of sums
-/// (docs/numerics.md, rules 2 and 3). An entry is written before its step is committed, where no step reads yet.
+/// A step of causal attention with the same bits as the whole sequence: there, hidden keys add zeros to the ends of the
+/// same chains of sums (docs/numerics.md, rules 2 and 3). An entry is written before its step is committed, at a place
+/// that no step reads yet.
 template <class T>
 class AttentionStep final : public Step {
  public:
@@ -480,7 +482,7 @@ class AttentionStep final : public Step {
   std::unique_ptr<Step> clone() const override { return std::make_unique<AttentionStep>(*this); }
 
  private:
-  /// Asks rotary_embedding itself how it turns the pair (1, 0) at every position: to (cos, sin).
+  /// Fills `turns_` by rotary_embedding itself: it turns the pair (1, 0) to (cos, sin) at every position.
   void tabulate_turns() {
     const NewFrame frame;
     const Tensor one = ones({o_.capacity, W_ / 2}, dtype_of<T>), zero = zeros(one.shape(), dtype_of<T>);
@@ -503,7 +505,7 @@ class AttentionStep final : public Step {
     }
   }
 
-  /// ALiBi: scores fall with the distance from a key to this step.
+  /// Applies ALiBi: decreases scores by the distance from a key to this step.
   void fall(T* scores, std::int64_t seen, std::int64_t own) const {
     for (std::int64_t h = 0; h < o_.num_heads; ++h)
       for (std::int64_t j = cache_.first(); j < seen; ++j) {
@@ -520,7 +522,7 @@ class AttentionStep final : public Step {
     const void* const heads = heads_.get();
     out_->run(&heads, y);
   }
-  /// The step of a row whose projections, and heads, are the n-th ones.
+  /// Makes the step of a row; its projections and heads are the n-th ones.
   void attend(std::int64_t row, std::int64_t n) {
     const std::int64_t E = o_.embed_dim, K = groups_ * W_, share = o_.num_heads / groups_, made = cache_.steps(row);
     const std::int64_t at = cache_.first() + made;
@@ -547,7 +549,7 @@ class AttentionStep final : public Step {
   Parameter bias_k_, bias_v_;
   std::int64_t batch_, groups_, W_;
   std::vector<T> slopes_;
-  Tensor turns_;  ///< [capacity, W] of rotary positions: (cos, sin) where a head has a pair
+  Tensor turns_;  ///< [capacity, W] for rotary positions: (cos, sin) where a head has a pair
   std::unique_ptr<Step> in_, out_;
   Cache<T> cache_;
   std::int64_t at_once_;

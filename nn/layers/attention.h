@@ -1,5 +1,5 @@
 #pragma once
-/// Attention of several heads as a layer.
+/// Multi-head attention as a layer.
 #include <optional>
 
 #include "ferrite/nn/layer_of.h"
@@ -8,24 +8,25 @@
 
 namespace ferrite::nn {
 
-/// How attention knows where steps stand: not at all, by turned queries and keys (arXiv 2104.09864), or by scores that
-/// fall with the distance (arXiv 2108.12409).
+/// The way in which attention knows positions: not at all, by rotated queries and keys (arXiv 2104.09864), or by scores
+/// that decrease with the distance (arXiv 2108.12409).
 enum class Positions : std::uint8_t { none, rotary, alibi };
 
+/// Options of MultiheadAttention, with PyTorch's names where they exist.
 struct MultiheadAttentionOptions {
-  std::int64_t embed_dim = 0;  ///< E, of the queries and the result; the builder infers it
-  std::int64_t num_heads = 1;  ///< H; heads are E / H wide
-  std::int64_t kv_heads = 0;   ///< of keys and values, which groups of the queries' heads share; 0: as many
+  std::int64_t embed_dim = 0;  ///< E, width of the queries and the result; the builder infers it
+  std::int64_t num_heads = 1;  ///< H, number of heads, each E / H wide
+  std::int64_t kv_heads = 0;   ///< heads of keys and values, each shared by a group of query heads; 0: num_heads
   std::int64_t kdim = 0;       ///< width of the keys' input; 0: E
   std::int64_t vdim = 0;       ///< width of the values' input; 0: E
   bool bias = true;
-  bool add_bias_kv = false;    ///< a learned key and value before the first one
-  bool add_zero_attn = false;  ///< a key and a value of zeros before the first one
-  double dropout = 0;          ///< of the weights, while training
-  bool causal = false;         ///< step t sees the steps 0..t alone
+  bool add_bias_kv = false;    ///< prepends a learned key and value
+  bool add_zero_attn = false;  ///< prepends a key and a value of zeros
+  double dropout = 0;          ///< probability of dropping a weight while training
+  bool causal = false;         ///< step t sees only the steps 0..t
   Positions positions = Positions::none;
   RotaryOptions rotary{};
-  std::int64_t capacity = 1024;  ///< how many steps a stream can make, causal alone
+  std::int64_t capacity = 1024;  ///< largest number of steps of a stream; needs `causal`
   static constexpr auto fields = attr_list(
       attr("embed_dim", &MultiheadAttentionOptions::embed_dim),
       attr("num_heads", &MultiheadAttentionOptions::num_heads), attr("kv_heads", &MultiheadAttentionOptions::kv_heads),
@@ -36,45 +37,46 @@ struct MultiheadAttentionOptions {
       attr("capacity", &MultiheadAttentionOptions::capacity));
 };
 
-/// What hides keys, as in torch.nn.MultiheadAttention: true HIDES (in scaled_dot_product_attention true shows).
+/// Masks that hide keys, as in torch.nn.MultiheadAttention: true HIDES (in scaled_dot_product_attention true shows).
 struct AttentionMasks {
-  /// bool, or numbers that are added to the scores: [L, S], [B H, L, S], or what broadcasts to [B, H, L, S].
+  /// Mask of queries and keys, bool or numbers added to the scores: [L, S], [B H, L, S] or [B, H, L, S], where B, H and
+  /// L may be 1.
   Tensor attn_mask{};
-  /// [B, S], bool or numbers.
+  /// Mask of keys in each row, [B, S], bool or numbers added to the scores.
   Tensor key_padding_mask{};
 };
 
-/// Attention of H heads, as torch.nn.MultiheadAttention with batch_first (arXiv 1706.03762): queries, keys and values
+/// Attention with H heads, as torch.nn.MultiheadAttention with batch_first (arXiv 1706.03762): queries, keys and values
 /// are products of the inputs, each head weights the values by softmax(q k^T / sqrt(E / H)), and out_proj joins the
-/// heads. A query that sees no key gets zeros before out_proj, as torch's does where no weights are asked for.
+/// heads. A query that sees no key gets zeros before out_proj, as in PyTorch if no weights are requested.
 ///
-/// As a layer it attends to its own input, x [B, T, E] -> [B, T, E]; `attend` takes queries, keys and values. In a call
-/// as a layer `context.lengths` hide padding, which may hold anything, and no step sees another one across a step at
-/// which `context.reset_mask` is set. Weights are dropped while training as `Dropout` drops elements.
+/// As a layer it attends to its own input, x [B, T, E] -> [B, T, E]; `attend` takes queries, keys and values. As a
+/// layer, `context.lengths` hide padding, which may hold anything, and no step sees another one across a step at which
+/// `context.reset_mask` is set. Weights are dropped while training as `Dropout` drops elements.
 ///
-/// in_proj_weight [E, E + 2 K] (in files [E + 2 K, E]) with K = kv_heads E / H holds the three products side by side;
-/// where kdim or vdim is not E there are q_proj_weight [E, E], k_proj_weight [kdim, K] and v_proj_weight [vdim, K]
-/// instead. They start as Xavier's uniform ones, in_proj_bias [E + 2 K] and out_proj.bias [E] as 0, out_proj.weight
-/// [E, E] as that of `Linear`, bias_k and bias_v [1, 1, K] as Xavier's normal ones.
+/// in_proj_weight [E, E + 2 K] (in files [E + 2 K, E]) with K = kv_heads E / H holds the weights of queries, keys and
+/// values next to each other; if kdim or vdim is not E, there are q_proj_weight [E, E], k_proj_weight [kdim, K] and
+/// v_proj_weight [vdim, K] instead. They start as Xavier uniform, in_proj_bias [E + 2 K] and out_proj.bias [E] as 0,
+/// out_proj.weight [E, E] as in `Linear`, bias_k and bias_v [1, 1, K] as Xavier normal.
 ///
 /// A stream of a causal layer holds the keys and values of up to `capacity` steps; one more throws CapacityError. Its
-/// outputs have the bits of the whole sequence: a hidden key has weight 0 whatever stands behind it.
+/// outputs equal those of the whole sequence bit for bit: a hidden key has weight 0 whatever comes after it.
 ///
-/// Throws ShapeError for other shapes, and where a layer of other widths of keys or values is called with one input;
+/// Throws ShapeError for other shapes, and if a layer with other widths of keys or values is called with one input;
 /// DtypeError for other dtypes.
 class MultiheadAttention final : public LayerOf<MultiheadAttention, MultiheadAttentionOptions> {
  public:
   static constexpr auto name = "multihead_attention";
   /// Throws ValueError for sizes below 1, heads that do not divide E, kv_heads that do not divide the heads, rotary
-  /// positions of heads of odd width, a dropout outside [0, 1], a capacity below 1.
+  /// positions with heads of odd width, a dropout outside [0, 1], a capacity below 1.
   explicit MultiheadAttention(const MultiheadAttentionOptions& options, const Init& init = {});
 
   std::string summary() const override;
   Tensor forward(const Tensor& x, const Context& context) const override;
-  /// query [B, L, E], key [B, S, kdim], value [B, S, vdim] -> [B, L, E]. A causal layer hides keys behind the query's
-  /// own place, both counted from 0.
+  /// Returns the attention of query [B, L, E] to key [B, S, kdim] and value [B, S, vdim], [B, L, E]. A causal layer
+  /// hides keys after the query's own position, both counted from 0.
   Tensor attend(const Tensor& query, const Tensor& key, const Tensor& value, const AttentionMasks& masks = {}) const;
-  /// The weights of `attend` before dropout, [B, H, L, S]; learned and zero keys are the first of S.
+  /// Returns the weights of `attend` before dropout, [B, H, L, S]; learned and zero keys come first in S.
   Tensor weights(const Tensor& query, const Tensor& key, const AttentionMasks& masks = {}) const;
 
   bool causal() const override { return options().causal && in_proj_weight.defined(); }
@@ -84,9 +86,9 @@ class MultiheadAttention final : public LayerOf<MultiheadAttention, MultiheadAtt
   StepResult step(const Tensor& x, const Tensors& states) const override;
   std::size_t add_steps(StepGraph& graph, std::size_t x) const override;
 
-  Parameter in_proj_weight;  ///< empty where kdim or vdim differs
+  Parameter in_proj_weight;  ///< empty if kdim or vdim is not E
   Parameter q_proj_weight, k_proj_weight, v_proj_weight;
-  Parameter in_proj_bias;  ///< empty without biases
+  Parameter in_proj_bias;  ///< empty if there are no biases
   Parameter bias_k, bias_v;
   Parameter out_proj_weight, out_proj_bias;
 
@@ -94,7 +96,8 @@ class MultiheadAttention final : public LayerOf<MultiheadAttention, MultiheadAtt
   struct Heads {
     Tensor q, k, v;  ///< [B, heads, steps, E / H]
   };
-  /// Which keys are shown, and what is added to their scores; either may be undefined. They broadcast to [B, H, L, S].
+  /// The keys that are shown, and numbers added to their scores; either may be undefined. Both broadcast to
+  /// [B, H, L, S].
   struct Mask {
     Tensor shown, added;
   };

@@ -1,4 +1,4 @@
-/// Layers side by side, whole and step by step.
+/// Parallel layers, for whole sequences and step by step.
 #include "ferrite/nn/layers/branches.h"
 
 #include <algorithm>
@@ -145,7 +145,7 @@ Tensor Concat::together(const Tensors& outputs) const {
 std::unique_ptr<Step> Parallel::joined(std::span<const StepRows> rows) const {
   if (rows.size() == 1 || !is_float(rows[0].dtype)) return Branches::joined(rows);
   for (const StepRows& r : rows)
-    if (r.width != rows[0].width || r.dtype != rows[0].dtype) return Branches::joined(rows);  // which says so
+    if (r.width != rows[0].width || r.dtype != rows[0].dtype) return Branches::joined(rows);  // which throws
   return detail::sum_step(rows[0], rows.size());
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-/// Layers side by side: their sum, and their outputs joined.
+/// Parallel layers: the sum of their outputs, or their outputs joined.
 #include <string>
 #include <unordered_set>
 #include <vector>
@@ -8,8 +8,8 @@
 
 namespace ferrite::nn {
 
-/// Layers that all take the same input; the variables of a branch are named "<its name>.<variable>". Causal where all
-/// branches are. In a stream, what one branch gives waits for the others that look further ahead; PaceError where they
+/// Layers that all read the same input; the variables of a branch are named "<its name>.<variable>". Causal if all
+/// branches are. In a stream, the output of a branch waits for those that look further ahead; PaceError if branches
 /// have different strides or give different numbers of steps. Throws ValueError for a context with an initial state: it
 /// would be the state of every recurrent layer.
 class Branches : public Layer {
@@ -25,21 +25,21 @@ class Branches : public Layer {
   bool streams() const override;
   Tensor forward(const Tensor& x, const Context& context) const override;
   StepInput step_input() const override;
-  /// Of the branch that looks ahead furthest.
+  /// Returns the pace of the branch that looks ahead furthest.
   Pace pace() const override;
   Tensor lengths_after(const Tensor& lengths) const override;
-  /// Those of all branches, "<branch>.<state>".
+  /// Returns the states of all branches, named "<branch>.<state>".
   std::vector<StepState> states(const StepRows& in) const override;
   StepResult step(const Tensor& x, const Tensors& states) const override;
   std::size_t add_steps(StepGraph& graph, std::size_t x) const override;
 
  protected:
-  /// With a seed, branches without one are drawn when they are added.
+  /// Stores `init`. If it has a seed, `add` draws branches that have no seed themselves.
   explicit Branches(Init init = {}) : Layer(std::move(init)) {}
   void clone_into(Branches& to) const;
-  /// What the outputs of all branches give. Throws ShapeError where they do not fit together.
+  /// Combines the outputs of all branches. Throws ShapeError if they do not fit together.
   virtual Tensor together(const Tensors& outputs) const = 0;
-  /// One step of it. Where not overridden, the program of `together`.
+  /// Returns the step that combines the outputs of one step; by default a program of `together`.
   virtual std::unique_ptr<Step> joined(std::span<const StepRows> rows) const;
 
  private:
@@ -54,7 +54,7 @@ class Branches : public Layer {
   std::unordered_set<std::string> names_;
 };
 
-/// f(x) + g(x) + ..., added from the first branch on. Throws ShapeError for branches that give different shapes.
+/// Returns f(x) + g(x) + ..., added from the first branch on. Throws ShapeError if branches give different shapes.
 class Parallel final : public Branches {
  public:
   explicit Parallel(Init init = {}) : Branches(std::move(init)) {}
@@ -66,8 +66,8 @@ class Parallel final : public Branches {
   std::unique_ptr<Step> joined(std::span<const StepRows> rows) const override;
 };
 
-/// The outputs of all branches joined, the first one's first, along the features of sequences [B, T, D] and vectors [B,
-/// D] and the channels of images [B, C, ...]. Throws ShapeError for branches whose other extents differ.
+/// Joins the outputs of all branches in order, along the features of sequences [B, T, D] and vectors [B, D], or the
+/// channels of images [B, C, ...]. Throws ShapeError for branches whose other extents differ.
 class Concat final : public Branches {
  public:
   explicit Concat(Init init = {}) : Branches(std::move(init)) {}

@@ -1,4 +1,4 @@
-/// Causal convolutions, and the step of those with one group and an output for each input, for streams.
+/// Causal convolutions, and the step of those with one group and stride 1 for streams.
 #include "ferrite/nn/layers/causal_conv1d.h"
 
 #include <algorithm>
@@ -32,8 +32,8 @@ void check(const CausalConv1dOptions& o) {
            " with dilation " + std::to_string(o.dilation));
 }
 
-/// i64 [B, T]: the last step up to each one before which the mask is set, at least of those `reach` steps back; -reach
-/// where there is none. Each round doubles the number of steps that have been looked at.
+/// Returns for each step the last step up to it at which the mask is set, i64 [B, T]; -reach if there is none. Looks
+/// back at least `reach` steps; each round doubles the number of steps looked at.
 Tensor last_resets(const Tensor& mask, std::int64_t B, std::int64_t T, std::int64_t reach) {
   if (mask.dtype() != Dtype::boolean || mask.shape() != Shape{B, T})
     throw ShapeError("causal_conv1d: expects a reset mask bool[" + std::to_string(B) + ", " + std::to_string(T) +
@@ -71,7 +71,7 @@ Tensor CausalConv1d::forward(const Tensor& x, const Context& context) const {
   if (context.carry && o.stride > 1 && (T % o.stride != 0 || context.lengths.defined()))
     throw ValueError("causal_conv1d: pieces of " + std::to_string(T) + " steps end within a stride of " +
                      std::to_string(o.stride) + "; cut at its multiples, rows of one length together");
-  if (context.lengths.defined() && (past == 0 || !context.carry))  // no output depends on them: they are refused, too
+  if (context.lengths.defined() && (past == 0 || !context.carry))  // only checks them: no output depends on them
     (void)detail::checked_lengths("causal_conv1d: a length of", context.lengths, B, T, 0);
   if (past == 0) return convolved({slice(x, 1, 0, T, o.stride)});
   const Tensor before = context.carry ? transpose(context.carry->states_of(*this, B)[0], 0, 1)
@@ -90,14 +90,14 @@ Tensor CausalConv1d::forward(const Tensor& x, const Context& context) const {
   return convolved(taps);
 }
 
-/// Leaves the last steps of `padded` [B, past + T, C], of each row up to its length, to the next piece: zeros where
-/// they lie before the row's last reset.
+/// Leaves the last steps of `padded` [B, past + T, C], up to the length of each row, to the next piece; steps before
+/// the row's last reset become zeros.
 void CausalConv1d::carry_on(const Tensor& padded, const Tensor& last_reset, const Context& context) const {
   const std::int64_t past = options().past(), B = padded.shape()[0], T = padded.shape()[1] - past;
   const bool ragged = context.lengths.defined();
   const Tensor lengths =
       ragged ? detail::checked_lengths("causal_conv1d: a length of", context.lengths, B, T) : full({B}, T, Dtype::i64);
-  const Tensor steps = unsqueeze(lengths, 1) + arange(past);  // [B, past], those of `padded`
+  const Tensor steps = unsqueeze(lengths, 1) + arange(past);  // [B, past], indices into `padded`
   Tensor next =
       ragged ? gather(padded, 1, expand(unsqueeze(steps, 2), {B, past, padded.shape()[2]})) : slice(padded, 1, T);
   if (last_reset.defined()) {
@@ -118,9 +118,9 @@ Tensor CausalConv1d::over(const Tensor& x) const {
   return convolved(taps);
 }
 
-/// What the taps, kernel_size times [..., in_channels], give [..., out_channels]: a product of the inputs under all
-/// taps, side by side, and the weights, or of every channel by itself, which would be a product of vectors, element by
-/// element.
+/// Computes outputs [..., out_channels] from the taps, kernel_size times [..., in_channels]: as a product of the inputs
+/// under all taps, next to each other, with the weights. If each channel is a group, that would be a product of
+/// vectors, so the terms are added element by element.
 Tensor CausalConv1d::convolved(const Tensors& taps) const {
   const CausalConv1dOptions& o = options();
   const std::int64_t K = o.kernel_size, G = o.groups, I = o.in_channels / G, O = o.out_channels / G;
@@ -151,19 +151,19 @@ using detail::ElementFunction;
 using detail::StepMemory;
 using ferrite::detail::padded;
 
-/// What the inputs so far add to the outputs that are to come, of a single row: each input is multiplied once, with the
-/// weights of all taps, and an output is there as soon as the input under its last tap is. One such memory for each
-/// input within the dilation: the outputs that meet in one input are a dilation apart.
+/// The sums that the inputs so far contribute to later outputs, for a single row. Each input is multiplied once, by the
+/// weights of all taps, and an output is complete as soon as the input under its last tap arrives. There is one such
+/// memory for each step of the dilation: the outputs that share an input are a dilation apart.
 template <class T>
 class ComingOutputs {
  public:
   ComingOutputs(std::int64_t taps, std::int64_t dilation, std::int64_t outputs)
       : size_(padded<T>(taps * outputs) + outputs), dilation_(dilation), sums_(dilation * size_ + padded<T>(1)) {}
 
-  /// Those that meet in the next input, as the kernel has them.
+  /// Returns the sums to which the next input contributes, in the layout of the kernel.
   T* next() const { return sums_.get() + at_; }
   std::int64_t size() const { return size_; }
-  /// Whether they are right: not where inputs went by without them since `forget`.
+  /// Returns whether the sums are valid: not if inputs have passed by them since `forget`.
   bool known() const { return known_ >= dilation_; }
   void advance() {
     ++known_;
@@ -176,10 +176,10 @@ class ComingOutputs {
   std::int64_t size_, dilation_;
   StepMemory<T> sums_;
   std::int64_t at_ = 0;
-  std::int64_t known_ = 0;  ///< steps since `forget`
+  std::int64_t known_ = 0;  ///< number of steps since `forget`
 };
 
-/// What both forms of the step have.
+/// The common part of both forms of the step.
 template <class T>
 class ConvolutionStep : public Step {
  public:
@@ -200,7 +200,7 @@ class ConvolutionStep : public Step {
         at_once_(detail::steps_at_once(values_at_once * size_of(dtype_of<T>))),
         added_(bias_.defined() ? padded<T>(outputs_) : 0) {}
 
-  /// The weights by tap, input and output.
+  /// Returns the weights by tap, input and output.
   Tensor weights() const { return contiguous(permute(weight_.peek(), {2, 1, 0})); }
   void refresh_bias() {
     if (!bias_.defined()) return;
@@ -208,7 +208,7 @@ class ConvolutionStep : public Step {
     std::copy_n(b.data<T>(), outputs_, added_.get());
   }
   const T* bias_row() const { return bias_.defined() ? added_.get() : nullptr; }
-  /// The value that is added to the outputs.
+  /// Returns the value that is added to the outputs, or null.
   const T* added(Step::Inputs x) const { return joined_.sums ? static_cast<const T*>(x[1]) : nullptr; }
 
   Parameter weight_, bias_;
@@ -218,7 +218,7 @@ class ConvolutionStep : public Step {
   detail::JoinedSteps joined_{};
 };
 
-/// Of several rows the inputs under the taps are rows of one product with the weights.
+/// The step for several rows: the inputs under the taps are rows of one product with the weights.
 template <class T>
 class CausalConvolution final : public ConvolutionStep<T> {
  public:
@@ -245,7 +245,7 @@ class CausalConvolution final : public ConvolutionStep<T> {
   void commit() override {
     for (std::int64_t b = 0; b < batch_; ++b) past_.advance(b);
   }
-  /// Here rows may be at different steps.
+  /// Runs the given rows, which may be at different steps.
   Rows run_rows(const Rows* rows, Inputs x, void* y) override {
     for (std::int64_t b = 0; b < batch_; ++b) {
       if (!rows[0][b]) continue;
@@ -284,26 +284,26 @@ class CausalConvolution final : public ConvolutionStep<T> {
   using ConvolutionStep<T>::batch_, ConvolutionStep<T>::inputs_, ConvolutionStep<T>::outputs_,
       ConvolutionStep<T>::taps_, ConvolutionStep<T>::at_once_, ConvolutionStep<T>::joined_;
 
-  /// The next input of a row, and the window that ends with it.
+  /// Stores the next input of a row and copies the window that ends with it.
   void take(std::int64_t row, const T* x, T* window) const {
     past_.write(row, x);
     past_.copy_window(row, window);
   }
-  /// The outputs of so many windows.
+  /// Computes the outputs of `rows` windows.
   void multiply(std::int64_t rows, Inputs x, T* y) const {
     product_(ferrite::detail::packed_gates<T>(packed_.get(), terms_, 1, outputs_), rows, windows_.get(), terms_,
              this->bias_row(), y);
     joined_.apply(x, y, rows * outputs_);
   }
 
-  std::int64_t terms_;  ///< of an output's sum
+  std::int64_t terms_;  ///< number of terms of an output's sum
   detail::InputRing past_;
   StepMemory<T> windows_, packed_;
   decltype(ferrite::detail::ProductKernels<T>::packed_product) product_;
 };
 
-/// Of a single row, which would wait for a long chain of sums, each input is multiplied when it comes. Of several steps
-/// lanes are steps: outputs do not depend on each other.
+/// The step for a single row, which would wait for a long chain of sums: each input is multiplied when it arrives. For
+/// several steps, lanes are steps: outputs do not depend on each other.
 template <class T>
 class SingleRowConvolution final : public ConvolutionStep<T> {
  public:
@@ -413,7 +413,7 @@ class SingleRowConvolution final : public ConvolutionStep<T> {
     weights_.behind.bias = this->bias_row();
     weights_.behind.factors = factor_ ? static_cast<const T*>(factor_->factors()) : nullptr;
   }
-  /// The output of a single step, and `next`: what is in `coming_` behind it.
+  /// Computes the output of a single step, and in `next` the contents of `coming_` after it.
   void sum(Inputs x, T* next, T* y) {
     const auto* const input = static_cast<const T*>(x[0]);
     if (!coming_.known()) [[unlikely]]
@@ -422,7 +422,7 @@ class SingleRowConvolution final : public ConvolutionStep<T> {
     next_(weights_, input, coming_.next(), next, this->added(x), y);
     if (apart_) (*joined_.then)(y, y, outputs_);
   }
-  /// By the earlier inputs that are under taps of the same outputs, once more.
+  /// Recomputes `coming_` from the earlier inputs that are under taps of the same outputs.
   void find_coming(T* unused) {
     past_.settle();
     past_.copy_window(window_.get());
@@ -432,15 +432,15 @@ class SingleRowConvolution final : public ConvolutionStep<T> {
 
   detail::ChannelRing<T> past_;
   StepMemory<T> window_;
-  StepMemory<T> rows_;      ///< the weights by tap, input and output
-  StepMemory<T> by_input_;  ///< and of each input those of all taps, the last one first
+  StepMemory<T> rows_;      ///< weights by tap, input and output
+  StepMemory<T> by_input_;  ///< weights by input; for each one those of all taps, the last tap first
   ComingOutputs<T> coming_;
-  StepMemory<T> after_;  ///< what `commit` puts in its place
+  StepMemory<T> after_;  ///< what `commit` copies into `coming_`
   decltype(ferrite::detail::StreamSums<T>::channels) channels_;
   typename ferrite::detail::StreamSums<T>::Next next_;
-  ferrite::detail::NextWeights<T> weights_{};  ///< where they stand in memory
-  bool apart_ = false;                         ///< whether the joined function is run after the kernel
-  std::unique_ptr<Step> factor_{};  ///< a product of one number, of which the second input is then that number
+  ferrite::detail::NextWeights<T> weights_{};  ///< addresses of the weights
+  bool apart_ = false;                         ///< whether the joined function runs after the kernel
+  std::unique_ptr<Step> factor_{};             ///< a product with one number, which the second input then is
 };
 
 template <class T>

@@ -13,7 +13,7 @@
 namespace ferrite::nn {
 namespace {
 
-/// What the constructors of both kinds check: one number for all axes becomes one for each.
+/// Checks the sizes of both kinds of layers, and returns one kernel size for each axis.
 template <int N>
 Shape checked_sizes(std::string_view where, std::int64_t in, std::int64_t out, std::int64_t groups,
                     const Shape& kernel) {
@@ -47,7 +47,7 @@ std::string_view word_for(ConvolutionPadding::Rule rule) {
   return "";
 }
 
-/// The options as a summary gives them.
+/// The options as a summary prints them.
 struct ConvFields {
   std::int64_t in_channels = 0, out_channels = 0;
   Shape kernel_size{}, stride{}, padding{}, output_padding{};
@@ -66,7 +66,7 @@ struct ConvFields {
                 attr("padding_mode", &ConvFields::mode), attr("channels_last", &ConvFields::channels_last));
 };
 
-/// Which steps an output of a convolution over time sees.
+/// Returns which steps an output of a convolution over time sees.
 StepWindow window_of(const ConvOptions& o) {
   const auto number = [](const Shape& s, std::int64_t none) { return s.rank() == 0 ? none : s[0]; };
   StepWindow w{.taps = o.kernel_size[0], .dilation = number(o.dilation, 1), .stride = number(o.stride, 1)};
@@ -224,7 +224,7 @@ using detail::StepMemory;
 using detail::TermOrder;
 using ferrite::detail::GateMatrix;
 
-/// [rows, taps, D] -> [rows, D, taps]: in a product the taps are the inner index, as in the layers.
+/// Transposes [rows, taps, D] to [rows, D, taps]: in a product the taps are the inner index, as in the layers.
 template <class T, std::int64_t taps>
 void taps_inside(const T* from, std::int64_t rows, std::int64_t D, T* to) {
   for (; rows > 0; --rows, from += taps * D, to += taps * D)
@@ -245,7 +245,7 @@ void taps_inside(const T* from, std::int64_t rows, std::int64_t taps, std::int64
       for (std::int64_t d = 0; d < D; ++d) to[d * taps + k] = from[k * D + d];
 }
 
-/// Windows [B, taps, D] -> [B, N] with weight [N, D, taps].
+/// The product of windows [B, taps, D] -> [B, N] with weight [N, D, taps].
 template <class T>
 class ProductOfWindow final : public detail::WindowFunction {
  public:
@@ -292,7 +292,7 @@ class ProductOfWindow final : public detail::WindowFunction {
   std::unique_ptr<WindowFunction> clone() const override { return std::make_unique<ProductOfWindow>(*this); }
 
  private:
-  static constexpr std::int64_t kLine = 64 / sizeof(T);  ///< packets are read and written beyond the ends
+  static constexpr std::int64_t kLine = 64 / sizeof(T);  ///< padding: packets are read and written beyond the ends
 
   Parameter weight_, bias_;
   TermOrder order_;

@@ -1,4 +1,4 @@
-/// The layers without a recurrence: linear, embedding, normalisation, dropout, activations and the like.
+/// Layers without a recurrence: linear, embedding, normalisation, dropout, activations and others.
 #include "ferrite/nn/layers/layers.h"
 
 #include <array>

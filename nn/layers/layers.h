@@ -1,11 +1,12 @@
 #pragma once
-/// The layers without a recurrence: linear, embedding, normalisation, dropout, activations and the like.
+/// Layers without a recurrence: linear, embedding, normalisation, dropout, activations and others.
 #include <optional>
 
 #include "ferrite/nn/layer_of.h"
 
 namespace ferrite::nn {
 
+/// Options of Linear, with PyTorch's names.
 struct LinearOptions {
   std::int64_t in_features = 1;
   std::int64_t out_features = 1;
@@ -15,8 +16,8 @@ struct LinearOptions {
                 attr("bias", &LinearOptions::bias));
 };
 
-/// y = x W + b, as torch.nn.Linear. x [..., D] -> [..., N]. weight [D, N] (in files [N, D]) and bias [N] start as
-/// U(-1/sqrt(D), 1/sqrt(D)). Throws ShapeError for another last extent.
+/// A linear map y = x W + b, as torch.nn.Linear: x [..., D] -> [..., N]. weight [D, N] (in files [N, D]) and bias [N]
+/// start as U(-1/sqrt(D), 1/sqrt(D)). Throws ShapeError for another last extent.
 class Linear final : public LayerOf<Linear, LinearOptions> {
  public:
   static constexpr auto name = "linear";
@@ -33,20 +34,21 @@ class Linear final : public LayerOf<Linear, LinearOptions> {
   std::size_t add_steps(StepGraph& graph, std::size_t x) const override;
 
   Parameter weight;
-  Parameter bias;  ///< empty without one
+  Parameter bias;  ///< empty if there is none
 };
 
+/// Options of Embedding: size of the table and padding.
 struct EmbeddingOptions {
   std::int64_t vocabulary = 1;
   std::int64_t features = 1;
-  std::optional<std::int64_t> padding_idx{};  ///< the token of padding; below 0 it counts from the end
+  std::optional<std::int64_t> padding_idx{};  ///< the padding token; negative values count from the end
   static constexpr auto fields =
       attr_list(attr("vocabulary", &EmbeddingOptions::vocabulary), attr("features", &EmbeddingOptions::features),
                 attr("padding_idx", &EmbeddingOptions::padding_idx));
 };
 
-/// Rows of a table: tokens i64 [...] -> [..., D]. weight [V, D] starts as N(0, 1), as torch.nn.Embedding; the row of
-/// padding_idx starts as 0 and gets no gradient. Throws ShapeError for a token outside [0, V).
+/// Looks up rows of a table, as torch.nn.Embedding: tokens i64 [...] -> [..., D]. weight [V, D] starts as N(0, 1); the
+/// row of padding_idx starts as 0 and gets no gradient. Throws ShapeError for a token outside [0, V).
 class Embedding final : public LayerOf<Embedding, EmbeddingOptions> {
  public:
   static constexpr auto name = "embedding";
@@ -63,6 +65,7 @@ class Embedding final : public LayerOf<Embedding, EmbeddingOptions> {
   Parameter weight;
 };
 
+/// Options of LayerNorm, over the last axis.
 struct LayerNormOptions {
   std::int64_t features = 1;
   double epsilon = 1e-5;
@@ -72,8 +75,8 @@ struct LayerNormOptions {
                 attr("bias", &LayerNormOptions::bias));
 };
 
-/// (x - mean) / sqrt(var + epsilon) * weight + bias over the last axis (arXiv 1607.06450). weight [D] starts as 1,
-/// bias [D] as 0. Throws ValueError for no features, and an epsilon below 0 or not finite.
+/// Normalises the last axis, (x - mean) / sqrt(var + epsilon) * weight + bias (arXiv 1607.06450). weight [D] starts as
+/// 1, bias [D] as 0. Throws ValueError for no features, and an epsilon below 0 or not finite.
 class LayerNorm final : public LayerOf<LayerNorm, LayerNormOptions> {
  public:
   static constexpr auto name = "layer_norm";
@@ -86,18 +89,19 @@ class LayerNorm final : public LayerOf<LayerNorm, LayerNormOptions> {
   StepInput step_input() const override { return {options().features, weight.dtype()}; }
 
   Parameter weight;
-  Parameter bias;  ///< empty without one
+  Parameter bias;  ///< empty if there is none
 };
 
+/// Options of Dropout: the probability of zeroing an element.
 struct DropoutOptions {
   double probability = 0.5;
   static constexpr auto fields = attr_list(attr("probability", &DropoutOptions::probability));
 };
 
-/// While training, zeroes each element with the given probability and scales the others by 1 / (1 - p)
-/// (arXiv 1207.0580); else the identity. Draws are a function of the seed, the layer's full name and the number of
-/// the call, which is a state variable. Without a seed they wait for that of the module that adopts it (see Init):
-/// drawing before throws Error. With p = 1 all becomes 0. Throws ValueError for p outside [0, 1].
+/// Zeroes each element with the given probability while training and scales the others by 1 / (1 - p) (arXiv
+/// 1207.0580); otherwise the identity. Draws are a function of the seed, the layer's full name and the number of the
+/// call, which is a state variable. Without a seed the layer waits for that of the module that adopts it (see Init);
+/// drawing before that throws Error. With p = 1 all elements become 0. Throws ValueError for p outside [0, 1].
 class Dropout final : public LayerOf<Dropout, DropoutOptions> {
  public:
   static constexpr auto name = "dropout";
@@ -109,10 +113,11 @@ class Dropout final : public LayerOf<Dropout, DropoutOptions> {
   StepInput step_input() const override { return {0, Dtype::f32, true}; }
   std::size_t add_steps(StepGraph& graph, std::size_t x) const override;
 
-  State calls;  ///< i64, rank 0
+  State calls;  ///< number of calls: i64, rank 0
   State key;    ///< i64 [2]: seed and stream of the draws
 };
 
+/// Options of Activation: the function and its name.
 struct ActivationOptions {
   using Function = Tensor (*)(const Tensor&);
   std::string name{};
@@ -129,21 +134,21 @@ class Activation final : public LayerOf<Activation, ActivationOptions> {
 
   std::string kind() const override { return options().name; }
   Tensor forward(const Tensor& x, const Context&) const override { return options().function(x); }
-  /// Of the functions that `activation` knows; another one may look at other steps.
+  /// Returns true for functions that `activation` knows; another function may look at other steps.
   bool causal() const override;
   StepInput step_input() const override { return {0, Dtype::f32, true}; }
   std::size_t add_steps(StepGraph& graph, std::size_t x) const override;
 };
 
-/// An activation by its name: relu, tanh, sigmoid, gelu, silu, softplus, log_sigmoid, selu, relu6, hardsigmoid,
+/// Returns an activation by its name: relu, tanh, sigmoid, gelu, silu, softplus, log_sigmoid, selu, relu6, hardsigmoid,
 /// hardswish, mish, softsign, tanhshrink, exp, abs, square, sin, cos, erf, softmax, log_softmax, softmin (the last
-/// three over the last axis). Those with options are layers of their own (nn/layers/activations.h). Null for an unknown
-/// name.
+/// three over the last axis). Null for an unknown name. Activations with options are separate layers
+/// (nn/layers/activations.h).
 Activation::Function activation(std::string_view name);
-/// All names that `activation` knows.
+/// Returns all names that `activation` knows.
 std::vector<std::string> activation_names();
 
-/// x [B, T, D] -> [B, D]: the last step, or with `context.lengths` each sequence's last valid one.
+/// Keeps the last step, or with `context.lengths` each row's last valid one: x [B, T, D] -> [B, D].
 class LastStep final : public LayerOf<LastStep> {
  public:
   static constexpr auto name = "last_step";
@@ -155,7 +160,7 @@ class LastStep final : public LayerOf<LastStep> {
   std::size_t add_steps(StepGraph& graph, std::size_t x) const override;
 };
 
-/// x [B, T, D] -> [B, D]: the mean of the steps, or with `context.lengths` of the valid ones.
+/// Returns the mean over the steps, or with `context.lengths` over the valid ones: x [B, T, D] -> [B, D].
 class MeanOverTime final : public LayerOf<MeanOverTime> {
  public:
   static constexpr auto name = "mean_over_time";
@@ -163,23 +168,24 @@ class MeanOverTime final : public LayerOf<MeanOverTime> {
   bool reads_lengths() const override { return true; }
 };
 
+/// Options of Unflatten: the axis and what it becomes.
 struct UnflattenOptions {
   std::int64_t axis = 1;
-  Shape sizes{};  ///< its extents; -1 for at most one that is left to the others
+  Shape sizes{};  ///< extents of the new axes; at most one may be -1, which is inferred
   static constexpr auto fields =
       attr_list(attr("axis", &UnflattenOptions::axis), attr("sizes", &UnflattenOptions::sizes));
 };
-/// One axis as several: torch.nn.Unflatten. [B, 12] -> [B, 3, 2, 2] with axis 1 and sizes {3, 2, 2}.
+/// Splits one axis into several, as torch.nn.Unflatten: [B, 12] -> [B, 3, 2, 2] with axis 1 and sizes {3, 2, 2}.
 class Unflatten final : public LayerOf<Unflatten, UnflattenOptions> {
  public:
   static constexpr auto name = "unflatten";
-  /// Throws ValueError for no sizes, sizes below 1 but -1, and several -1.
+  /// Throws ValueError for no sizes, sizes below 1 other than -1, and more than one -1.
   explicit Unflatten(const UnflattenOptions& options);
-  /// Throws ShapeError for an axis that x has not, and for one whose extent is not the sizes' product.
+  /// Throws ShapeError if x has no such axis, or the extent of the axis is not the product of the sizes.
   Tensor forward(const Tensor& x, const Context&) const override;
 };
 
-/// [B, ...] -> [B, all the rest].
+/// Joins all axes after the first: [B, ...] -> [B, N].
 class Flatten final : public LayerOf<Flatten> {
  public:
   static constexpr auto name = "flatten";

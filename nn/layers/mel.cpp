@@ -1,4 +1,4 @@
-/// Mel bands of spectra.
+/// Mel bands of spectra as a layer.
 #include "ferrite/nn/layers/mel.h"
 
 #include <cmath>

@@ -1,4 +1,4 @@
-/// Layers that normalise: weights, and running numbers of what training has seen.
+/// Layers that normalise, with weights and with running statistics of the training data.
 #include "ferrite/nn/layers/norms.h"
 
 #include <limits>
@@ -19,25 +19,25 @@ void check_momentum(std::string_view where, const std::optional<double>& momentu
     throw ValueError(std::string(where) + ": the momentum must lie in [0, 1], got " + Scalar(*momentum).str());
 }
 
-/// What x must be: the dtype of the layer's variables, any without.
+/// Returns the dtype that x must have: that of the layer's variables, or any if there are none.
 Dtype type_of(const Module& layer, const Tensor& x) {
   const bool some = !layer.named_parameters().empty() || !layer.named_buffers().empty();
   return some ? detail::dtype_of(layer) : x.dtype();
 }
 
-/// value (1 - rate) + seen rate.
+/// Assigns value (1 - rate) + seen rate.
 void blend(const Buffer& value, const Tensor& seen, const Tensor& rate) {
   const Tensor before = value.value();
   value.assign(before + (detach(seen) - before) * rate);
 }
 Tensor scalar(double x, Dtype dtype) { return full({}, x, dtype); }
 
-/// Uncorrected variances of n values, corrected.
+/// Returns corrected variances from uncorrected ones of n values.
 Tensor corrected(const Tensor& var, std::int64_t n) {
   return var * (static_cast<double>(n) / static_cast<double>(n - 1));
 }
 
-/// How many values of each channel are normalised together; none in an empty batch.
+/// Returns how many values of each channel are normalised together; 0 in an empty batch.
 std::int64_t values_each(const Tensor& x, bool over_batch) {
   std::int64_t n = over_batch ? x.shape()[0] : std::min<std::int64_t>(x.shape()[0], 1);
   for (int i = 2; i < x.rank(); ++i) n *= x.shape()[i];
@@ -51,11 +51,11 @@ void check_several(std::string_view where, std::int64_t n, const Tensor& x) {
 
 /// The steps of sequences x [B, T, C] that count.
 struct Valid {
-  Tensor x;      ///< 0 at the others
-  Tensor mask;   ///< bool [B, T, 1]
-  Tensor count;  ///< [B, 1, 1], of x's dtype
+  Tensor x;      ///< x with 0 at the other steps
+  Tensor mask;   ///< bool [B, T, 1]: steps that count
+  Tensor count;  ///< number of steps that count, [B, 1, 1], of x's dtype
 };
-/// Throws ValueError for an x that is no sequence, and for lengths outside least..T.
+/// Returns the steps that count. Throws ValueError for an x that is not a sequence, and for lengths outside least..T.
 Valid valid_steps(std::string_view who, const Tensor& x, bool channels_last, const Tensor& lengths,
                   std::int64_t least) {
   if (x.rank() != 3 || !channels_last)
@@ -69,15 +69,15 @@ Valid valid_steps(std::string_view who, const Tensor& x, bool channels_last, con
 }
 
 struct Moments {
-  Tensor mean, var;  ///< the variance not corrected
-  Tensor n;          ///< of so many values
+  Tensor mean, var;  ///< var is not corrected
+  Tensor n;          ///< number of values in each
 };
-/// Of n values along axes that stay, with extent 1: those where the mask is set, or all; of all replicas, where there
-/// are any. Throws ValueError for fewer than `least`, by the label.
+/// Returns the moments of n values along axes that stay, with extent 1: of those where the mask is set, or of all; over
+/// all replicas, if there are any. Throws ValueError for fewer than `least`, with the label.
 Moments moments_of(const Tensor& x, const Tensor& mask, Tensor n, const Shape& axes, const Replicas* replicas = nullptr,
                    std::int64_t least = 1, const Label& label = Label::of("a number of values")) {
   Tensor total = sum(x, axes, true);
-  if (replicas) {  // one message
+  if (replicas) {  // a single message
     const Tensor both = replicas->sum(concat({reshape(total, {-1}), reshape(n, {1})}, 0));
     const std::int64_t C = total.numel();
     total = reshape(slice(both, 0, 0, C), total.shape());
@@ -93,7 +93,7 @@ Label of_several(std::string_view who, const char* number) {
 }
 
 Tensor normal(const Tensor& x, const Moments& m, double epsilon) { return (x - m.mean) * rsqrt(m.var + epsilon); }
-/// y weight + bias, the channels last.
+/// Returns y weight + bias, with the channels last.
 Tensor with_affine(const Tensor& y, const Parameter& weight, const Parameter& bias) {
   const Tensor by_weight = weight.defined() ? y * weight : y;
   return bias.defined() ? by_weight + bias : by_weight;

@@ -1,5 +1,5 @@
 #pragma once
-/// Normalisation with weights as layers: of batches, groups, instances, and by the root mean square. LayerNorm is in
+/// Normalisation with weights as layers: over batches, groups, instances, and by the root mean square. LayerNorm is in
 /// nn/layers/layers.h.
 #include <optional>
 
@@ -8,17 +8,17 @@
 
 namespace ferrite::nn {
 
-/// Those of batch norms and, with other defaults, of instance norms.
+/// Options of batch norms and, with other defaults, of instance norms.
 template <bool over_batch>
 struct ChannelNormOptions {
-  std::int64_t num_features = 0;  ///< channels
+  std::int64_t num_features = 0;  ///< C, number of channels
   double epsilon = 1e-5;
-  /// How much of the running numbers a batch replaces. None: batch norms keep the mean of all batches, instance norms
-  /// the first numbers, as PyTorch.
+  /// The part of the running statistics that a batch replaces. If unset, batch norms keep the mean over all batches and
+  /// instance norms keep the initial values, as in PyTorch.
   std::optional<double> momentum = 0.1;
   bool affine = over_batch;               ///< true for batch norms, false for instance norms
-  bool track_running_stats = over_batch;  ///< false: evaluation, too, takes the numbers of x
-  bool channels_last = false;             ///< x [B, ..., C], as sequences [B, T, C]: the words of a chain set it
+  bool track_running_stats = over_batch;  ///< false: evaluation also uses the statistics of x
+  bool channels_last = false;             ///< x is [B, ..., C], as in sequences [B, T, C]; the builder sets it
   static constexpr auto fields =
       attr_list(attr("num_features", &ChannelNormOptions::num_features), attr("epsilon", &ChannelNormOptions::epsilon),
                 attr("momentum", &ChannelNormOptions::momentum), attr("affine", &ChannelNormOptions::affine),
@@ -28,22 +28,22 @@ struct ChannelNormOptions {
 using BatchNormOptions = ChannelNormOptions<true>;
 using InstanceNormOptions = ChannelNormOptions<false>;
 
-/// torch.nn.BatchNorm1d, 2d, 3d and InstanceNorm1d, 2d, 3d: every channel by its own mean and variance, of the whole
-/// batch or of each x[b] alone, then times weight [C], which starts as 1, plus bias [C], 0 (tensor/normalization.h).
-/// While training by the numbers of x; then the buffers running_mean (0 at first) and running_var (1) take `momentum`
-/// of these, the variance corrected, of instances their means over the batch, and num_batches_tracked of batch norms
-/// counts. In evaluation by the running numbers. x [B, C, ...] with N axes of space; BatchNorm1d takes [B, C], too.
+/// Normalises each channel by its mean and variance over the batch, as torch.nn.BatchNorm1d, 2d and 3d, or over each
+/// x[b] alone, as InstanceNorm1d, 2d and 3d; then multiplies by weight [C], initially 1, and adds bias [C], initially 0
+/// (tensor/normalization.h). Training uses the statistics of x; the buffers running_mean (initially 0) and running_var
+/// (1) then take the part `momentum` of these (the corrected variance; for instances means over the batch), and
+/// num_batches_tracked of batch norms counts. Evaluation uses the running statistics. x is [B, C, ...] with N axes of
+/// space; BatchNorm1d also takes [B, C].
 ///
-/// Over sequences x [B, T, C] (channels_last) `context.lengths` say which steps count: numbers are taken over these
-/// alone, the running ones, too, and no gradient comes from or goes to the others, whatever they hold. The result has
-/// no meaning there. Lengths say nothing of x [B, C] and where running numbers are used; elsewhere they are refused
-/// with a ValueError.
+/// Over sequences x [B, T, C] (channels_last) `context.lengths` say which steps count: all statistics are taken over
+/// these alone, and no gradient comes from or reaches the others, whatever they hold; their results are meaningless.
+/// Lengths are ignored for x [B, C] and where running statistics are used; elsewhere they throw ValueError.
 ///
-/// Batch norms take their numbers over the batches of all of `context.replicas` (nn/replicas.h), as
+/// Batch norms take their statistics over the batches of all of `context.replicas` (nn/replicas.h), as
 /// torch.nn.SyncBatchNorm; a replica may then have a single value, or none.
 ///
-/// Throws ShapeError for other ranks and numbers of channels, and for one value a channel while training, DtypeError
-/// for another dtype than that of the weights.
+/// Throws ShapeError for other ranks and numbers of channels, and for a single value per channel while training;
+/// DtypeError unless x has the dtype of the weights.
 template <bool over_batch, int N>
 class ChannelNorm final : public LayerOf<ChannelNorm<over_batch, N>, ChannelNormOptions<over_batch>> {
  public:
@@ -58,23 +58,23 @@ class ChannelNorm final : public LayerOf<ChannelNorm<over_batch, N>, ChannelNorm
 
   Tensor forward(const Tensor& x, const Context&) const override;
   bool reads_lengths() const override { return !this->options().channels_last || of_batch(); }
-  /// A batch norm with the channels last and running numbers, in evaluation: a stream evaluates.
+  /// Returns whether this is a batch norm with the channels last and running statistics: a stream evaluates.
   bool causal() const override {
     return over_batch && this->options().channels_last && this->options().track_running_stats;
   }
   StepInput step_input() const override;
 
-  Parameter weight, bias;                                 ///< empty without `affine`
-  Buffer running_mean, running_var, num_batches_tracked;  ///< empty without `track_running_stats`; the last is i64
+  Parameter weight, bias;                                 ///< empty if not `affine`
+  Buffer running_mean, running_var, num_batches_tracked;  ///< empty unless `track_running_stats`; the last is i64
 
  private:
-  /// Whether numbers are those of the input, not the running ones.
+  /// Returns whether the statistics are those of the input instead of the running ones.
   bool of_batch() const { return this->training() || !this->options().track_running_stats; }
-  /// x with the channels on axis 1.
+  /// Normalises x with the channels on axis 1.
   Tensor normalised(const Tensor& x, const Replicas* replicas) const;
-  /// x [B, T, C], so many steps of each row.
+  /// Normalises x [B, T, C] over the first `lengths` steps of each row.
   Tensor normalised(const Tensor& x, const Tensor& lengths, const Replicas* replicas) const;
-  /// The running numbers take their part of these: the mean and the corrected variance [C] of a batch.
+  /// Updates the running statistics by the mean and the corrected variance [C] of a batch.
   void track(const Tensor& mean, const Tensor& var) const;
 };
 template <int N>
@@ -88,20 +88,22 @@ using InstanceNorm1d = InstanceNorm<1>;
 using InstanceNorm2d = InstanceNorm<2>;
 using InstanceNorm3d = InstanceNorm<3>;
 
+/// Options of GroupNorm: groups, channels and their position.
 struct GroupNormOptions {
   std::int64_t num_groups = 0;
   std::int64_t num_channels = 0;
   double epsilon = 1e-5;
   bool affine = true;
-  bool channels_last = false;  ///< x [B, ..., C]
+  bool channels_last = false;  ///< x is [B, ..., C] instead of [B, C, ...]
   static constexpr auto fields =
       attr_list(attr("num_groups", &GroupNormOptions::num_groups),
                 attr("num_channels", &GroupNormOptions::num_channels), attr("epsilon", &GroupNormOptions::epsilon),
                 attr("affine", &GroupNormOptions::affine), attr("channels_last", &GroupNormOptions::channels_last));
 };
-/// torch.nn.GroupNorm: group_norm with weight [C], 1 at first, and bias [C], 0; x [B, C, ...]. `context.lengths` as in
-/// ChannelNorm: over sequences [B, T, C] (channels_last) each row by the steps that it has. Throws ShapeError for
-/// another number of channels, DtypeError for another dtype than that of the weights.
+/// Normalises groups of channels, as torch.nn.GroupNorm: group_norm with weight [C], initially 1, and bias [C],
+/// initially 0; x [B, C, ...]. `context.lengths` as in ChannelNorm: over sequences [B, T, C] (channels_last) each row
+/// uses its own steps. Throws ShapeError for another number of channels, DtypeError unless x has the dtype of the
+/// weights.
 class GroupNorm final : public LayerOf<GroupNorm, GroupNormOptions> {
  public:
   static constexpr auto name = "group_norm";
@@ -110,9 +112,10 @@ class GroupNorm final : public LayerOf<GroupNorm, GroupNormOptions> {
   Tensor forward(const Tensor& x, const Context&) const override;
   bool reads_lengths() const override { return true; }
 
-  Parameter weight, bias;  ///< empty without `affine`
+  Parameter weight, bias;  ///< empty if not `affine`
 };
 
+/// Options of RmsNorm, over the last axis.
 struct RmsNormOptions {
   std::int64_t features = 0;
   double epsilon = -1;  ///< below 0: that of the dtype, 2^-23 or 2^-52, as None in PyTorch
@@ -121,8 +124,9 @@ struct RmsNormOptions {
       attr_list(attr("features", &RmsNormOptions::features), attr("epsilon", &RmsNormOptions::epsilon),
                 attr("affine", &RmsNormOptions::affine));
 };
-/// torch.nn.RMSNorm over the last axis: x / sqrt(mean of x^2 + epsilon) * weight, weight [D] starts as 1. Throws
-/// ShapeError for another last extent, DtypeError for another dtype than that of the weight.
+/// Normalises the last axis by its root mean square, as torch.nn.RMSNorm: x / sqrt(mean of x^2 + epsilon) * weight,
+/// where weight [D] starts as 1. Throws ShapeError for another last extent, DtypeError unless x has the dtype of the
+/// weight.
 class RmsNorm final : public LayerOf<RmsNorm, RmsNormOptions> {
  public:
   static constexpr auto name = "rms_norm";
@@ -132,7 +136,7 @@ class RmsNorm final : public LayerOf<RmsNorm, RmsNormOptions> {
   bool causal() const override { return true; }
   StepInput step_input() const override;
 
-  Parameter weight;  ///< empty without `affine`
+  Parameter weight;  ///< empty if not `affine`
 };
 
 extern template class LayerOf<ChannelNorm<true, 1>, ChannelNormOptions<true>>;

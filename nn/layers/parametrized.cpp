@@ -1,4 +1,4 @@
-/// Weight norm and spectral norm: layers one of whose parameters is computed from others.
+/// Weight norm and spectral norm: layers with one parameter that is computed from others.
 #include "ferrite/nn/layers/parametrized.h"
 
 #include <algorithm>
@@ -23,13 +23,13 @@ const Parameter& parameter_of(const std::string& norm, const Layer* layer, const
                    "', it has: " + (names.empty() ? "none" : names));
 }
 
-/// A full name whose last part is another.
+/// Returns a full name with its last part replaced.
 std::string sibling(std::string_view full_name, std::string_view last) {
   const std::size_t dot = full_name.rfind('.');
   return std::string(full_name.substr(0, dot == std::string_view::npos ? 0 : dot + 1)) + std::string(last);
 }
 
-/// The lengths of the slices of v along an axis, of rank and extents that divide v; without an axis that of all of v.
+/// Returns the lengths of the slices of v along an axis, with a shape that divides v; without an axis, the length of v.
 Tensor lengths_of(const Tensor& v, std::optional<std::int64_t> axis) {
   if (!axis) return norm(v);
   Shape others;
@@ -41,7 +41,7 @@ Tensor lengths_of(const Tensor& v, std::optional<std::int64_t> axis) {
 
 // ---- the largest singular value ------------------------------------------------------------------------
 
-/// The rows along an axis, all other axes joined: [rows, columns].
+/// Returns the rows along an axis, with all other axes joined: [rows, columns].
 Tensor as_matrix(const Tensor& w, std::int64_t axis) {
   Shape order{axis};
   for (int i = 0; i < w.rank(); ++i)
@@ -63,7 +63,7 @@ Singular improved(const Tensor& matrix, Singular s, std::int64_t iterations, dou
   return s;
 }
 
-/// Those that a seed gives: normal draws by the full names of both, improved.
+/// Returns the first singular vectors that a seed gives: normal draws by the full names of both, improved.
 Singular first_singular(const Tensor& matrix, double epsilon, std::string_view full_name, std::uint64_t seed) {
   const auto drawn = [&](const char* name, std::int64_t n) {
     const std::string full = sibling(full_name, name);

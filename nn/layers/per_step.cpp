@@ -1,4 +1,4 @@
-/// Functions of one step as layers: what they promise, and how it is checked.
+/// Functions of one step as layers, and the check of their promise.
 #include "ferrite/nn/layers/per_step.h"
 
 #include <cmath>

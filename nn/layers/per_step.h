@@ -1,5 +1,5 @@
 #pragma once
-/// A function of one step as a layer, which can be streamed.
+/// A function of one step as a layer that can be streamed.
 #include <functional>
 #include <string>
 
@@ -7,23 +7,24 @@
 
 namespace ferrite::nn {
 
+/// Options of PerStep: the function and its sizes.
 struct PerStepOptions {
-  std::string name{};                               ///< the layer's kind: "saturate"
-  std::function<Tensor(const Tensor&)> function{};  ///< [B, T, D] -> [B, T, N], every step by itself
-  std::int64_t features = 0;                        ///< D; 0: any number, of which the function gives as many
-  Dtype dtype = Dtype::f32;                         ///< of the input
+  std::string name{};                               ///< kind of the layer: "saturate"
+  std::function<Tensor(const Tensor&)> function{};  ///< [B, T, D] -> [B, T, N], treats every step by itself
+  std::int64_t features = 0;                        ///< D; 0: any number, which the function keeps
+  Dtype dtype = Dtype::f32;                         ///< dtype of the input
 };
 
-/// y = f(x) for a function that treats every step by itself: x [B, T, D] -> y [B, T, N]; axes before the last one may
-/// be any, and the function keeps them. Because the caller promises that a step's output depends on that step alone,
-/// the layer is causal and can be streamed, which an `Activation` made of an unknown function cannot. The builder's
-/// word `per_step` checks the promise on random sequences. The layer has no parameters; a layer with parameters is a
-/// class (docs/writing-layers.md).
+/// Applies a function that treats every step by itself: x [B, T, D] -> y [B, T, N]; there may be any axes before the
+/// last one, and the function keeps them. Because the caller promises that a step's output depends on that step alone,
+/// the layer is causal and can be streamed, unlike an `Activation` made of an unknown function. The builder's word
+/// `per_step` checks the promise on random sequences. The layer has no parameters; a layer with parameters is a class
+/// (docs/writing-layers.md).
 ///
 ///   const auto saturate = [](const Tensor& x) { return tanh(3 * x) / 3; };
 ///   const auto net = dsl::sequence(1).gru(16).linear(1).per_step("saturate", saturate).build(/*seed=*/0);
 ///
-/// Throws ShapeError for another number of features and where the function changes the axes before the last one.
+/// Throws ShapeError for another number of features, and if the function changes the axes before the last one.
 class PerStep final : public LayerOf<PerStep, PerStepOptions> {
  public:
   /// Throws ValueError for an empty name, a null function and features below 0.
@@ -34,9 +35,8 @@ class PerStep final : public LayerOf<PerStep, PerStepOptions> {
   bool causal() const override { return true; }
   StepInput step_input() const override { return {options().features, options().dtype, options().features == 0}; }
 
-  /// Throws ValueError where the function gives other values for a step alone than for the same step within a sequence,
-  /// tried on random sequences of `features` [2, 4, D]. NaN equals NaN. An error that the function throws for these
-  /// values is passed on.
+  /// Throws ValueError if the function gives other values for a step alone than for the same step within a sequence,
+  /// tested on random sequences of `features` [2, 4, D]. NaN equals NaN. Errors that the function throws are passed on.
   void check_promise() const;
 };
 

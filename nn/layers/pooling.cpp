@@ -1,4 +1,4 @@
-/// Pooling as layers: the functions, and the order of axes.
+/// Pooling layers: the functions, and the order of axes.
 #include "ferrite/nn/layers/pooling.h"
 
 #include <limits>
@@ -16,7 +16,7 @@ void check_size(std::string_view where, const Shape& size, int axes) {
 
 std::int64_t number(const Shape& s, std::int64_t none) { return s.rank() == 0 ? none : s[0]; }
 
-/// The windows of pooling over the steps of sequences without ceil_mode; else none.
+/// Returns the windows of pooling over the steps of sequences; none with ceil_mode.
 template <int N, class Options>
 std::optional<StepWindow> window_of(const Options& o, double padding = 0) {
   if (N != 1 || !o.channels_last || o.ceil_mode) return {};
@@ -28,10 +28,10 @@ std::optional<StepWindow> window_of(const Options& o, double padding = 0) {
 bool sees_no_later(const std::optional<StepWindow>& w) { return w && w->after == 0; }
 bool begins_with_an_input(const std::optional<StepWindow>& w) { return w && w->before <= w->reach(); }
 
-// What a window x [B, taps, C] gives, in the operations and the order of tensor/pooling.h, which call kernels that ask
-// for memory.
+// Results of a window x [B, taps, C] by the operations of tensor/pooling.h in the same order; the functions there call
+// kernels that allocate memory.
 
-/// The first of the largest, NaN where there is one.
+/// Returns the largest tap, the first of equal ones; NaN if one is NaN.
 Tensor largest(const Tensor& x) {
   Tensor y = select(x, 1, 0);
   for (std::int64_t k = 1; k < x.shape()[1]; ++k) {

@@ -6,18 +6,20 @@
 
 namespace ferrite::nn {
 
-// Shapes hold one number for each axis of space, or one for all; an empty one is the default. All take x [B, C, ...],
-// or with channels_last [B, ..., C], and give it with other extents on the axes of space. Semantics and errors are
-// those of the functions in tensor/pooling.h, which are PyTorch's. Over the steps of sequences, max_pool1d, avg_pool1d
-// and lp_pool1d with channels_last, those without ceil_mode stream, of means those that count their padding: an output
-// comes with the last step of its window, the last ones of padded windows by `finish`. They honour `context.lengths`:
-// steps beyond the length of a row are as their padding; ValueError for lengths elsewhere, and for a reset mask.
+// Shapes hold one number for each axis of space, or one for all; an empty one is the default. All layers take x
+// [B, C, ...], or with channels_last [B, ..., C], and return it with other extents on the axes of space. Semantics and
+// errors are those of the functions in tensor/pooling.h, which are PyTorch's. max_pool1d, avg_pool1d and lp_pool1d with
+// channels_last and without ceil_mode stream over the steps of sequences, avg_pool1d if it counts its padding: an
+// output comes with the last step of its window, the last ones of padded windows in `finish`. They honour
+// `context.lengths`: steps beyond the length of a row count as padding. Elsewhere lengths throw ValueError, and so does
+// a reset mask.
 
+/// Options of MaxPool, with PyTorch's names.
 struct MaxPoolLayerOptions {
   Shape kernel_size{};
-  Shape stride{};    ///< the kernel's extents
-  Shape padding{};   ///< 0
-  Shape dilation{};  ///< 1
+  Shape stride{};    ///< by default the kernel's extents
+  Shape padding{};   ///< by default 0 along each axis
+  Shape dilation{};  ///< by default 1 along each axis
   bool ceil_mode = false;
   bool channels_last = false;
   static constexpr auto fields = attr_list(
@@ -25,12 +27,12 @@ struct MaxPoolLayerOptions {
       attr("padding", &MaxPoolLayerOptions::padding), attr("dilation", &MaxPoolLayerOptions::dilation),
       attr("ceil_mode", &MaxPoolLayerOptions::ceil_mode), attr("channels_last", &MaxPoolLayerOptions::channels_last));
 };
-/// The largest element of every window: torch.nn.MaxPool1d, 2d, 3d.
+/// Returns the largest element of every window, as torch.nn.MaxPool1d, 2d, 3d.
 template <int N>
 class MaxPool final : public LayerOf<MaxPool<N>, MaxPoolLayerOptions, Windowed> {
  public:
   static constexpr std::string_view name = N == 1 ? "max_pool1d" : N == 2 ? "max_pool2d" : "max_pool3d";
-  /// Throws ValueError for a kernel without one number for each axis or for all, and for numbers below 1.
+  /// Throws ValueError for a kernel without one number for each axis or one for all, and for numbers below 1.
   explicit MaxPool(const MaxPoolLayerOptions& options);
   Tensor forward(const Tensor& x, const Context&) const override;
   bool reads_lengths() const override { return true; }
@@ -41,13 +43,14 @@ class MaxPool final : public LayerOf<MaxPool<N>, MaxPoolLayerOptions, Windowed> 
   Tensor over(const Tensor& x) const override;
 };
 
+/// Options of AvgPool, with PyTorch's names.
 struct AvgPoolLayerOptions {
   Shape kernel_size{};
-  Shape stride{};   ///< the kernel's extents
-  Shape padding{};  ///< 0
+  Shape stride{};   ///< by default the kernel's extents
+  Shape padding{};  ///< by default 0 along each axis
   bool ceil_mode = false;
   bool count_include_pad = true;
-  std::int64_t divisor_override = 0;  ///< what sums are divided by, if not 0
+  std::int64_t divisor_override = 0;  ///< divisor of the sums; 0: the number of elements
   bool channels_last = false;
   static constexpr auto fields =
       attr_list(attr("kernel_size", &AvgPoolLayerOptions::kernel_size), attr("stride", &AvgPoolLayerOptions::stride),
@@ -56,7 +59,7 @@ struct AvgPoolLayerOptions {
                 attr("divisor_override", &AvgPoolLayerOptions::divisor_override),
                 attr("channels_last", &AvgPoolLayerOptions::channels_last));
 };
-/// The mean of every window: torch.nn.AvgPool1d, 2d, 3d.
+/// Returns the mean of every window, as torch.nn.AvgPool1d, 2d, 3d.
 template <int N>
 class AvgPool final : public LayerOf<AvgPool<N>, AvgPoolLayerOptions, Windowed> {
  public:
@@ -71,10 +74,11 @@ class AvgPool final : public LayerOf<AvgPool<N>, AvgPoolLayerOptions, Windowed> 
   Tensor over(const Tensor& x) const override;
 };
 
+/// Options of LpPool, with PyTorch's names except `norm`.
 struct LpPoolLayerOptions {
   double norm = 2;
   Shape kernel_size{};
-  Shape stride{};  ///< the kernel's extents
+  Shape stride{};  ///< by default the kernel's extents
   bool ceil_mode = false;
   bool channels_last = false;
   static constexpr auto fields =
@@ -82,7 +86,7 @@ struct LpPoolLayerOptions {
                 attr("stride", &LpPoolLayerOptions::stride), attr("ceil_mode", &LpPoolLayerOptions::ceil_mode),
                 attr("channels_last", &LpPoolLayerOptions::channels_last));
 };
-/// (sum of x^norm)^(1 / norm) over every window: torch.nn.LPPool1d, 2d, 3d.
+/// Returns (sum of x^norm)^(1 / norm) of every window, as torch.nn.LPPool1d, 2d, 3d.
 template <int N>
 class LpPool final : public LayerOf<LpPool<N>, LpPoolLayerOptions, Windowed> {
  public:
@@ -96,25 +100,26 @@ class LpPool final : public LayerOf<LpPool<N>, LpPoolLayerOptions, Windowed> {
   Tensor over(const Tensor& x) const override;
 };
 
+/// Options of AdaptiveAvgPool and AdaptiveMaxPool.
 struct AdaptivePoolOptions {
-  Shape size{};  ///< of the result; -1 keeps an extent
+  Shape size{};  ///< extents of the result; -1 keeps an extent
   bool channels_last = false;
   static constexpr auto fields =
       attr_list(attr("size", &AdaptivePoolOptions::size), attr("channels_last", &AdaptivePoolOptions::channels_last));
 };
-/// Means of as many windows as `size` says: torch.nn.AdaptiveAvgPool1d, 2d, 3d.
+/// Returns the means of as many windows as `size` says, as torch.nn.AdaptiveAvgPool1d, 2d, 3d.
 template <int N>
 class AdaptiveAvgPool final : public LayerOf<AdaptiveAvgPool<N>, AdaptivePoolOptions> {
  public:
   static constexpr std::string_view name = N == 1   ? "adaptive_avg_pool1d"
                                            : N == 2 ? "adaptive_avg_pool2d"
                                                     : "adaptive_avg_pool3d";
-  /// Throws ValueError for a size without one number for each axis or for all.
+  /// Throws ValueError for a size without one number for each axis or one for all.
   explicit AdaptiveAvgPool(const AdaptivePoolOptions& options);
   Tensor forward(const Tensor& x, const Context&) const override;
   bool reads_lengths() const override { return true; }
 };
-/// The largest elements of these windows: torch.nn.AdaptiveMaxPool1d, 2d, 3d.
+/// Returns the largest elements of as many windows as `size` says, as torch.nn.AdaptiveMaxPool1d, 2d, 3d.
 template <int N>
 class AdaptiveMaxPool final : public LayerOf<AdaptiveMaxPool<N>, AdaptivePoolOptions> {
  public:

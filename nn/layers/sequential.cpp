@@ -26,15 +26,15 @@ Tensor added(const Tensor& x, const Tensor& y) {
   return x + y;
 }
 
-/// i64 or bool [B, T]: whether the mask is set at a step or since the output before it.
+/// Returns whether the mask is set at the step of an output, or since the output before it: bool, [B, outputs].
 Tensor resets_after(const Tensor& mask, const Pace& pace) {
   const std::int64_t B = mask.shape()[0], T = mask.shape()[1], s = pace.stride, left = (T + s - 1) / s;
   const Tensor earlier = full({B, s - 1}, 0, Dtype::boolean), later = full({B, left * s - T}, 0, Dtype::boolean);
   return any(reshape(slice(concat({earlier, mask, later}, 1), 1, 0, left * s), {B, left, s}), {2});
 }
 
-/// What the context says of the steps behind a layer. Throws ValueError where the layer changes their number otherwise
-/// than it says.
+/// Updates what the context says about steps for the next layer. Throws ValueError if the layer changes their number in
+/// another way than its pace says.
 template <class Item>
 void follow_steps(const Item& item, const Tensor& x, const Tensor& y, Context& context) {
   const bool lengths = context.lengths.defined(), resets = context.reset_mask.defined();
@@ -227,10 +227,10 @@ namespace {
 
 using LayerPtr = std::unique_ptr<Layer>;
 
-/// y = x scale + shift, channel by channel.
+/// An affine map y = x scale + shift, channel by channel.
 struct Affine {
   Tensor scale, shift;
-  int axes;  ///< of space
+  int axes;  ///< number of axes of space
   bool channels_last;
 };
 
@@ -246,7 +246,7 @@ bool find_affine(const Layer& layer, std::optional<Affine>& found) {
   return true;
 }
 
-/// What a layer does to its channels in evaluation, where that is a norm by running numbers.
+/// Returns what a layer does to its channels in evaluation if it is a norm by running statistics.
 std::optional<Affine> affine_of(const Layer& layer) {
   std::optional<Affine> found;
   (void)(find_affine<true, 1>(layer, found) || find_affine<true, 2>(layer, found) ||
@@ -259,7 +259,7 @@ std::optional<Affine> affine_of(const Layer& layer) {
 
 Tensor scaled_weight(const Linear& layer, const Tensor& scale) { return layer.weight.peek() * scale; }
 
-/// [out, in / groups, kernel...].
+/// Scales a weight [out, in / groups, kernel...].
 template <class L>
 Tensor scaled_weight(const L& layer, const Tensor& scale) {
   const Tensor w = layer.weight.peek();
@@ -268,7 +268,7 @@ Tensor scaled_weight(const L& layer, const Tensor& scale) {
   return w * reshape(scale, each);
 }
 
-/// [in, out / groups, kernel...]: the inputs of a group have its outputs.
+/// Scales a weight [in, out / groups, kernel...]: the inputs of a group have the outputs of that group.
 template <int N>
 Tensor scaled_weight(const ConvTranspose<N>& layer, const Tensor& scale) {
   const Tensor w = layer.weight.peek();
@@ -277,7 +277,7 @@ Tensor scaled_weight(const ConvTranspose<N>& layer, const Tensor& scale) {
   return reshape(reshape(w, {in, out, w.numel() / (in * out)}) * each, w.shape());
 }
 
-/// A linear layer joined with a norm of features: of sequences the norm would take the steps for channels.
+/// A linear layer merged with a norm of features; for sequences the norm would take the steps for channels.
 class FeaturesLinear final : public LayerOf<FeaturesLinear, LinearOptions> {
  public:
   static constexpr auto name = "linear";
@@ -327,7 +327,7 @@ bool join_linear(const Layer& layer, const Affine& affine, LayerPtr& both) {
   return true;
 }
 
-/// The layer followed by the affine map; null where they cannot be one.
+/// Returns the layer followed by the affine map as one layer; null if that is not possible.
 LayerPtr folded(const Layer& layer, const Affine& affine) {
   LayerPtr both;
   (void)(join_linear(layer, affine, both) || join<CausalConv1d, 1>(layer, affine, both) ||
@@ -352,7 +352,7 @@ LayerPtr copy_of(const Layer& layer) {
 
 void fold_into(const Sequential& from, Sequential& to) {
   std::string name;
-  LayerPtr last;  // not yet in `to`
+  LayerPtr last;  // the last layer, not yet in `to`
   const auto put = [&] {
     if (last) to.add(name, std::move(last));
   };

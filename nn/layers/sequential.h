@@ -10,11 +10,11 @@
 
 namespace ferrite::nn {
 
-/// Layers applied one after another; the variables of a layer are named "<its name>.<variable>". Throws ValueError for
-/// a context with an initial state: it would be the state of every recurrent layer.
+/// Layers applied in order; the variables of a layer are named "<its name>.<variable>". Throws ValueError for a context
+/// with an initial state: it would be the state of every recurrent layer.
 class Sequential : public Layer {
  public:
-  /// With a seed, layers without one are drawn when they are added.
+  /// Makes an empty chain. If `init` has a seed, `add` draws layers that have no seed themselves.
   explicit Sequential(Init init = {}) : Layer(std::move(init), detail::OwnSteps()) {}
 
   /// Appends a layer under a name. Throws ValueError for a null layer or an empty or taken name.
@@ -25,13 +25,13 @@ class Sequential : public Layer {
   const Layer& operator[](std::size_t i) const&& = delete;
   const std::string& name(std::size_t i) const& { return layers_[i].name; }
   std::string name(std::size_t i) const&& { return layers_[i].name; }
-  /// The layer of that name; dots lead into chains within the chain: "encoder.gru". Throws ValueError for a name that
-  /// there is not, naming those that there are.
+  /// Returns the layer of a name; dots lead into chains within the chain: "encoder.gru". Throws ValueError for an
+  /// unknown name, listing the known ones.
   const Layer& layer(std::string_view name) const&;
   const Layer& layer(std::string_view name) const&& = delete;
 #ifdef __cpp_rtti
-  /// The same as what it is, net.layer<nn::Gru>("encoder.gru"). Throws ValueError for a layer of another class, too.
-  /// Needs run-time type information: programs compiled with -fno-rtti do without.
+  /// Returns the layer of a name as its own class, net.layer<nn::Gru>("encoder.gru"). Throws ValueError for a layer of
+  /// another class, too. Requires run-time type information: not available with -fno-rtti.
   template <std::derived_from<Layer> L>
   const L& layer(std::string_view name) const& {
     const Layer& found = layer(name);
@@ -43,16 +43,16 @@ class Sequential : public Layer {
 #endif
 
   std::string kind() const override { return "sequential"; }
-  /// Whether all its layers are.
+  /// Returns whether all its layers are causal.
   bool causal() const override;
   bool streams() const override;
   bool reads_lengths() const override { return true; }
   Tensor forward(const Tensor& x, const Context& context) const override;
   StepInput step_input() const override;
-  /// That of all its layers, one behind the other.
+  /// Returns the pace of all its layers in sequence.
   Pace pace() const override;
   Tensor lengths_after(const Tensor& lengths) const override;
-  /// Those of all its layers, "<layer>.<state>".
+  /// Returns the states of all its layers, named "<layer>.<state>".
   std::vector<StepState> states(const StepRows& in) const override;
   StepResult step(const Tensor& x, const Tensors& states) const override;
   std::size_t add_steps(StepGraph& graph, std::size_t x) const override;
@@ -73,8 +73,8 @@ class Sequential : public Layer {
   std::unordered_set<std::string> names_;
 };
 
-/// x + f(x), f a chain (arXiv 1512.03385). Throws ShapeError when f changes the shape, the number of steps included: a
-/// stream of it is refused with a PaceError.
+/// A residual connection x + f(x) around a chain f (arXiv 1512.03385). Throws ShapeError if f changes the shape or the
+/// number of steps; a stream of such a chain throws PaceError.
 class Residual final : public Sequential {
  public:
   using Sequential::Sequential;
@@ -85,15 +85,15 @@ class Residual final : public Sequential {
   std::unique_ptr<Layer> clone() const override;
 };
 
-/// A copy of a chain for evaluation, in which each batch norm (or instance norm with running numbers) that follows a
-/// linear layer or a convolution of any kind is part of that layer: torch.nn.utils.fusion.fuse_conv_bn_eval, in nested
-/// chains and residuals, too.
+/// Returns a copy of a chain for evaluation, in which each batch norm (or instance norm with running statistics) that
+/// follows a linear layer or a convolution of any kind is merged into that layer, also in nested chains and residuals.
+/// As torch.nn.utils.fusion.fuse_conv_bn_eval.
 ///
 ///   w' = w s,  b' = (b - running_mean) s + bias  with  s = weight / sqrt(running_var + epsilon)
 ///
-/// The results differ from those of `chain` in evaluation by rounding alone; names of the other layers stay. Layers
-/// with a computed parameter become plain ones. The copy is in evaluation: to train it would be to train another net.
-/// Throws Error where a variable has no value yet.
+/// The results differ from those of `chain` in evaluation only by rounding; the other layers keep their names. Layers
+/// with a computed parameter become plain ones. The copy is in evaluation mode: to train it would be to train another
+/// network. Throws Error if a variable has no value yet.
 std::unique_ptr<Sequential> fold_batch_norms(const Sequential& chain);
 
 }  // namespace ferrite::nn

@@ -1,4 +1,4 @@
-/// Short-time Fourier transforms, there and back, and their steps for streams.
+/// Short-time Fourier transforms and their inverses, with their steps for streams.
 #include "ferrite/nn/layers/spectrograms.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 namespace ferrite::nn::detail {
 namespace {
 
-/// Both options with nothing left to a default.
+/// Returns the options of either layer with all defaults filled in.
 template <class Options>
 Options with_lengths(Options o) {
   if (o.hop_length == 0) o.hop_length = o.n_fft / 4;
@@ -25,7 +25,7 @@ Options with_lengths(Options o) {
 }
 inline std::int64_t frequencies_of(std::int64_t n_fft) { return n_fft / 2 + 1; }
 
-/// What a transform is multiplied by, there and back.
+/// Returns the factor of a transform, or that of its inverse.
 inline double forward_scale(std::int64_t n_fft, bool normalized) {
   return normalized ? 1 / std::sqrt(static_cast<double>(n_fft)) : 1;
 }
@@ -33,13 +33,13 @@ inline double backward_scale(std::int64_t n_fft, bool normalized) {
   return normalized ? 1 / std::sqrt(static_cast<double>(n_fft)) : 1 / static_cast<double>(n_fft);
 }
 
-/// The window in the middle of a frame [n_fft], zeros around it.
+/// Returns the window in the middle of a frame [n_fft], with zeros around it.
 inline Tensor whole_window(const Tensor& taper, std::int64_t n_fft) {
   const std::int64_t n = taper.shape()[0], left = (n_fft - n) / 2;
   return n == n_fft ? taper : pad(taper, {left}, {n_fft - n - left});
 }
 
-/// Spectra [B, C, ..., F, 2] as what a layer gives of them, the parts last: [B, C, ..., F, 2] or [B, C, ..., F, 1].
+/// Returns what a layer gives of spectra [B, C, ..., F, 2], parts last: [B, C, ..., F, 2] or [B, C, ..., F, 1].
 inline Tensor given_of(const Tensor& spectra, Spectrum spectrum) {
   if (spectrum == Spectrum::complex) return spectra;
   const Tensor re = select(spectra, -1, 0), im = select(spectra, -1, 1);
@@ -110,7 +110,7 @@ Label word_for(StftPadding padding) {
   return "circular";
 }
 
-/// The options of both layers as their summaries give them.
+/// The options of both layers as their summaries print them.
 struct SpectrumFields {
   std::int64_t n_fft = 0, hop_length = 0, win_length = 0;
   Label window = "hann", spectrum = "complex";
@@ -135,11 +135,11 @@ void check_input(std::string_view where, const Tensor& x, std::int64_t width, Dt
                      "; cast the input");
 }
 
-/// How many frames cover a sample, the ends apart.
+/// Returns how many frames cover a sample, except near the ends.
 std::int64_t frames_over(std::int64_t n_fft, std::int64_t hop) { return (n_fft + hop - 1) / hop; }
 
-/// Blocks of `hop` samples that all their frames cover, of frames [B, C, T, n_fft] in time, which the window has not
-/// met yet: [B, T - n + 1, hop C], n the frames that cover a sample.
+/// Returns the blocks of `hop` samples that the full number n of frames covers, [B, T - n + 1, hop C], from frames
+/// [B, C, T, n_fft] in time that are not yet multiplied by the window.
 Tensor covered_blocks(const Tensor& frames, const Tensor& taper, std::int64_t hop) {
   const std::int64_t B = frames.shape()[0], C = frames.shape()[1], T = frames.shape()[2], n_fft = frames.shape()[3];
   const std::int64_t over = frames_over(n_fft, hop), blocks = T - over + 1;
@@ -154,7 +154,7 @@ Tensor covered_blocks(const Tensor& frames, const Tensor& taper, std::int64_t ho
 
 }  // namespace
 
-// ---- there ---------------------------------------------------------------------------------------------
+// ---- forward -------------------------------------------------------------------------------------------
 
 Stft::Stft(const StftLayerOptions& o, const Init& init)
     : LayerOf((check_options(name, o), detail::with_lengths(o)), init) {
@@ -196,7 +196,7 @@ Tensor Stft::over(const Tensor& x) const {
   return flatten(detail::given_of(spectra, o.spectrum), 1);
 }
 
-// ---- and back ------------------------------------------------------------------------------------------
+// ---- inverse -------------------------------------------------------------------------------------------
 
 InverseStft::InverseStft(const InverseStftOptions& o, const Init& init)
     : LayerOf((check_options(name, o), detail::with_lengths(o)), init) {
@@ -234,7 +234,7 @@ Tensor InverseStft::forward(const Tensor& x, const Context& context) const {
     refuse(name,
            "with center every call is a whole signal, so that pieces cannot be carried on; give center = false to a "
            "stream");
-  (void)detail::within_lengths(*this, window(), x, context, true, 0);  // refuses reset masks
+  (void)detail::within_lengths(*this, window(), x, context, true, 0);  // throws for reset masks
   const std::int64_t B = x.shape()[0], T = x.shape()[1], C = o.channels, F = detail::frequencies_of(o.n_fft);
   const std::int64_t least = o.center ? 2 : window()->taps;
   if (T < least)
@@ -262,15 +262,15 @@ Tensor InverseStft::over(const Tensor& x) const { return select(forward(x, {}), 
 template class LayerOf<Stft, StftLayerOptions, Windowed>;
 template class LayerOf<InverseStft, InverseStftOptions, Windowed>;
 
-// Steps of short-time Fourier transforms for streams. The transforms follow plans of their own, since those of a
-// thread are made when it first asks for one; what stands around them are programs.
+// Steps of short-time Fourier transforms for streams. The transforms have their own plans, since those of a thread are
+// made at its first request; the computations around them are programs.
 
 namespace {
 
 using detail::WindowFunction;
 using ferrite::detail::FftPlan;
 
-/// A window of samples [B, n_fft, C] -> [B, N]: times the window, transformed, as parts or absolute values.
+/// A window of samples [B, n_fft, C] -> [B, N]: multiplied, transformed, and given as parts or absolute values.
 template <class T>
 class SpectrumOfWindow final : public WindowFunction {
  public:
@@ -320,7 +320,7 @@ class SpectrumOfWindow final : public WindowFunction {
   std::unique_ptr<WindowFunction> windowed_, given_;
 };
 
-/// A frame of frequencies [B, C F 2] -> one in time [B, C n_fft], once for all windows that hold it.
+/// Transforms a frame of frequencies [B, C F 2] to time [B, C n_fft], once for all windows that contain it.
 template <class T>
 class FrameInTime final : public Step {
  public:

@@ -1,4 +1,4 @@
-/// Standardised inputs.
+/// A layer that standardises its inputs.
 #include "ferrite/nn/layers/standardize.h"
 
 #include <cmath>
@@ -53,7 +53,7 @@ void Standardize::adapt(const Tensor& x) const {
                            ? "standardize: the data holds infinite numbers"
                            : "standardize: the data holds numbers that are not finite; if NaN stands for a missing "
                              "number, give the layer .skip_missing = true");
-  // By its values: the deviation of equal ones need not come out as 0, and may be too small for the layer's dtype.
+  // Compares values: the deviation of equal ones need not be computed as 0, and may be too small for the layer's dtype.
   const Tensor high = amax(where(left_out, -INFINITY, rows), {0}), low = amin(where(left_out, INFINITY, rows), {0});
   const Tensor constant = eq(high, low), narrow = cast(spread, mean.dtype());
   mean.assign(cast(middle, mean.dtype()));

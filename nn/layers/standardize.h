@@ -1,27 +1,28 @@
 #pragma once
-/// Inputs brought to mean 0 and deviation 1 by numbers of the training data, which are saved with the net.
+/// Scales inputs to mean 0 and deviation 1 by statistics of the training data, which are saved with the network.
 #include "ferrite/nn/layer_of.h"
 
 namespace ferrite::nn {
 
+/// Options of Standardize: features, and whether some are missing.
 struct StandardizeOptions {
   std::int64_t features = 0;
-  bool skip_missing = false;  ///< NaN stands for a missing number: `adapt` leaves it out, and 0, the mean, replaces it
+  bool skip_missing = false;  ///< NaN means a missing number: `adapt` ignores it, and 0, the mean, replaces it
   static constexpr auto fields = attr_list(attr("features", &StandardizeOptions::features),
                                            attr("skip_missing", &StandardizeOptions::skip_missing));
 };
 
-/// y = (x - mean) / deviation of every feature: x [..., D] -> [..., D]. Mean and deviation are buffers, 0 and 1 at
-/// first; `adapt` takes them from data, train::adapt from a data set. As keras.layers.Normalization; with
-/// `skip_missing` a missing number, NaN, becomes 0 and passes no gradient on, as scikit-learn's StandardScaler followed
-/// by SimpleImputer would have it.
+/// Standardises every feature, y = (x - mean) / deviation: x [..., D] -> [..., D]. Mean and deviation are buffers,
+/// initially 0 and 1; `adapt` computes them from a tensor, train::adapt from a data set. As keras.layers.Normalization.
+/// With `skip_missing` a missing number, NaN, becomes 0 and passes no gradient on, as in scikit-learn's StandardScaler
+/// followed by SimpleImputer.
 ///
 ///   const auto net = dsl::sequence(3).standardize().gru(16).last_step().linear(1).build(0);
 ///   train::adapt(net, training);
 class Standardize final : public LayerOf<Standardize, StandardizeOptions> {
  public:
   static constexpr auto name = "standardize";
-  /// Throws ValueError for fewer than 1 feature.
+  /// Throws ValueError unless there is at least one feature.
   explicit Standardize(const StandardizeOptions& options, const Init& init = {});
   explicit Standardize(std::int64_t features, const Init& init = {})
       : Standardize(StandardizeOptions{features}, init) {}
@@ -30,16 +31,16 @@ class Standardize final : public LayerOf<Standardize, StandardizeOptions> {
   bool causal() const override { return true; }
   StepInput step_input() const override { return {options().features, mean.dtype()}; }
 
-  /// Takes mean and deviation, divided by N, over all axes of x [..., D] but the last; with `skip_missing` over the
-  /// numbers that are not NaN. A feature that is constant keeps the deviation 1. Throws ShapeError for other features,
-  /// ValueError for no rows, for a feature all of whose numbers are missing, and where a number comes out that is not
-  /// finite; nothing has changed then.
+  /// Sets mean and deviation (divided by N) from all axes of x [..., D] except the last; with `skip_missing` from the
+  /// numbers that are not NaN. The deviation is 1 for a feature that is constant, or whose deviation rounds to 0.
+  /// Throws ShapeError for another number of features; ValueError for no rows, a feature whose numbers are all missing,
+  /// and statistics that are not finite. An adapt that throws changes nothing.
   void adapt(const Tensor& x) const;
-  /// mean + deviation y: predictions of standardised targets in the unit of the data.
+  /// Returns mean + deviation y: predictions of standardised targets in the unit of the data.
   Tensor inverse(const Tensor& y) const;
 
-  Buffer mean;       ///< [D]
-  Buffer deviation;  ///< [D]
+  Buffer mean;       ///< mean of each feature, [D]
+  Buffer deviation;  ///< deviation of each feature, [D]
 };
 
 extern template class LayerOf<Standardize, StandardizeOptions>;

@@ -1,4 +1,4 @@
-/// Layers of tokens and of their places: bags of embeddings, positional encodings.
+/// Layers for tokens and their positions: bags of embeddings, positional encodings.
 #include "ferrite/nn/layers/tokens.h"
 
 #include <algorithm>
@@ -21,10 +21,10 @@ constexpr double kLowest = -std::numeric_limits<double>::infinity();
 
 std::string text(std::int64_t n) { return std::to_string(n); }
 
-// ---- places ----------------------------------------------------------------------------------------------
+// ---- positions -------------------------------------------------------------------------------------------
 
-/// Where the steps of a call stand in their sequences: i64 [T] or [B, T], and behind the last one [1, B, 1], undefined
-/// without a carry.
+/// The positions of a call's steps in their sequences, i64 [T] or [B, T], and of the step after the last one,
+/// [1, B, 1], undefined without a carry.
 struct Places {
   Tensor at, next;
 };
@@ -33,7 +33,7 @@ Places places_of(const Layer& layer, const Tensor& x, const Context& context) {
   const std::int64_t B = x.shape()[0], T = x.shape()[1];
   const Tensor& resets = context.reset_mask;
   if (!context.carry && !resets.defined()) return {arange(T), {}};
-  // At which step of this call the sequence began.
+  // The step of this call, maybe negative, at which the sequence began.
   Tensor start = context.carry ? -reshape(context.carry->states_of(layer, B)[0], {B, 1}) : zeros({B, 1}, Dtype::i64);
   if (resets.defined()) {
     if (resets.dtype() != Dtype::boolean || resets.shape() != Shape{B, T})
@@ -60,7 +60,7 @@ std::vector<StepState> steps_made(const StepRows& in) {
   return {{.name = "steps", .shape = {in.batch}, .dtype = Dtype::i64}};
 }
 
-/// `added(x, positions)`, after which the carry goes on.
+/// Returns `added(x, positions)` and updates the carry.
 template <class F>
 Tensor with_positions(const Layer& layer, const Tensor& x, const Context& context, const F& added) {
   const Places places = places_of(layer, x, context);
@@ -177,7 +177,7 @@ void check_bags(const Tensor& tokens) {
   if (tokens.rank() != 2) throw ShapeError("embedding_bag: expects tokens [B, N], got " + tokens.shape().str());
 }
 
-/// values [B, N, D] of which `counted` [B, N, 1] says which take part.
+/// Joins values [B, N, D], of which `counted` [B, N, 1] says which count.
 Tensor joined(BagMode mode, const Tensor& values, const Tensor& counted) {
   const std::int64_t B = values.shape()[0], N = values.shape()[1], D = values.shape()[2];
   if (N == 0) return zeros({B, D}, values.dtype());
@@ -243,7 +243,7 @@ template class LayerOf<EmbeddingBag, EmbeddingBagOptions>;
 template class LayerOf<SinusoidalPositions, SinusoidalPositionsOptions>;
 template class LayerOf<LearnedPositions, LearnedPositionsOptions>;
 
-// One step of learned positions for streams: the row of each row's own step.
+// One step of learned positions for streams: each row adds the row of the table for its current step.
 
 namespace {
 
@@ -300,7 +300,7 @@ class LearnedPositionsStep final : public Step {
   }
   static bool takes(Rows rows, std::int64_t row) { return !rows || rows[row]; }
   std::int64_t& step(std::int64_t row) { return steps_[static_cast<std::size_t>(row)]; }
-  /// In the words of the whole sequence.
+  /// Throws the same error as the whole sequence.
   [[noreturn]] void throw_beyond(std::int64_t step) const {
     throw ShapeError("learned_positions: step " + std::to_string(step) + " lies outside 0.." +
                      std::to_string(table_.shape()[0] - 1));
@@ -308,7 +308,7 @@ class LearnedPositionsStep final : public Step {
 
   Parameter weight_;
   std::int64_t batch_;
-  std::vector<std::int64_t> steps_;  ///< by row, since it began
+  std::vector<std::int64_t> steps_;  ///< steps of each row since it began
   Tensor table_;                     ///< immutable: the snapshot needs no copy
 };
 

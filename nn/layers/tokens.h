@@ -1,19 +1,20 @@
 #pragma once
-/// Layers of tokens and of their places: bags of embeddings, positional encodings.
+/// Layers for tokens and their positions: bags of embeddings, positional encodings.
 #include <optional>
 
 #include "ferrite/nn/layer_of.h"
 
 namespace ferrite::nn {
 
-/// How the rows of a bag are joined.
+/// The way in which the rows of a bag are joined.
 enum class BagMode : std::uint8_t { sum, mean, max };
 
+/// Options of EmbeddingBag: size of the table, mode and padding.
 struct EmbeddingBagOptions {
   std::int64_t vocabulary = 0;  ///< the builder infers it
   std::int64_t features = 0;
   BagMode mode = BagMode::mean;
-  std::optional<std::int64_t> padding_idx{};  ///< a token that is left out; below 0 it counts from the end
+  std::optional<std::int64_t> padding_idx{};  ///< a token that is ignored; negative values count from the end
   bool include_last_offset = false;           ///< offsets end with the number of tokens
   static constexpr auto fields =
       attr_list(attr("vocabulary", &EmbeddingBagOptions::vocabulary), attr("features", &EmbeddingBagOptions::features),
@@ -21,11 +22,11 @@ struct EmbeddingBagOptions {
                 attr("include_last_offset", &EmbeddingBagOptions::include_last_offset));
 };
 
-/// Sums, means or maxima of the rows of bags of tokens, as torch.nn.EmbeddingBag. weight [V, D] starts as N(0, 1), the
-/// row of padding_idx as 0; padding takes no part and gets no gradient. An empty bag gives 0. Equal elements of a
-/// maximum share the gradient evenly, which for one token twice is the token's whole gradient.
+/// Joins the embeddings of bags of tokens by sum, mean or maximum, as torch.nn.EmbeddingBag. weight [V, D] starts as
+/// N(0, 1), with 0 in the row of padding_idx; padding is ignored and gets no gradient. An empty bag gives 0. Equal
+/// elements of a maximum share the gradient evenly; for a repeated token that is its whole gradient.
 ///
-/// As a layer: tokens i64 or i32 [B, N] -> [B, D], of each row the first `context.lengths` of its tokens. Throws
+/// As a layer: tokens i64 or i32 [B, N] -> [B, D], from the first `context.lengths` tokens of each row. Throws
 /// ShapeError for another rank and a token outside [0, V), DtypeError for other dtypes.
 class EmbeddingBag final : public LayerOf<EmbeddingBag, EmbeddingBagOptions> {
  public:
@@ -36,24 +37,25 @@ class EmbeddingBag final : public LayerOf<EmbeddingBag, EmbeddingBagOptions> {
   std::string summary() const override;
   Tensor forward(const Tensor& tokens, const Context& context) const override;
   bool reads_lengths() const override { return true; }
-  /// The same with a weight for each token, of sums alone: weights [B, N] of the table's dtype. Throws ValueError for
-  /// another mode.
+  /// Returns the weighted sum of each bag: tokens and weights [B, N], the weights of the table's dtype. Throws
+  /// ValueError for a mode other than sum.
   Tensor weighted(const Tensor& tokens, const Tensor& weights) const;
-  /// Bags one after the other: tokens [M], of which bag b has those from offsets[b] to offsets[b + 1], the last one all
-  /// the rest; offsets i64 [B] from 0 on, none smaller than the one before (ShapeError, as part of the program). With
-  /// include_last_offset they are [B + 1]. weights [M] or undefined.
+  /// Joins bags that follow each other in one list: tokens [M], where bag b has the tokens from offsets[b] to
+  /// offsets[b + 1], and the last bag all the rest. offsets i64 [B] start with 0 and do not decrease (ShapeError, as
+  /// part of the program); with include_last_offset they are [B + 1]. weights [M] or undefined.
   Tensor bags(const Tensor& tokens, const Tensor& offsets, const Tensor& weights = {}) const;
 
   Parameter weight;
 
  private:
   struct Rows {
-    Tensor values;   ///< [..., D], times their weights
-    Tensor counted;  ///< bool [..., 1]: not padding; undefined: all
+    Tensor values;   ///< [..., D], multiplied by their weights
+    Tensor counted;  ///< bool [..., 1]: false for padding; undefined: all true
   };
   Rows rows(const Tensor& tokens, const Tensor& weights) const;
 };
 
+/// Options of SinusoidalPositions: features and base.
 struct SinusoidalPositionsOptions {
   std::int64_t features = 0;  ///< the builder infers it
   double base = 10000;
@@ -61,14 +63,14 @@ struct SinusoidalPositionsOptions {
                                            attr("base", &SinusoidalPositionsOptions::base));
 };
 
-/// x + p, the absolute positions of arXiv 1706.03762: p[t, 2 i] = sin(t / base^(2 i / D)), p[t, 2 i + 1] the cosine of
-/// the same. Sines and cosines are computed in f64. x [B, T, D] -> [B, T, D]. A step's position counts from the
-/// beginning, or the last step at which `context.reset_mask` is set; a carry and a stream go on counting.
+/// Adds the absolute positions of arXiv 1706.03762, x + p: p[t, 2 i] = sin(t / base^(2 i / D)), p[t, 2 i + 1] the
+/// cosine of the same. Sines and cosines are computed in f64. x [B, T, D] -> [B, T, D]. A step's position counts from
+/// the beginning, or from the last step at which `context.reset_mask` is set; a carry and a stream continue the count.
 /// Throws ShapeError for another shape.
 class SinusoidalPositions final : public LayerOf<SinusoidalPositions, SinusoidalPositionsOptions> {
  public:
   static constexpr auto name = "sinusoidal_positions";
-  /// `init` tells the dtype of streams alone. Throws ValueError for no features and a base that is not positive and
+  /// `init` only gives the dtype of streams. Throws ValueError for no features and a base that is not positive and
   /// finite.
   explicit SinusoidalPositions(const SinusoidalPositionsOptions& options, const Init& init = {});
   std::unique_ptr<SinusoidalPositions> another(const Init& init) const;
@@ -85,15 +87,17 @@ class SinusoidalPositions final : public LayerOf<SinusoidalPositions, Sinusoidal
   Dtype dtype_;
 };
 
+/// Options of LearnedPositions: features and number of positions.
 struct LearnedPositionsOptions {
   std::int64_t features = 0;  ///< the builder infers it
-  std::int64_t capacity = 0;  ///< of how many steps
+  std::int64_t capacity = 0;  ///< number of steps that have a position
   static constexpr auto fields = attr_list(attr("features", &LearnedPositionsOptions::features),
                                            attr("capacity", &LearnedPositionsOptions::capacity));
 };
 
-/// x + weight[t] for step t, which counts as in `SinusoidalPositions`. x [B, T, D] -> [B, T, D]. weight [capacity, D]
-/// starts as N(0, 0.02^2). Throws ShapeError for another shape and a step beyond the capacity.
+/// Adds a learned row to each step, x + weight[t] for step t, which counts as in `SinusoidalPositions`. x [B, T, D] ->
+/// [B, T, D]. weight [capacity, D] starts as N(0, 0.02^2). Throws ShapeError for another shape and a step beyond the
+/// capacity.
 class LearnedPositions final : public LayerOf<LearnedPositions, LearnedPositionsOptions> {
  public:
   static constexpr auto name = "learned_positions";

@@ -9,7 +9,7 @@
 namespace ferrite::nn {
 namespace {
 
-/// Checked before the parts of a layer are made, whose errors would name them.
+/// Checks the options before the parts of a layer are made, whose errors would name the parts.
 const TransformerLayerOptions& checked(const char* who, const TransformerLayerOptions& o) {
   const std::string at = std::string(who) + ": ";
   if (o.d_model < 1 || o.dim_feedforward < 1)
@@ -41,7 +41,7 @@ LayerNormOptions norm_of(const TransformerLayerOptions& o) { return {o.d_model, 
 
 Tensor dropped(const std::optional<Dropout>& dropout, const Tensor& x) { return dropout ? (*dropout)(x) : x; }
 
-/// x + f(norm(x)), or norm(x + f(x)).
+/// Returns x + f(norm(x)), or norm(x + f(x)).
 template <class F>
 Tensor residual(bool norm_first, const LayerNorm& norm, const Tensor& x, const F& f) {
   return norm_first ? x + f(norm(x)) : norm(x + f(x));

@@ -6,16 +6,17 @@
 
 namespace ferrite::nn {
 
+/// Options of TransformerEncoderLayer and TransformerDecoderLayer, with PyTorch's names where they exist.
 struct TransformerLayerOptions {
-  std::int64_t d_model = 0;  ///< D, the features of a step; the builder infers it
+  std::int64_t d_model = 0;  ///< D, number of features of a step; the builder infers it
   std::int64_t nhead = 1;
   std::int64_t dim_feedforward = 2048;
   double dropout = 0.1;
-  Label activation = "relu";  ///< any of nn::activation_names()
+  Label activation = "relu";  ///< name of the activation, any of nn::activation_names()
   double layer_norm_eps = 1e-5;
   bool norm_first = false;  ///< norms before attention and products instead of after the residuals
-  bool bias = true;         ///< of products and norms
-  /// Of the layer's attention to itself; see MultiheadAttentionOptions.
+  bool bias = true;         ///< whether products and norms have biases
+  /// Options of the layer's self-attention; see MultiheadAttentionOptions.
   bool causal = false;
   std::int64_t kv_heads = 0;
   Positions positions = Positions::none;
@@ -31,12 +32,12 @@ struct TransformerLayerOptions {
       attr("capacity", &TransformerLayerOptions::capacity));
 };
 
-/// linear2(dropout(f(linear1(x)))), the part of a transformer that looks at one step.
+/// The part of a transformer that treats each step by itself: linear2(dropout(f(linear1(x)))).
 class FeedForward final : public Module {
  public:
   FeedForward(const TransformerLayerOptions& options, const Init& init);
   Tensor operator()(const Tensor& x) const;
-  /// Its layers, which act on one step each; dropout left out.
+  /// Returns its layers, which treat each step by itself, without dropout.
   std::vector<const Layer*> layers() const& { return {&linear1, &activation_, &linear2}; }
   std::vector<const Layer*> layers() const&& = delete;
 
@@ -47,25 +48,25 @@ class FeedForward final : public Module {
   std::optional<Dropout> dropout_;
 };
 
-/// torch.nn.TransformerEncoderLayer with batch_first (arXiv 1706.03762): attention of the steps to each other and two
-/// products,
+/// A transformer layer of self-attention and two products, as torch.nn.TransformerEncoderLayer with batch_first (arXiv
+/// 1706.03762):
 ///
 ///   x = norm1(x + dropout1(self_attn(x)));  y = norm2(x + dropout2(linear2(dropout(f(linear1(x))))))
 ///
-/// or with norm_first (arXiv 2002.04745) x = x + dropout1(self_attn(norm1(x))), and the same of the products. x [B, T,
-/// D] -> [B, T, D]. Parameters are named self_attn.*, linear1.*, linear2.*, norm1.* and norm2.*, and start as those
-/// layers' do. Padding behind `context.lengths` may hold anything; `context.reset_mask` and streams as of
+/// or with norm_first (arXiv 2002.04745) x = x + dropout1(self_attn(norm1(x))), and similarly for the products. x
+/// [B, T, D] -> [B, T, D]. Parameters are named self_attn.*, linear1.*, linear2.*, norm1.* and norm2.*, and start as in
+/// those layers. Padding after `context.lengths` may hold anything; `context.reset_mask` and streams are as in
 /// MultiheadAttention. With `causal` it is the layer of a decoder without memory.
 class TransformerEncoderLayer final : public LayerOf<TransformerEncoderLayer, TransformerLayerOptions> {
  public:
   static constexpr auto name = "transformer_encoder_layer";
   /// Throws ValueError for sizes below 1, an unknown activation, a dropout outside [0, 1], an epsilon below 0, and what
-  /// MultiheadAttention refuses.
+  /// MultiheadAttention rejects.
   explicit TransformerEncoderLayer(const TransformerLayerOptions& options, const Init& init = {});
 
   std::string summary() const override;
   Tensor forward(const Tensor& x, const Context& context) const override;
-  /// With masks, which hide where they are true.
+  /// Returns the result with masks, which hide keys where they are true.
   Tensor encode(const Tensor& x, const AttentionMasks& masks) const;
 
   bool causal() const override { return options().causal; }
@@ -86,15 +87,15 @@ class TransformerEncoderLayer final : public LayerOf<TransformerEncoderLayer, Tr
   std::optional<Dropout> dropout1_, dropout2_;
 };
 
-/// What hides steps from a decoder.
+/// Masks that hide steps from a decoder.
 struct DecoderMasks {
   AttentionMasks target{}, memory{};
 };
 
-/// torch.nn.TransformerDecoderLayer with batch_first: attention to itself, multihead_attn to a memory [B, S, D], and
-/// two products, each with a residual and norm1, norm2 and norm3 as in TransformerEncoderLayer; the options of
-/// positions and heads concern self_attn alone. It is called with `decode`: as a layer of one input it throws
-/// ValueError.
+/// A transformer layer with self-attention, attention multihead_attn to a memory [B, S, D], and two products, as
+/// torch.nn.TransformerDecoderLayer with batch_first. Each has a residual and norm1, norm2 or norm3 as in
+/// TransformerEncoderLayer; the options of positions and heads concern self_attn alone. Call it with `decode`: as a
+/// layer with one input it throws ValueError.
 class TransformerDecoderLayer final : public LayerOf<TransformerDecoderLayer, TransformerLayerOptions> {
  public:
   static constexpr auto name = "transformer_decoder_layer";
@@ -103,8 +104,8 @@ class TransformerDecoderLayer final : public LayerOf<TransformerDecoderLayer, Tr
 
   std::string summary() const override;
   Tensor forward(const Tensor& x, const Context& context) const override;
-  /// x [B, T, D], memory [B, S, D] -> [B, T, D]. Masks hide where they are true; with `causal` no step of x sees a
-  /// later one.
+  /// Returns the layer's result for x [B, T, D] and memory [B, S, D]: [B, T, D]. Masks hide where they are true; with
+  /// `causal` no step of x sees a later one.
   Tensor decode(const Tensor& x, const Tensor& memory, const DecoderMasks& masks = {}) const;
 
   MultiheadAttention self_attn, multihead_attn;

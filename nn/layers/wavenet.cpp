@@ -1,4 +1,4 @@
-/// The stacked WaveNet, and its step: the steps of its layers, and what is added between them.
+/// The stacked WaveNet, and its step, composed of the steps of its layers and the sums between them.
 #include "ferrite/nn/layers/wavenet.h"
 
 #include <array>
@@ -22,7 +22,7 @@ std::unique_ptr<Layer> activation_layer(const WavenetActivation& a) {
   return std::make_unique<Activation>(a.name, f);
 }
 
-/// The channels at a place, of a layer whose convolution gives `wide`.
+/// Returns the number of channels at a place of a layer whose convolution gives `wide` channels.
 std::int64_t width_at(FilmPlace place, const WavenetArray& a, std::int64_t wide) {
   switch (place) {
     case FilmPlace::conv_pre:
@@ -178,7 +178,7 @@ std::int64_t Wavenet::receptive_field() const {
 
 namespace {
 
-/// A layer of an array on whole sequences.
+/// A layer of an array applied to whole sequences.
 struct UnitCall {
   const Wavenet::Unit& u;
   const Context& context;
@@ -198,7 +198,7 @@ struct UnitCall {
     const Tensor x = slice(z, -1, 0, C), g = (*u.gate)(slice(z, -1, C, 2 * C)), a = (*u.activation)(x)*g;
     return u.blends ? a + (1 - g) * x : a;
   }
-  /// What the products for the head and for the next layer take.
+  /// Returns the input of the products for the head and for the next layer.
   Tensor operator()(const Tensor& h) const {
     const Tensor conv = film(FilmPlace::conv_post, (*u.conv)(film(FilmPlace::conv_pre, h), context));
     const Tensor mix = film(FilmPlace::mix_post, (*u.mix)(film(FilmPlace::mix_pre, condition), context));
@@ -234,7 +234,7 @@ template class LayerOf<Wavenet, WavenetOptions>;
 
 namespace {
 
-/// The steps of a layer of an array, value after value.
+/// Adds the steps of a layer of an array, value by value.
 struct UnitSteps {
   using Value = std::size_t;
   StepGraph& graph;

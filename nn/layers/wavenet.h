@@ -12,30 +12,30 @@
 
 namespace ferrite::nn {
 
-/// An activation by its name: those of `activation` that work element by element, leaky_relu, hardtanh.
+/// An activation by name: the elementwise ones of `activation`, leaky_relu, or hardtanh.
 struct WavenetActivation {
   std::string name = "tanh";
-  double slope = 0.01;        ///< of leaky_relu
-  double low = -1, high = 1;  ///< of hardtanh
+  double slope = 0.01;        ///< slope of negative elements, for leaky_relu
+  double low = -1, high = 1;  ///< lowest and highest value, for hardtanh
 };
 
-/// One layer of an array.
+/// The options of one layer of an array.
 struct WavenetUnit {
   std::int64_t kernel_size = 3;
   std::int64_t dilation = 1;
   WavenetActivation activation{};
-  std::optional<WavenetActivation> gate{};  ///< g of the second half of channels, by which the first is multiplied
+  std::optional<WavenetActivation> gate{};  ///< activation g of the second half of channels, a factor of the first half
   bool blends = false;                      ///< the gate blends: g f(z) + (1 - g) z of the first half z
 };
 
-/// What a condition makes of other channels (FiLM, arXiv 1709.07871): x becomes s x + t, s and t a product of the
-/// condition.
+/// A feature-wise modulation by the condition (FiLM, arXiv 1709.07871): x becomes s x + t, with s and t from a product
+/// of the condition.
 struct WavenetFilm {
-  bool shift = true;        ///< whether there is a t
-  std::int64_t groups = 1;  ///< of the product
+  bool shift = true;        ///< whether there is a shift t
+  std::int64_t groups = 1;  ///< groups of the product
 };
-/// Where a film is applied: before and after the dilated convolution, the product of the condition and the activation,
-/// and after the products for the next layer and for the head.
+/// The place where a film is applied: before or after the dilated convolution, the product of the condition, or the
+/// activation, or after the product for the next layer or for the head.
 enum class FilmPlace : std::uint8_t {
   conv_pre,
   conv_post,
@@ -48,49 +48,50 @@ enum class FilmPlace : std::uint8_t {
 };
 inline constexpr std::size_t kFilmPlaces = 8;
 
-/// Layers of equal channels one after another.
+/// The options of a sequence of layers with the same number of channels.
 struct WavenetArray {
   std::int64_t input_size = 1;
   std::int64_t condition_size = 1;
   std::int64_t channels = 0;
-  std::int64_t bottleneck = 0;                                           ///< channels behind the activation
-  std::int64_t groups = 1;                                               ///< of the dilated convolutions
-  std::int64_t mix_groups = 1, layer1x1_groups = 1, head1x1_groups = 1;  ///< of the products
-  std::array<std::optional<WavenetFilm>, kFilmPlaces> films{};           ///< of all layers, by FilmPlace
+  std::int64_t bottleneck = 0;                                           ///< number of channels after the activation
+  std::int64_t groups = 1;                                               ///< groups of the dilated convolutions
+  std::int64_t mix_groups = 1, layer1x1_groups = 1, head1x1_groups = 1;  ///< groups of the products
+  std::array<std::optional<WavenetFilm>, kFilmPlaces> films{};           ///< films of all layers, by FilmPlace
   std::vector<WavenetUnit> units{};
-  bool has_layer1x1 = true;       ///< without, a layer hands on what it took
-  std::int64_t head1x1_size = 0;  ///< channels that a product makes of what a layer gives to the head; 0: it has none
+  bool has_layer1x1 = true;       ///< if false, a layer passes its input on unchanged
+  std::int64_t head1x1_size = 0;  ///< channels of the product for the head; 0: no product
   std::int64_t head_size = 1;
   std::int64_t head_kernel_size = 1;
   std::int64_t head_dilation = 1;
   bool head_bias = false;
 
-  /// Of the head's input.
+  /// Returns the number of channels of the head's input.
   std::int64_t skip_size() const { return head1x1_size > 0 ? head1x1_size : bottleneck; }
 };
 
-/// The layers after the last array, an activation and a causal convolution each.
+/// The options of the layers after the last array, each an activation and a causal convolution.
 struct WavenetHead {
-  std::int64_t channels = 1;  ///< between the layers
+  std::int64_t channels = 1;  ///< channels between the layers
   std::int64_t out_channels = 1;
-  std::vector<std::int64_t> kernel_sizes{};  ///< by layer
+  std::vector<std::int64_t> kernel_sizes{};  ///< kernel size of each layer
   WavenetActivation activation{};
 };
 
+/// Options of Wavenet: its arrays, head and condition.
 struct WavenetOptions {
   std::vector<WavenetArray> arrays{};
   double head_scale = 1;
   std::optional<WavenetHead> head{};
-  std::vector<WavenetOptions> condition{};  ///< at most one: the net that makes the condition of the input
+  std::vector<WavenetOptions> condition{};  ///< at most one: the network that computes the condition from the input
 
-  /// Of the result.
+  /// Returns the number of channels of the result.
   std::int64_t out_channels() const { return head ? head->out_channels : arrays.empty() ? 0 : arrays.back().head_size; }
 };
 
 /// The WaveNet of the Neural Amp Modeler (github.com/sdatkinson/NeuralAmpModelerCore, docs/wavenet_walkthrough.rst; the
 /// idea: arXiv 1609.03499): x [B, T, D] -> [B, T, head_size of the last array], f32 or f64. The condition c is x, or
-/// what another net makes of it. Of every array, h the input's channels and s the sum for the head, that of the array
-/// before or nothing:
+/// the output of another network for x. For every array, h has the input's channels, and s is the sum for the head,
+/// which starts as that of the array before, or empty:
 ///
 ///   h = rechannel(h)
 ///   z = conv(h) + mix(c);  a = f(z), with a gate f(z[:C]) g(z[C:])
@@ -98,30 +99,30 @@ struct WavenetOptions {
 ///   s = head(s)
 ///
 /// and at the end y = head_scale s, followed by the layers of `options.head`. conv and head are CausalConv1d, the
-/// others Linear, or CausalConv1d of one tap where they have groups; rechannel and mix have no bias. Films are applied
+/// others Linear, or CausalConv1d with one tap if they have groups; rechannel and mix have no bias. Films are applied
 /// at the places that FilmPlace names. Parameters are named arrays.0.rechannel.weight, arrays.0.layers.0.conv.weight,
 /// ..., arrays.0.layers.0.conv_pre_film.weight, ..., arrays.0.head.weight, head.0.weight and condition.arrays.0. ....
 /// Before the first step every convolution sees zeros. Throws what CausalConv1d and Linear throw.
 class Wavenet final : public LayerOf<Wavenet, WavenetOptions> {
  public:
   static constexpr auto name = "wavenet";
-  /// Throws ValueError without arrays, for arrays without layers, sizes below 1 and sizes that do not fit from array to
-  /// array, unknown activations, several conditions, blends without a gate and films of products that are not there.
+  /// Throws ValueError without arrays, for arrays without layers, sizes below 1 or that do not fit from array to array,
+  /// unknown activations, several conditions, blends without a gate, and films of products that do not exist.
   explicit Wavenet(const WavenetOptions& options, const Init& init = {});
 
-  /// The product of the condition that a film is.
+  /// The product of the condition that makes up a film.
   struct Film {
-    std::unique_ptr<Layer> product;  ///< null: there is none
+    std::unique_ptr<Layer> product;  ///< null if there is no film
     bool shift = true;
   };
-  /// The layers that one layer of an array is made of.
+  /// The layers that make up one layer of an array.
   struct Unit {
     std::unique_ptr<CausalConv1d> conv;
     std::unique_ptr<Layer> mix;
-    std::unique_ptr<Layer> activation, gate;   ///< gate: null without one
-    std::unique_ptr<Layer> layer1x1, head1x1;  ///< null without one
+    std::unique_ptr<Layer> activation, gate;   ///< gate: null if there is none
+    std::unique_ptr<Layer> layer1x1, head1x1;  ///< null if there is none
     bool blends = false;
-    std::array<Film, kFilmPlaces> films{};  ///< by FilmPlace
+    std::array<Film, kFilmPlaces> films{};  ///< films of the layer, by FilmPlace
   };
   struct Array {
     std::unique_ptr<Linear> rechannel;
@@ -137,14 +138,14 @@ class Wavenet final : public LayerOf<Wavenet, WavenetOptions> {
   };
   const std::vector<HeadLayer>& head() const& { return head_; }
   const std::vector<HeadLayer>& head() const&& = delete;
-  /// Null: the condition is the input.
+  /// Returns the network that computes the condition; null if the condition is the input.
   const Wavenet* condition() const& { return condition_.get(); }
   const Wavenet* condition() const&& = delete;
-  /// What a film is called among the parameters, "conv_pre_film".
+  /// Returns the name of a film's place among the parameters, "conv_pre_film".
   static std::string name_of(FilmPlace place);
-  /// The multiplier of the output, which training leaves.
+  /// Returns the multiplier of the output, which is not trained.
   double head_scale() const { return options().head_scale; }
-  /// Steps of the input that an output depends on.
+  /// Returns the number of input steps that an output depends on.
   std::int64_t receptive_field() const;
 
   Tensor forward(const Tensor& x, const Context& context) const override;

@@ -22,7 +22,7 @@ struct AudioLossAttrs {
                 attr("epsilon", &AudioLossAttrs::epsilon));
 };
 
-/// Error and target behind the filter.
+/// Error and target after the pre-emphasis filter.
 struct Filtered {
   Filtered(Inputs in, const AudioLossAttrs& a) : error(filter(in[1] - in[0], a)), target(filter(in[1], a)) {}
   Tensor error, target;
@@ -52,7 +52,7 @@ struct DcLoss {
   static constexpr auto name = "dc_loss", onnx = "";
   static constexpr auto summary =
       "(mean of target - prediction)^2 / (mean of target^2 + epsilon) over time, both behind x[t] - c x[t - 1]";
-  /// A third operand: how many steps count, [B, 1, ...].
+  /// Takes an optional third operand: the number of steps that count, [B, 1, ...].
   static Tensor parts(Inputs in, const Attributes& a) {
     const Filtered x(in, a);
     const Tensor error = sum(x.error, {a.axis}), power = sum(square(x.target), {a.axis});
@@ -62,7 +62,7 @@ struct DcLoss {
   }
 };
 
-/// Signals with what lies beyond their lengths as 0.
+/// Signals in which samples beyond their lengths are 0.
 struct Signals {
   Signals(std::string_view where, const Tensor& prediction, const Tensor& target, const AudioLossParameters& p,
           const LossOptions& options)
@@ -85,7 +85,7 @@ struct Signals {
     counts = reshape(cast(maximum(options.lengths, 1), target.dtype()), rows);
     losses.lengths = Tensor();
   }
-  /// Which losses count; signals of others reach no gradient.
+  /// Returns the losses that count, and replaces the other signals, so that they reach no gradient.
   Counted counted_losses(std::string_view where) {
     const Counted all = counted(where, {shape, x.dtype()}, losses);
     const Counted every = all.with_axis(attrs.axis);
@@ -96,7 +96,7 @@ struct Signals {
   Tensor x, y, counts;
   LossOptions losses;
   AudioLossAttrs attrs{};
-  Shape shape;  ///< of the losses
+  Shape shape;  ///< shape of the losses
 };
 
 }  // namespace
@@ -130,7 +130,7 @@ namespace {
 
 constexpr std::string_view kWhere = "multi_resolution_stft_loss";
 
-/// Signals in rows [N, T].
+/// Returns signals as rows [N, T].
 Tensor in_rows(const Tensor& x, int axis) {
   const std::int64_t T = x.shape()[axis];
   Shape order;
@@ -140,12 +140,13 @@ Tensor in_rows(const Tensor& x, int axis) {
   return reshape(permute(x, order), {T == 0 ? 0 : x.numel() / T, T});
 }
 
-/// Signals in rows [N, T], and where they end, [N], or undefined.
+/// Signals as rows [N, T], and their lengths [N], or undefined.
 struct Rows {
   Tensor prediction, target, lengths;
 };
 
-/// Throws unless lengths [B] fit signals whose time is axis 1.
+/// Returns signals as rows, with 0 beyond their lengths. Throws ShapeError unless lengths [B] fit signals with time as
+/// axis 1.
 Rows with_lengths(const Tensor& prediction, const Tensor& target, int axis, const Tensor& lengths) {
   if (!lengths.defined()) return {in_rows(prediction, axis), in_rows(target, axis), {}};
   if (axis != 1) detail::throw_shape(kWhere, "lengths need time as axis 1, got axis " + std::to_string(axis));
@@ -156,20 +157,20 @@ Rows with_lengths(const Tensor& prediction, const Tensor& target, int axis, cons
   return {x, y, reshape(expand(unsqueeze(lengths, 1), {B, inner}), {B * inner})};
 }
 
-/// Signals with their reflections about 0 and about their own ends, [N, T + 2 side]; what lies further on is not used.
+/// Returns signals with reflections at 0 and at their own ends, [N, T + 2 side]; values further on are not used.
 Tensor reflected(const Tensor& rows, const Tensor& lengths, std::int64_t side) {
   const std::int64_t N = rows.shape()[0], T = rows.shape()[1];
   if (T <= side)
     detail::throw_shape(kWhere,
                         "signals of " + std::to_string(T) + " samples have no reflection of " + std::to_string(side));
-  const Tensor own = where(eq(lengths, 0), T, lengths);  // what does not count at all is computed as if all did
+  const Tensor own = where(eq(lengths, 0), T, lengths);  // computed in full, and ignored later
   const Tensor ends = unsqueeze(checked(own, side + 1, T, {"multi_resolution_stft_loss: length"}), 1);
   const Tensor at = abs(arange(-side, T + side, 1, Dtype::i64));
   const Tensor back = where(lt(at, ends), at, 2 * (ends - 1) - at);
   return gather(rows, 1, expand(clamp(back, 0, T - 1), {N, T + 2 * side}));
 }
 
-/// [N, F, frames].
+/// Returns the magnitudes of the short-time Fourier transform, [N, F, frames].
 Tensor magnitudes(const Tensor& rows, const Tensor& lengths, const StftResolution& r, double epsilon) {
   const Tensor window = hann_window(r.win_length, {.dtype = rows.dtype()});
   const bool own_ends = lengths.defined();
@@ -178,10 +179,10 @@ Tensor magnitudes(const Tensor& rows, const Tensor& lengths, const StftResolutio
   return sqrt(clamp(sum(square(s), {-1}), epsilon, std::numeric_limits<double>::infinity()));
 }
 
-/// Sums and means over the frames that count.
+/// Computes sums and means over the frames that count.
 class Frames {
  public:
-  /// Of magnitudes of that shape.
+  /// Finds the frames that count among magnitudes of the given shape.
   Frames(const Tensor& lengths, const Shape& shape, const StftResolution& r) {
     if (!lengths.defined()) return;
     const Tensor frames =

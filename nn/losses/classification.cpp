@@ -1,5 +1,5 @@
-/// Losses of classification: one class of many and accuracy, labels of which any number may hold, margins between
-/// scores, overlapping regions.
+/// Losses of classification: one class of many and accuracy, any number of labels, margins between scores, overlapping
+/// regions.
 #include "ferrite/nn/losses/classification.h"
 
 #include "ferrite/nn/losses/detail/losses.h"
@@ -22,26 +22,26 @@ struct ClassLossAttrs {
                 attr("label_smoothing", &ClassLossAttrs::label_smoothing));
 };
 
-/// Weights of classes along an axis of a shape.
+/// Returns weights of classes shaped to broadcast along one axis of a given rank.
 Tensor along(const Tensor& weight, int axis, int rank) {
   Shape shape = Shape::filled(rank, 1);
   shape[axis] = -1;
   return reshape(weight, shape);
 }
 
-/// Targets with a class for those that are ignored.
+/// Returns targets in which the ignored ones are replaced by class 0.
 Tensor some_class(const Tensor& targets, std::int64_t ignore_index) {
   return where(eq(targets, ignore_index), 0, targets);
 }
 
-/// [C] and classes [...] -> [...].
+/// Returns the weights of the given classes: weights [C] and classes [...] -> [...].
 Tensor of_classes(const Tensor& weight, const Tensor& classes) {
   return reshape(index_select(weight, 0, reshape(classes, {-1})), classes.shape());
 }
 
-/// Losses of logarithms of probabilities, targets and, where given, weights of classes. A class of weight or share 0
-/// adds nothing, even where its logarithm is infinite. What is ignored is replaced before it is multiplied, so that NaN
-/// reaches no gradient of weights; that of log_softmax does not read rows without a cotangent.
+/// Returns the losses for logarithms of probabilities, targets and, if given, weights of classes. A class of weight or
+/// share 0 adds nothing, even if its logarithm is infinite. Ignored values are replaced before they are multiplied, so
+/// that NaN reaches no gradient of weights; the gradient of log_softmax does not read rows without a cotangent.
 Tensor nll_parts(const Tensor& log_probs, Inputs in, const ClassLossAttrs& a, const IndexOptions& who) {
   const Tensor& targets = in[1];
   const Tensor* weight = in.size() > 2 ? &in[2] : nullptr;
@@ -78,7 +78,7 @@ struct NllLoss {
   static Tensor parts(Inputs in, const Attributes& a) { return nll_parts(in[0], in, a, {"nll_loss: target"}); }
 };
 
-/// Axis of the classes; checks shapes and dtypes.
+/// Returns the axis of the classes. Throws for shapes and dtypes that do not fit.
 int check_classes(std::string_view where, const Tensor& scores, const Tensor& targets,
                   const std::optional<bool>& classes_last) {
   check_float(where, "the scores", scores);
@@ -124,7 +124,7 @@ Tensor class_loss(const Tensor& scores, const Tensor& targets, const ClassLossOp
   Tensor y = targets;
   if (shares) y = without(every, targets);
   if (!shares && elements.valid.defined()) y = ferrite::where(elements.valid, targets, 0);
-  if (!shares && o.element_weight.defined()) {  // a weight of what is ignored does not count, either
+  if (!shares && o.element_weight.defined()) {  // weights of ignored targets do not count, either
     const Tensor kept = ne(y, o.ignore_index);
     elements.valid = elements.valid.defined() ? elements.valid && kept : kept;
   }
@@ -221,7 +221,7 @@ struct FocalLoss {
     const Tensor &x = in[0], &t = in[1];
     const Tensor entropy = multiply_no_nan(softplus(-x), t) + multiply_no_nan(softplus(x), 1 - t);
     Tensor wrong = t * sigmoid(-x) + (1 - t) * sigmoid(x);  // 1 - p_t
-    // A slope of 0 times an infinite one of the power; the entropy is 0 there.
+    // The power's infinite slope times 0 would be NaN; the entropy is 0 there.
     if (a.gamma > 0 && a.gamma < 1) wrong = where(eq(wrong, 0), 1.0, wrong);
     const Tensor y = a.gamma == 0 ? entropy : entropy * pow(wrong, a.gamma);
     return a.alpha < 0 ? y : (a.alpha * t + (1 - a.alpha) * (1 - t)) * y;
@@ -347,7 +347,7 @@ struct MultilabelMarginLoss {
     const std::int64_t C = shape[1];
     const Tensor y = checked(in[1], -1, C - 1, "multilabel_margin_loss: target");
     const Tensor places = arange(0, C, 1, y.dtype());
-    // Whether an end stands at a place or before it: [B, place, before].
+    // ends: whether there is an end at a place or before it, [B, place, before].
     const Tensor ends = lt(unsqueeze(y, 1), 0) && le(places, unsqueeze(places, 1));
     const Tensor counts = eq(sum(ends, {2}), 0);
     const Tensor classes = where(counts, y, 0);
@@ -411,7 +411,7 @@ Tensor multilabel_margin_loss(const Tensor& scores, const Tensor& targets, const
 namespace detail {
 namespace {
 
-/// All axes but the first.
+/// Returns all axes but the first.
 Shape inner_axes(int rank) {
   Shape axes;
   for (int i = 1; i < rank; ++i) axes.push_back(i);
@@ -446,7 +446,7 @@ Tensor region_loss(std::string_view where, const Tensor& probabilities, const Te
   if (target.rank() == 0) throw_shape(where, "expects probabilities and targets [B, ...], got [] and []");
   Tensor p = probabilities, t = target;
   LossOptions of_rows = options;
-  if (options.lengths.defined()) {  // what is neither predicted nor there adds nothing
+  if (options.lengths.defined()) {  // steps with neither prediction nor target add nothing
     const Tensor within = counted(where, target.spec(), {.lengths = options.lengths}).valid;
     p = ferrite::where(within, p, 0.0), t = ferrite::where(within, t, 0.0);
     of_rows.lengths = Tensor();

@@ -17,7 +17,7 @@ using namespace ferrite::detail::FERRITE_LEVEL;
 template <class T>
 constexpr T kImpossible = -std::numeric_limits<T>::infinity();
 
-/// ln(e^a + e^b + e^c), exact where two are -infinity; NaN where one is.
+/// Returns ln(e^a + e^b + e^c), exact if two are -infinity; NaN if one is NaN.
 template <class T>
 [[gnu::always_inline]] inline Packet<T> log_add(Packet<T> a, Packet<T> b, Packet<T> c) {
   using P = Packet<T>;
@@ -26,8 +26,8 @@ template <class T>
   return from + log(exp(a - from) + exp(b - from) + exp(c - from));
 }
 
-/// Rows of states: ln of the probability of all ways to a state, or on from it. A step goes on from the same state, the
-/// one before, or the one before that where another label stands there. What lies outside a row is impossible.
+/// Rows of states: ln of the probability of all paths to a state, or onwards from it. A step comes from the same state,
+/// the one before, or the one before that if its label differs. States outside a row are impossible.
 template <class T>
 class Rows {
  public:
@@ -40,15 +40,15 @@ class Rows {
       if (seq_.targets[s] != seq_.targets[s - 1]) skips_[2 * s + 1] = 0;
   }
 
-  /// The k-th row of the room; states begin at its first element.
+  /// Returns the k-th row of the workspace, at its first state.
   T* row(std::int64_t k) const { return rows_ + k * width_; }
-  /// A row before all frames, or behind them: one state alone.
+  /// Sets a row before all frames, or after them: only one state is possible.
   void start(T* row, std::int64_t state) const {
     std::fill_n(row - 2, width_, kImpossible<T>);
     row[state] = 0;
   }
 
-  /// All ways to the states of frame t, from those to the frame before.
+  /// Computes all paths to the states of frame t from those to the frame before.
   void into(std::int64_t t, const T* before, T* to) const {
     read_scores(t);
     to[-2] = to[-1] = kImpossible<T>;
@@ -58,8 +58,8 @@ class Rows {
     }
   }
 
-  /// The ways on from frame t, from those on from the frame behind with its scores; `ways` may be `after`. Also their
-  /// probability: of each state e^(alpha + ways + loss).
+  /// Computes the paths onwards from frame t from those of the following frame, which include its scores; `ways` may be
+  /// `after`. Also computes the probability of each state, e^(alpha + ways + loss).
   void out_of(const T* after, const T* alpha, T loss, T* ways, T* probability) const {
     for (std::int64_t s = 0; s < n_; s += kLanes<T>) {
       const P two = P::load(after + s + 2) + P::load(skips_ + s + 2);
@@ -69,15 +69,15 @@ class Rows {
     }
   }
 
-  /// Adds the scores of frame t to the ways on from it.
+  /// Adds the scores of frame t to the paths onwards from it.
   void add_scores(std::int64_t t, T* ways) const {
     read_scores(t);
     for (std::int64_t s = 0; s < n_; s += kLanes<T>) (P::load(ways + s) + P::load(scores_ + s)).store(ways + s);
   }
 
-  /// Minus ln of the probability of all ways to the last label or the blank behind it.
+  /// Returns minus ln of the probability of all paths to the last label or the blank after it.
   T loss(const T* last) const {
-    const P ends = log_add(P(last[n_ - 1]), P(last[n_ - 2]), P(kImpossible<T>));  // without a label the second is none
+    const P ends = log_add(P(last[n_ - 1]), P(last[n_ - 2]), P(kImpossible<T>));  // -infinity without labels
     alignas(64) T value[kLanes<T>];
     ends.store(value);
     return T(0) - value[0];
@@ -86,7 +86,7 @@ class Rows {
  private:
   using P = Packet<T>;
 
-  /// Of each state in frame t. Behind the last state they are impossible.
+  /// Reads the scores of each state in frame t; after the last state they remain impossible.
   void read_scores(std::int64_t t) const {
     const T* const x = seq_.scores + t * seq_.step;
     const T blank = x[seq_.blank];
@@ -99,7 +99,7 @@ class Rows {
 
   const CtcSequence<T>& seq_;
   std::int64_t n_, width_;
-  T *skips_, *scores_, *rows_;  ///< skips: 0 where a step passes over the state before, else impossible
+  T *skips_, *scores_, *rows_;  ///< skips: 0 where a step may skip the state before, else impossible
 };
 
 template <class T>
@@ -114,7 +114,7 @@ T loss(const CtcSequence<T>& sequence, T* room) {
   return rows.loss(before);
 }
 
-/// Row t + 1 holds the ways to frame t; row 0 those to none, and then the ways on; the last one probabilities.
+/// Row t + 1 holds the paths to frame t; row 0 those before frame 0, then the onward paths; the last row probabilities.
 template <class T>
 void gradient(const CtcSequence<T>& sequence, T g, bool zero_infinity, T* to, T* room) {
   const Rows<T> rows(sequence, room);

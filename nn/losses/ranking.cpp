@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// max(x, 0) with gradient 1 at 0, as PyTorch's clamp has it.
+/// Returns max(x, 0) with gradient 1 at 0, as in PyTorch's clamp.
 Tensor at_least_zero(const Tensor& x) { return clamp(x, 0.0, kInfinity); }
 
 struct MarginAttrs {
@@ -55,7 +55,7 @@ struct TripletAttrs {
                                            attr("epsilon", &TripletAttrs::epsilon), attr("swap", &TripletAttrs::swap));
 };
 
-/// The length of the differences along the last axis; gradient 0 where it is 0.
+/// Returns the p-norm of the differences along the last axis; its gradient is 0 where the norm is 0.
 Tensor distance(const Tensor& x, const Tensor& y, const TripletAttrs& a) {
   const Tensor d = abs(x - y + a.epsilon);
   if (a.p == 1) return sum(d, {-1});
@@ -88,7 +88,7 @@ Records ranking_records() {
 
 namespace {
 
-/// Vectors of the last axis, without padding where there are masks.
+/// Vectors along the last axis, in which padding is replaced if there are masks.
 struct Vectors {
   Vectors(std::string_view name, std::initializer_list<const Tensor*> all, const LossOptions& options) {
     const Tensor& first = **all.begin();

@@ -33,14 +33,14 @@ bool begins_with(const Shape& shape, const Shape& first) {
   return true;
 }
 
-/// With axes of extent 1 behind, up to a rank.
+/// Returns x with axes of extent 1 appended, up to a given rank.
 Tensor of_rank(const Tensor& x, int rank) {
   Shape shape = x.shape();
   while (shape.rank() < rank) shape.push_back(1);
   return shape == x.shape() ? x : reshape(x, shape);
 }
 
-/// Whether x broadcasts to a shape without making it larger.
+/// Returns whether x broadcasts to a shape without making it larger.
 bool fits(const Shape& x, const Shape& shape) {
   if (x.rank() > shape.rank()) return false;
   for (int i = 1; i <= x.rank(); ++i) {
@@ -143,7 +143,7 @@ Tensor reduced(const Tensor& losses, const Counted& elements, const LossOptions&
   Tensor all = losses, weight = share;
   if (valid.defined()) all = ferrite::where(valid, all, 0.0);
   if (options.element_weight.defined()) {
-    // Without what lies behind the mask, so that nothing there reaches a gradient.
+    // Weights outside the mask are dropped, so that they reach no gradient.
     const Tensor own = valid.defined() ? ferrite::where(valid, options.element_weight, 0.0) : options.element_weight;
     all = multiply_no_nan(all, own);
     weight = weight.defined() ? multiply_no_nan(own, weight) : own;
@@ -162,7 +162,7 @@ Tensor reduced(const Tensor& losses, const Counted& elements, const LossOptions&
 }
 
 Tensor bounded_log(const Tensor& p) {
-  const Tensor none = lt(p, 3.8e-44);  // ln of it is -100
+  const Tensor none = lt(p, 3.8e-44);  // where ln is -100 or less
   return where(none, (p - detach(p)) * kSlopeOfCertainty - 100.0, log(where(none, 1.0, p)));
 }
 
@@ -187,7 +187,7 @@ Tensor reduce_loss(const Tensor& losses, const LossOptions& options) {
   return detail::reduced(losses, detail::counted("reduce_loss", losses.spec(), options), options);
 }
 
-// The lists of the operations and composites that losses are made of.
+// Lists of the operations and composites that losses are made of.
 
 namespace detail {
 

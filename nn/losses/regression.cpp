@@ -88,7 +88,7 @@ struct GaussianNllLoss {
   static constexpr auto name = "gaussian_nll_loss";
   static constexpr auto summary = "(ln v + (mean - target)^2 / v) / 2 for v = max(variance, epsilon)";
   static Tensor of(Inputs in, const Attributes& a) {
-    // A bound that gradients do not see.
+    // A lower bound that gradients pass through.
     const Tensor v = where(lt(in[2], a.epsilon), in[2] - detach(in[2]) + a.epsilon, in[2]);
     const Tensor y = 0.5 * (log(v) + square(in[0] - in[1]) / v);
     return a.full ? y + 0.5 * std::log(2 * std::numbers::pi) : y;

@@ -110,7 +110,7 @@ AlignmentShape shape_of(const Tensor& scores, const Tensor& targets) {
   return {scores.shape()[1], scores.shape()[0], targets.rank() == 2 ? targets.shape()[1] : 0, scores.shape()[2]};
 }
 
-/// Scores [T, B, C], targets [B, S] and lengths [B] from operand `first` on.
+/// Checks scores [T, B, C], targets [B, S] and lengths [B], from operand `first` on.
 AlignmentShape check_ctc(std::string_view where, Inputs in, std::size_t first, const CtcAttrs& a) {
   const Tensor& scores = in[first];
   if (!is_float(scores.dtype())) throw_dtype(where, "log_probs must be f32 or f64, got " + scores.spec().str());
@@ -163,7 +163,7 @@ struct CtcLoss {
   static Tensors reference(Inputs in, const Attributes& a) { return {compose(in, a)}; }
 };
 
-/// What adds to the loss of a sequence through each class of each frame.
+/// The gradient of ctc_loss with respect to its scores, as an operation.
 struct CtcLossGrad {
   using Attributes = CtcAttrs;
   static constexpr auto name = "ctc_loss_grad", onnx = "", stablehlo = "";
@@ -207,10 +207,10 @@ Tensors CtcLoss::vjp(const Vjp& v, const Attributes& a) {
           Tensor()};
 }
 
-/// x shifted by n states, what comes in impossible.
+/// Returns x shifted by n states; the states that enter are impossible.
 Tensor shifted(const Tensor& x, std::int64_t n) { return pad(slice(x, 1, 0, -n), {0, n}, {0, 0}, kNearlyImpossible); }
 
-/// The definition: one step for each frame, on all states of all sequences [B, 2 S + 1].
+/// Defines the loss in operations: one step for each frame, on all states of all sequences [B, 2 S + 1].
 Tensor CtcLoss::compose(Inputs in, const Attributes& a) {
   const Tensor &scores = in[0], &inputs = in[2], &labels = in[3];
   const std::int64_t T = scores.shape()[0], B = scores.shape()[1], S = in[1].shape()[1], n = 2 * S + 1;
@@ -221,7 +221,7 @@ Tensor CtcLoss::compose(Inputs in, const Attributes& a) {
       concat({reshape(stack({blanks, targets}, 2), {B, 2 * S}), full({B, 1}, a.blank, Dtype::i64)}, 1);
   const Tensor places = arange(0, n, 1, Dtype::i64);
   const Tensor skips = n < 3 ? Tensor() : ne(states, pad(slice(states, 1, 0, -2), {0, 2}, {0, 0}, a.blank));
-  // Before the first frame stands the first state alone.
+  // Before the first frame only the first state is possible.
   Tensor alpha = expand(cast(where(eq(places, 0), 0.0, full({n}, kNearlyImpossible, Dtype::f64)), dtype), {B, n});
   for (std::int64_t t = 0; t < T; ++t) {
     Tensor total = alpha;
@@ -232,7 +232,7 @@ Tensor CtcLoss::compose(Inputs in, const Attributes& a) {
     total = total + gather(select(scores, 0, t), 1, states);
     alpha = where(lt(t, unsqueeze(inputs, 1)), total, alpha);
   }
-  // The last label and the blank behind it; no label, and only the blank counts.
+  // Paths end in the last label or the blank after it; without labels, in the blank alone.
   const Tensor last = unsqueeze(2 * labels, 1);
   const Tensor ends = eq(places, last) || eq(places, last - 1);
   return with_impossible(-logsumexp(where(ends, alpha, kNearlyImpossible), {1}), a.zero_infinity);
@@ -275,8 +275,8 @@ struct RnntAttrs {
   static constexpr auto fields = attr_list(attr("blank", &RnntAttrs::blank));
 };
 
-/// The grid of one sequence: at (t, u) frame t is being read and u labels have been given. A blank goes on to the next
-/// frame, a label to the next prefix; the last blank ends it.
+/// The grid of one sequence: at (t, u) frame t is being read and u labels have been emitted. A blank moves to the next
+/// frame, a label to the next prefix; the last blank ends the grid.
 template <class T>
 class RnntGrid {
  public:
@@ -286,7 +286,7 @@ class RnntGrid {
   std::int64_t blank_at(std::int64_t t, std::int64_t u) const { return (t * U1_ + u) * C_ + blank_; }
   std::int64_t label_at(std::int64_t t, std::int64_t u) const { return (t * U1_ + u) * C_ + row_.targets[u]; }
 
-  /// ln of the probability of all ways to (t, u).
+  /// Returns ln of the probability of all paths to each (t, u).
   std::vector<T> forward() const {
     const std::int64_t n = width();
     std::vector<T> alpha(static_cast<std::size_t>(row_.T * n));
@@ -307,7 +307,7 @@ class RnntGrid {
     const std::vector<T> alpha = forward();
     const T all = loss(alpha);
     const std::int64_t n = width();
-    std::vector<T> after(static_cast<std::size_t>(n), kImpossible<T>);  // ln of all ways from (t + 1, u) on
+    std::vector<T> after(static_cast<std::size_t>(n), kImpossible<T>);  // ln of all paths onwards from (t + 1, u)
     for (std::int64_t t = row_.T; t-- > 0;)
       for (std::int64_t u = n; u-- > 0;) {
         const auto place = static_cast<std::size_t>(u);
@@ -330,7 +330,7 @@ class RnntGrid {
   std::int64_t U1_, C_, blank_;
 };
 
-/// Scores [B, T, U + 1, C], targets [B, U] and lengths [B] from operand `first` on.
+/// Returns the sizes of scores [B, T, U + 1, C]; check_rnnt also checks the operands from `first` on.
 AlignmentShape shape_of(const Tensor& scores) {
   const Shape& s = scores.shape();
   return {s[0], s[1], s[2] - 1, s[3]};
@@ -423,7 +423,7 @@ Tensors RnntLoss::vjp(const Vjp& v, const Attributes& a) {
           Tensor()};
 }
 
-/// x [B, T, U + 1] along its diagonals t + u = d -> [D, B, U + 1]; impossible outside.
+/// Returns x [B, T, U + 1] along its diagonals t + u = d, as [D, B, U + 1]; impossible outside.
 Tensor diagonals(const Tensor& x, std::int64_t D) {
   const std::int64_t B = x.shape()[0], T = x.shape()[1], n = x.shape()[2];
   const Tensor frames = unsqueeze(arange(0, D, 1, Dtype::i64), 1) - arange(0, n, 1, Dtype::i64);  // [D, U + 1]
@@ -432,7 +432,7 @@ Tensor diagonals(const Tensor& x, std::int64_t D) {
   return permute(where(inside, picked, kNearlyImpossible), {1, 0, 2});
 }
 
-/// The definition: one step for each diagonal, on all prefixes of all sequences [B, U + 1].
+/// Defines the loss in operations: one step for each diagonal, on all prefixes of all sequences [B, U + 1].
 Tensor RnntLoss::compose(Inputs in, const Attributes& a) {
   const Tensor &scores = in[0], &inputs = in[2], &labels = in[3];
   const AlignmentShape shape = shape_of(scores);
@@ -441,7 +441,7 @@ Tensor RnntLoss::compose(Inputs in, const Attributes& a) {
   const Tensor targets = where(lt(arange(0, U, 1, Dtype::i64), unsqueeze(labels, 1)), in[1], a.blank);
   const Tensor classes = expand(reshape(targets, {B, 1, U, 1}), {B, T, U, 1});
   const Tensor blanks = diagonals(select(scores, 3, a.blank), D);
-  // What a label brings to the next prefix: nothing comes to the first one.
+  // A label leads to the next prefix; nothing leads to the first one.
   const Tensor gained = squeeze(gather(slice(scores, 2, 0, U), 3, classes), 3);
   const Tensor given = diagonals(pad(gained, {0, 0, 0}, {0, 0, 1}, kNearlyImpossible), D);
   Tensor alpha =
@@ -455,7 +455,7 @@ Tensor RnntLoss::compose(Inputs in, const Attributes& a) {
     const Tensor label = alpha + select(given, 0, d);
     const Tensor moved = U == 0 ? full({B, 1}, kNearlyImpossible, scores.dtype())
                                 : pad(slice(label, 1, 0, -1), {0, 1}, {0, 0}, kNearlyImpossible);
-    // What is impossible stays at one number: sums of it would lose the rest.
+    // Impossible values stay at one number: sums of them would drown the others.
     alpha = maximum(logsumexp(stack({on, moved}, 0), {0}), kNearlyImpossible);
   }
   return losses;

@@ -1,4 +1,4 @@
-/// Gradients of several batches summed.
+/// Accumulation of gradients over several batches.
 #include "ferrite/nn/optim/accumulate_gradients.h"
 
 #include "ferrite/tensor/ops.h"
@@ -19,7 +19,7 @@ bool GradientAccumulator::add(const Tensors& grads) {
   if (count_ > 0 && grads.size() != sums_.size())
     throw ValueError("gradient accumulator: " + std::to_string(grads.size()) + " gradients, there were " +
                      std::to_string(sums_.size()) + " before");
-  const NewFrame frame;  // sums are no part of a gradient
+  const NewFrame frame;  // sums are not part of a gradient
   std::vector<Tensor> next(grads.size());
   for (std::size_t i = 0; i < grads.size(); ++i) {
     const Tensor& g = grads[i];

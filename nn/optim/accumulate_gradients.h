@@ -1,5 +1,5 @@
 #pragma once
-/// Gradients of several batches summed into those of one update.
+/// Accumulates the gradients of several batches for one update.
 #include <cstdint>
 #include <vector>
 
@@ -14,21 +14,21 @@ namespace ferrite::nn {
 ///     if (sum.add(tape.grad(loss, net.parameters()))) adam.step(sum.take());
 ///   }
 ///
-/// The sum of means over batches is not the mean over all: `mean` divides by their number.
+/// The sum of means over batches is not the mean over all samples: `mean` divides by the number of batches.
 class GradientAccumulator {
  public:
-  /// Throws ValueError for fewer than 1 batch.
+  /// Throws ValueError unless `batches` is at least 1.
   explicit GradientAccumulator(std::int64_t batches, bool mean = false);
 
-  /// Adds the gradients of a batch. An undefined one adds nothing, and stays undefined where every batch has it so.
-  /// True when the number of batches is reached. Throws ValueError for another number of gradients than before and when
-  /// the number of batches was reached already, ShapeError and DtypeError where they differ from before, TraceError
-  /// inside a compiled function; nothing is added then.
+  /// Adds the gradients of a batch and returns whether the number of batches is reached. An undefined gradient adds
+  /// nothing; a sum stays undefined if it is undefined in every batch. Throws ValueError if the number of gradients
+  /// changes or the number of batches was already reached, ShapeError and DtypeError if a gradient differs from before,
+  /// TraceError inside a compiled function; a call that throws adds nothing.
   bool add(const Tensors& grads);
-  /// Batches since the last `take`.
+  /// Returns the number of batches since the last `take`.
   std::int64_t count() const { return count_; }
-  /// The sums, or means; the next begin from nothing. Throws ValueError when there are none, TraceError inside a
-  /// compiled function.
+  /// Returns the sums or means and starts over. Throws ValueError when nothing was added, TraceError inside a compiled
+  /// function.
   Tensors take();
 
  private:

@@ -1,16 +1,17 @@
 #pragma once
-/// Adadelta.
+/// The optimiser Adadelta, as in PyTorch.
 #include "ferrite/nn/optim/rule_optimizer.h"
 
 namespace ferrite::nn {
 
+/// Options of Adadelta, by group.
 struct AdadeltaOptions {
   double learning_rate = 1;
-  double rho = 0.9;  ///< of the running averages, in [0, 1)
+  double rho = 0.9;  ///< decay of the running averages, in [0, 1)
   double epsilon = 1e-6;
   double weight_decay = 0;  ///< added to the gradient as weight_decay w
   bool maximize = false;
-  bool skip_nonfinite = false;  ///< Optimizer::step
+  bool skip_nonfinite = false;  ///< skips steps with NaN or infinity: see Optimizer::step
 };
 
 /// Adadelta (Zeiler 2012, arXiv 1212.5701), as torch.optim.Adadelta:
@@ -20,7 +21,7 @@ class Adadelta final : public RuleOptimizer {
  public:
   /// Throws ValueError for a rho outside [0, 1) or other options below 0.
   explicit Adadelta(std::vector<Parameter> parameters, const AdadeltaOptions& options = {});
-  /// More parameters, with options of their own; `skip_nonfinite` is the first group's. Throws as the constructor.
+  /// Adds a group of parameters with its own options; `skip_nonfinite` is the first group's. Throws as the constructor.
   void add_group(std::vector<Parameter> parameters, const AdadeltaOptions& options = {});
 
   std::string torch_name() const override { return "Adadelta"; }

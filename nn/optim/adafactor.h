@@ -1,20 +1,21 @@
 #pragma once
-/// Adafactor: second moments of matrices by rows and columns.
+/// The Adafactor optimiser, which keeps second moments of matrices by rows and columns.
 #include <optional>
 
 #include "ferrite/nn/optim/optimizer.h"
 
 namespace ferrite::nn {
 
+/// Options of Adafactor, by group.
 struct AdafactorOptions {
   double learning_rate = 1e-2;
-  double beta2_decay = -0.8;         ///< at most 0
-  std::optional<double> epsilon1{};  ///< below the second moments: the dtype's epsilon unless given
-  double epsilon2 = 1e-3;            ///< below the root mean square of the weights
-  double clipping_threshold = 1;     ///< of the update's root mean square, at least 1: PyTorch's d
+  double beta2_decay = -0.8;         ///< exponent of the decay rate, at most 0
+  std::optional<double> epsilon1{};  ///< lower bound of second moments: the dtype's epsilon by default
+  double epsilon2 = 1e-3;            ///< lower bound of the root mean square of the weights
+  double clipping_threshold = 1;     ///< largest root mean square of an update, at least 1: PyTorch's d
   double weight_decay = 0;           ///< w -= rate weight_decay w
   bool maximize = false;
-  bool skip_nonfinite = false;  ///< Optimizer::step
+  bool skip_nonfinite = false;  ///< skips steps with NaN or infinity: see Optimizer::step
 };
 
 /// Adafactor (Shazeer and Stern 2018, arXiv 1804.04235), as torch.optim.Adafactor:
@@ -24,12 +25,12 @@ struct AdafactorOptions {
 ///              v = r c / max(mean of r, epsilon1);   otherwise: v += b (g^2 - v)
 ///   u = g / sqrt(max(v, epsilon1^2));  w -= pace u / max(1, rms(u) / clipping_threshold)
 ///
-/// Its states have PyTorch's names: row_var and col_var, or variance. An update is made of operations.
+/// The states have PyTorch's names: row_var and col_var, or variance. An update consists of separate operations.
 class Adafactor final : public Optimizer {
  public:
   /// Throws ValueError for a beta2_decay above 0, a clipping_threshold below 1 or other options below 0.
   explicit Adafactor(std::vector<Parameter> parameters, const AdafactorOptions& options = {});
-  /// More parameters, with options of their own; `skip_nonfinite` is the first group's. Throws as the constructor.
+  /// Adds a group of parameters with its own options; `skip_nonfinite` is the first group's. Throws as the constructor.
   void add_group(std::vector<Parameter> parameters, const AdafactorOptions& options = {});
 
   std::string torch_name() const override { return "Adafactor"; }
@@ -40,7 +41,7 @@ class Adafactor final : public Optimizer {
     AdafactorOptions options;
     std::vector<State> rows, columns, variances;
     State steps;
-    Tensor share{}, pace{};  ///< b and min(rate, 1 / sqrt(t)) of the running update
+    Tensor share{}, pace{};  ///< b and min(rate, 1 / sqrt(t)) of the current update
   };
   void prepare(const AdafactorOptions& options);
   void begin_group(std::size_t group) override;

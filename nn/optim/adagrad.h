@@ -1,9 +1,10 @@
 #pragma once
-/// Adagrad.
+/// The optimiser Adagrad, as in PyTorch.
 #include "ferrite/nn/optim/rule_optimizer.h"
 
 namespace ferrite::nn {
 
+/// Options of Adagrad, by group.
 struct AdagradOptions {
   double learning_rate = 1e-2;
   double learning_rate_decay = 0;
@@ -11,7 +12,7 @@ struct AdagradOptions {
   double initial_accumulator = 0;
   double epsilon = 1e-10;
   bool maximize = false;
-  bool skip_nonfinite = false;  ///< Optimizer::step
+  bool skip_nonfinite = false;  ///< skips steps with NaN or infinity: see Optimizer::step
 };
 
 /// Adagrad (Duchi, Hazan and Singer 2011, JMLR 12), as torch.optim.Adagrad:
@@ -21,7 +22,7 @@ class Adagrad final : public RuleOptimizer {
  public:
   /// Throws ValueError for options below 0.
   explicit Adagrad(std::vector<Parameter> parameters, const AdagradOptions& options = {});
-  /// More parameters, with options of their own; `skip_nonfinite` is the first group's. Throws as the constructor.
+  /// Adds a group of parameters with its own options; `skip_nonfinite` is the first group's. Throws as the constructor.
   void add_group(std::vector<Parameter> parameters, const AdagradOptions& options = {});
 
   std::string torch_name() const override { return "Adagrad"; }

@@ -1,21 +1,22 @@
 #pragma once
-/// Adam and AdamW.
+/// The optimisers Adam and AdamW.
 #include <optional>
 
 #include "ferrite/nn/optim/rule_optimizer.h"
 
 namespace ferrite::nn {
 
+/// Options of Adam and AdamW, by group.
 struct AdamOptions {
   double learning_rate = 1e-3;
   double beta1 = 0.9;
   double beta2 = 0.999;
   double epsilon = 1e-8;
-  /// Adam: added to the gradient, 0 unless given. AdamW: taken from the weights, 1e-2 unless given, as in PyTorch.
+  /// Weight decay. Adam adds it to the gradient, by default 0; AdamW subtracts it from the weights, by default 1e-2.
   std::optional<double> weight_decay{};
   bool amsgrad = false;  ///< divides by the largest v so far (Reddi et al. 2018, arXiv 1904.09237)
   bool maximize = false;
-  bool skip_nonfinite = false;  ///< Optimizer::step
+  bool skip_nonfinite = false;  ///< skips steps with NaN or infinity: see Optimizer::step
 };
 
 /// Adam (Kingma and Ba 2015, arXiv 1412.6980, algorithm 1), as torch.optim.Adam:
@@ -27,7 +28,7 @@ class Adam : public RuleOptimizer {
   /// Throws ValueError for betas outside [0, 1) or other options below 0.
   explicit Adam(std::vector<Parameter> parameters, const AdamOptions& options = {})
       : Adam(std::move(parameters), options, false) {}
-  /// More parameters, with options of their own; `skip_nonfinite` is the first group's. Throws as the constructor.
+  /// Adds a group of parameters with its own options; `skip_nonfinite` is the first group's. Throws as the constructor.
   void add_group(std::vector<Parameter> parameters, const AdamOptions& options = {});
 
   std::string torch_name() const override { return decoupled_ ? "AdamW" : "Adam"; }
@@ -39,8 +40,8 @@ class Adam : public RuleOptimizer {
  private:
   struct Group {
     AdamOptions options;
-    Attrs betas;  ///< constants of the operation that an update begins with
-    State steps;  ///< i64, by parameter
+    Attrs betas;  ///< constants of `adam_begin`, the first operation of an update
+    State steps;  ///< number of updates, i64 [parameters]
   };
   void prepare(const AdamOptions& options);
   std::array<Tensor, 6> numbers(std::size_t group) override;

@@ -1,4 +1,4 @@
-/// What Adam's updates begin with, as an operation, and one update as a function.
+/// The operation that begins Adam's updates, and one update as a function.
 #include "ferrite/nn/optim/adam_update.h"
 
 #include <cmath>
@@ -13,7 +13,7 @@ using namespace ferrite::detail;
 
 namespace {
 
-/// What an update by Adam begins with.
+/// The operation that begins an update by Adam: counts it and computes the bias corrections.
 struct AdamBegin {
   using Attributes = AdamBetas;
   static constexpr auto name = "adam_begin", onnx = "", stablehlo = "";
@@ -32,7 +32,7 @@ struct AdamBegin {
     return {spec, corrections, corrections};
   }
 
-  /// Nearly always all counts are the same, and so are their powers.
+  /// Reuses the powers of the previous parameter: nearly always all counts are the same.
   static void eval(Inputs in, std::span<Tensor> out, const Attributes& attrs) {
     const RowMajor steps(in[0]), counted(in[in.size() - 1]);
     const auto* const t = steps->data<std::int64_t>();

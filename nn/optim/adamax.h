@@ -1,9 +1,10 @@
 #pragma once
-/// Adamax: Adam by the infinity norm.
+/// The Adamax optimiser: Adam with the infinity norm.
 #include "ferrite/nn/optim/rule_optimizer.h"
 
 namespace ferrite::nn {
 
+/// Options of Adamax, by group.
 struct AdamaxOptions {
   double learning_rate = 2e-3;
   double beta1 = 0.9;
@@ -11,7 +12,7 @@ struct AdamaxOptions {
   double epsilon = 1e-8;
   double weight_decay = 0;  ///< added to the gradient as weight_decay w
   bool maximize = false;
-  bool skip_nonfinite = false;  ///< Optimizer::step
+  bool skip_nonfinite = false;  ///< skips steps with NaN or infinity: see Optimizer::step
 };
 
 /// Adamax (Kingma and Ba 2015, arXiv 1412.6980, algorithm 2), as torch.optim.Adamax:
@@ -21,7 +22,7 @@ class Adamax final : public RuleOptimizer {
  public:
   /// Throws ValueError for betas outside [0, 1) or other options below 0.
   explicit Adamax(std::vector<Parameter> parameters, const AdamaxOptions& options = {});
-  /// More parameters, with options of their own; `skip_nonfinite` is the first group's. Throws as the constructor.
+  /// Adds a group of parameters with its own options; `skip_nonfinite` is the first group's. Throws as the constructor.
   void add_group(std::vector<Parameter> parameters, const AdamaxOptions& options = {});
 
   std::string torch_name() const override { return "Adamax"; }

@@ -1,4 +1,4 @@
-/// The optimisers of first order: the rule, the states and the options of each.
+/// The first-order optimisers: the rule, the states and the options of each.
 #include <cmath>
 #include <limits>
 
@@ -50,7 +50,7 @@ void Sgd::prepare(const SgdOptions& options) {
                           .nesterov = options.nesterov,
                           .damped = options.momentum > 0 && options.dampening > 0,
                           .numbers = {options.momentum}};
-  std::vector<State> velocity;  // from zeros, the first one is g, as PyTorch sets it
+  std::vector<State> velocity;  // starts from zeros, so that the first one is g, as in PyTorch
   if (options.momentum > 0) {
     if (options.momentum < 1) declare_momentum(options.momentum);
     velocity = states_like_parameters("momentum");
@@ -93,7 +93,7 @@ void check(const AdamOptions& o, double weight_decay) {
   ferrite::detail::check_not_negative("adam: epsilon and weight_decay", {o.epsilon, weight_decay});
 }
 
-/// The options with the decay that they leave to the optimiser.
+/// Returns the options with the optimiser's default decay filled in.
 AdamOptions resolved(AdamOptions o, bool decoupled) {
   if (!o.weight_decay) o.weight_decay = decoupled ? kDecoupledDecay : 0;
   check(o, *o.weight_decay);
@@ -536,7 +536,7 @@ double smallest(Dtype dtype) {
                              : std::numeric_limits<double>::epsilon();
 }
 
-/// old + share (next - old), assigned.
+/// Assigns old + share (next - old) to a state and returns it.
 Tensor moved(const State& state, const Tensor& next, const Tensor& share) {
   const Tensor old = state.value();
   const Tensor now = old + share * (next - old);
@@ -544,7 +544,7 @@ Tensor moved(const State& state, const Tensor& next, const Tensor& share) {
   return now;
 }
 
-/// The root mean square.
+/// Returns the root mean square of the elements.
 Tensor rms(const Tensor& x) { return sqrt(sum(square(x)) / static_cast<double>(x.numel())); }
 
 }  // namespace

@@ -1,5 +1,5 @@
 #pragma once
-/// L-BFGS: a quasi-Newton method for losses that do not change from one evaluation to the next.
+/// L-BFGS: a quasi-Newton method for losses that do not change between evaluations.
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -9,24 +9,25 @@
 
 namespace ferrite::nn {
 
+/// Options of Lbfgs: rate, limits, tolerances and line search.
 struct LbfgsOptions {
-  double learning_rate = 1;                        ///< of the first trial of every iteration
-  std::int64_t most_iterations = 20;               ///< of a step
-  std::optional<std::int64_t> most_evaluations{};  ///< of a step: 5/4 of the iterations unless given
-  double gradient_tolerance = 1e-7;                ///< of the largest element of the gradient
-  double change_tolerance = 1e-9;                  ///< of the loss and of the largest change of a parameter
-  std::size_t history = 100;                       ///< pairs of changes that approximate the curvature
-  bool strong_wolfe = false;  ///< searches along each direction for a point with the strong Wolfe conditions
+  double learning_rate = 1;                        ///< first trial length of every iteration
+  std::int64_t most_iterations = 20;               ///< limit for one step
+  std::optional<std::int64_t> most_evaluations{};  ///< limit for one step: by default 5/4 of the iterations
+  double gradient_tolerance = 1e-7;                ///< ends a step when no element of the gradient is larger
+  double change_tolerance = 1e-9;                  ///< ends a step when the loss or all parameters change less
+  std::size_t history = 100;                       ///< number of pairs of changes that approximate the curvature
+  bool strong_wolfe = false;  ///< searches along each direction for a point that meets the strong Wolfe conditions
 };
 
-/// What a closure evaluates.
+/// The result of a closure.
 struct LossAndGradients {
   double loss = 0;
-  Tensors grads;  ///< of the parameters, in their order; an undefined one is 0
+  Tensors grads;  ///< gradients of the parameters, in their order; an undefined one counts as 0
 };
 
-/// Limited-memory BFGS (Nocedal 1980; Liu and Nocedal 1989), as torch.optim.LBFGS, line search by cubic interpolation
-/// included:
+/// The limited-memory BFGS method (Nocedal 1980; Liu and Nocedal 1989), as torch.optim.LBFGS, including the line search
+/// by cubic interpolation.
 ///
 ///   nn::Lbfgs lbfgs(net.parameters(), {.strong_wolfe = true});
 ///   lbfgs.step([&] {
@@ -35,19 +36,19 @@ struct LossAndGradients {
 ///     return nn::LossAndGradients{loss.item<double>(), tape.grad(loss, net.parameters())};
 ///   });
 ///
-/// Numbers between evaluations are f64, whatever the parameters are. It has no groups, and no state for checkpoints: a
-/// run is best ended by a step.
+/// Computes in f64 between evaluations, whatever the parameters' dtype. It has no groups, and no state for checkpoints:
+/// finish a step before you end a run.
 class Lbfgs {
  public:
   using Closure = std::function<LossAndGradients()>;
 
-  /// Throws ValueError for options that are negative, not finite or 0 (history, iterations), no parameters, an empty
+  /// Throws ValueError for options that are negative or not finite, a limit or history below 1, no parameters, an empty
   /// handle or a parameter that is given twice.
   explicit Lbfgs(std::vector<Parameter> parameters, const LbfgsOptions& options = {});
 
-  /// Iterates until a tolerance or a limit is reached; gives the loss at its beginning. When the closure throws, the
-  /// parameters and what is remembered are as before. Throws ValueError for another number of gradients, ShapeError for
-  /// another shape, TraceError inside a compiled function.
+  /// Iterates until a tolerance or a limit is reached, and returns the loss before the first iteration. If the closure
+  /// throws, the parameters and the memory of the method are restored. Throws ValueError if the number of gradients is
+  /// wrong, ShapeError if a shape is, TraceError inside a compiled function.
   double step(const Closure& closure);
 
   std::int64_t iterations() const { return memory_.iterations; }
@@ -58,7 +59,7 @@ class Lbfgs {
  private:
   using Vector = std::vector<double>;
   struct Pair {
-    Vector y, s;  ///< changes of the gradient and of the parameters
+    Vector y, s;  ///< changes of the gradient (y) and of the parameters (s)
     double rho = 0;
   };
   struct Memory {

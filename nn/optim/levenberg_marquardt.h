@@ -1,5 +1,5 @@
 #pragma once
-/// The method of Levenberg and Marquardt: least squares of small nets.
+/// The Levenberg-Marquardt method: least squares for small networks.
 #include <cstdint>
 #include <functional>
 #include <vector>
@@ -8,34 +8,37 @@
 
 namespace ferrite::nn {
 
+/// Options of levenberg_marquardt: limit, tolerances and damping.
 struct LevenbergMarquardtOptions {
-  std::int64_t most_iterations = 100;  ///< each takes one Jacobian
-  double cost_tolerance = 1e-8;        ///< of the relative change of the cost: scipy's ftol
-  double step_tolerance = 1e-8;        ///< of the relative change of the parameters: xtol
-  double gradient_tolerance = 1e-8;    ///< of the largest element of J'r: gtol
-  double damping = 1e-3;               ///< at first, relative to the diagonal of J'J
+  std::int64_t most_iterations = 100;  ///< each computes one Jacobian
+  double cost_tolerance = 1e-8;        ///< smallest relative decrease of the cost: scipy's ftol
+  double step_tolerance = 1e-8;        ///< smallest relative change of the parameters: xtol
+  double gradient_tolerance = 1e-8;    ///< bound on the largest element of J'r: gtol
+  double damping = 1e-3;               ///< initial damping, relative to the diagonal of J'J
 };
 
+/// The result of levenberg_marquardt: the final cost and how it was reached.
 struct LevenbergMarquardtResult {
   double cost = 0;  ///< half the sum of squared residuals
   std::int64_t iterations = 0, evaluations = 0;
-  bool converged = false;  ///< whether a tolerance was reached
+  bool converged = false;  ///< whether a tolerance was reached, or no step lowers the cost
 };
 
-/// Minimises half the sum of squared residuals over parameters (Levenberg 1944, Marquardt 1963): each iteration solves
+/// Minimises half the sum of squared residuals over the parameters (Levenberg 1944, Marquardt 1963). Each iteration
+/// solves
 ///
 ///   (J'J + damping diag(J'J)) step = -J'r
 ///
 /// and takes the step if the cost falls; the damping follows how well the linear model predicted it (Nielsen 1999). The
-/// residuals are a tensor of any shape that the function computes from the parameters, under a tape of its own; J takes
-/// one backward pass for each, and its memory is their number times that of the parameters', so that it is for hundreds
-/// of either. Sums and solutions are f64.
+/// function computes the residuals, a tensor of any shape, from the parameters; it runs under its own tape. J takes one
+/// backward pass for each residual, and J'J takes memory for the square of the number of parameter elements, so the
+/// method suits hundreds of each. Sums and solutions are f64.
 ///
 ///   nn::levenberg_marquardt(net.parameters(), [&] { return net(x) - y; });
 ///
-/// When the function throws, the parameters are as before. Throws ValueError for options below 0, no parameters, an
-/// empty handle or a parameter that is given twice, residuals that are not finite at the beginning, fewer residuals
-/// than parameters (as scipy's 'lm'); TraceError inside a compiled function.
+/// If the function throws, the parameters are restored. Throws ValueError for options below 0, no parameters, an empty
+/// handle or a parameter that is given twice, initial residuals that are not finite, fewer residuals than parameter
+/// elements (as scipy's 'lm'); TraceError inside a compiled function.
 LevenbergMarquardtResult levenberg_marquardt(const std::vector<Parameter>& parameters,
                                              const std::function<Tensor()>& residuals,
                                              const LevenbergMarquardtOptions& options = {});

@@ -1,9 +1,10 @@
 #pragma once
-/// NAdam: Adam with Nesterov momentum.
+/// The NAdam optimiser: Adam with Nesterov momentum.
 #include "ferrite/nn/optim/rule_optimizer.h"
 
 namespace ferrite::nn {
 
+/// Options of NAdam, by group.
 struct NAdamOptions {
   double learning_rate = 2e-3;
   double beta1 = 0.9;
@@ -11,9 +12,9 @@ struct NAdamOptions {
   double epsilon = 1e-8;
   double weight_decay = 0;
   double momentum_decay = 4e-3;
-  bool decoupled_weight_decay = false;  ///< w -= rate weight_decay w, in place of g += weight_decay w
+  bool decoupled_weight_decay = false;  ///< w -= rate weight_decay w, instead of g += weight_decay w
   bool maximize = false;
-  bool skip_nonfinite = false;  ///< Optimizer::step
+  bool skip_nonfinite = false;  ///< skips steps with NaN or infinity: see Optimizer::step
 };
 
 /// NAdam (Dozat 2016, "Incorporating Nesterov Momentum into Adam"), as torch.optim.NAdam:
@@ -25,7 +26,7 @@ class NAdam final : public RuleOptimizer {
  public:
   /// Throws ValueError for betas outside [0, 1) or other options below 0.
   explicit NAdam(std::vector<Parameter> parameters, const NAdamOptions& options = {});
-  /// More parameters, with options of their own; `skip_nonfinite` is the first group's. Throws as the constructor.
+  /// Adds a group of parameters with its own options; `skip_nonfinite` is the first group's. Throws as the constructor.
   void add_group(std::vector<Parameter> parameters, const NAdamOptions& options = {});
 
   std::string torch_name() const override { return "NAdam"; }
@@ -34,7 +35,7 @@ class NAdam final : public RuleOptimizer {
  private:
   struct Group {
     NAdamOptions options;
-    State steps, product;  ///< t and p_t
+    State steps, product;  ///< t and p_t of the formula
   };
   void prepare(const NAdamOptions& options);
   std::array<Tensor, 6> numbers(std::size_t group) override;

@@ -1,5 +1,5 @@
-/// What all optimisers share: the step with its checks, updates and undoing on errors, what changes them from outside
-/// (frozen parameters, momenta that schedules set), clipping of gradients, and values that several compute alike.
+/// Parts shared by all optimisers: the step with its checks, updates and undo on errors; changes from outside (frozen
+/// parameters, momenta set by schedules); gradient clipping; and values that several optimisers compute.
 #include "ferrite/nn/optim/optimizer.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace ferrite::nn::detail {
 namespace {
 
-/// Remembers what variables held before they were assigned.
+/// A recorder that remembers the values of variables before their assignment.
 class Journal final : public Recorder {
  public:
   void record(const Primitive&, const Attrs&, Inputs, std::span<Tensor>) override {}
@@ -24,7 +24,7 @@ class Journal final : public Recorder {
     before_.push_back({variable, variable.peek()});
     return false;
   }
-  /// Gives the variables what they held at first. Not while the journal records.
+  /// Restores the first values of the variables. Must not be called while the journal records.
   void undo() const {
     for (auto e = before_.rbegin(); e != before_.rend(); ++e) e->variable.assign(e->value);
   }
@@ -54,7 +54,7 @@ bool finite(const Tensor& g) {
 
 void check_rate(double rate) { ferrite::detail::check_not_negative("optimizer: the learning rate", {rate}); }
 
-/// A second update would start from the first one's result.
+/// Throws ValueError if a parameter occurs twice: its second update would start from the result of the first.
 void check_unique(const std::vector<Parameter>& parameters) {
   std::unordered_set<const void*> seen;
   for (const Parameter& p : parameters)
@@ -68,7 +68,7 @@ void check_parameters(const std::vector<Parameter>& parameters) {
     if (!parameters[i].defined())
       throw ValueError("optimizer: parameter " + std::to_string(i) + " of the list is an empty handle");
   for (const Parameter& p : parameters)
-    if (!p.drawn()) (void)p.peek();  // throws, and says what to do
+    if (!p.drawn()) (void)p.peek();  // throws and says what to do
   check_unique(parameters);
 }
 
@@ -97,12 +97,12 @@ std::size_t Optimizer::add_parameters(std::vector<Parameter> parameters, double 
   return groups_.size() - 1;
 }
 
-/// A shared name in the newest group: "step" in the first, "step.1" in the second.
+/// Returns the name of a state of the newest group: "step" in the first group, "step.1" in the second.
 std::string Optimizer::full_name(std::string_view name) const {
   return std::string(name) + (groups_.size() > 1 ? "." + std::to_string(groups_.size() - 1) : std::string());
 }
 
-/// Layers that were not told a prefix share names: a number tells their parameters apart.
+/// Returns the name of a parameter's state, with a number if layers without a prefix share the parameter's name.
 std::string Optimizer::name_like(std::string_view name, std::size_t i) const {
   const auto same = std::count_if(parameters_.begin(), parameters_.begin() + static_cast<std::ptrdiff_t>(i),
                                   [&](const Parameter& p) { return p.name() == parameters_[i].name(); });
@@ -206,7 +206,7 @@ void Optimizer::check_gradients(std::span<const Tensor> grads) const {
                      " is defined, so nothing would be trained; was the loss computed from these parameters?");
 }
 
-/// Whether to skip is decided outside of programs: what a traced program does never depends on values.
+/// Returns whether all gradients in use are finite. Decided outside programs: a traced program never depends on values.
 bool Optimizer::all_finite(std::span<const Tensor> grads) const {
   for (std::size_t i = 0; i < grads.size(); ++i) {
     const Tensor& g = grads[i];
@@ -220,7 +220,7 @@ bool Optimizer::all_finite(std::span<const Tensor> grads) const {
   return true;
 }
 
-/// A program that is being traced runs again only while the same parameters are frozen and there are no further groups.
+/// Reads the flags of the step: a traced program runs again only with the same frozen parameters and no further groups.
 void Optimizer::tell_flags() const {
   ferrite::detail::read_flag(groups_.back().is_followed);
   for (const auto& flag : frozen_) ferrite::detail::read_flag(flag);
@@ -231,10 +231,10 @@ void Optimizer::tell_flags() const {
 bool Optimizer::step(std::span<const Tensor> grads) {
   check_gradients(grads);
   if (skip_nonfinite_ && !all_finite(grads)) return false;
-  const NoTapes frame;  // an update is no part of a gradient: what a tape has read it does not read again
+  const NoTapes frame;  // no tape records an update: values that it has read are not read again
   recorded_ = !ferrite::detail::frame().recorders.empty();
   if (recorded_) tell_flags();
-  if (ferrite::detail::frame().tracing) {  // nothing is assigned before the trace has ended
+  if (ferrite::detail::frame().tracing) {  // nothing is assigned before the trace ends
     update_all(grads);
     finish();
     return true;
@@ -278,7 +278,7 @@ void Optimizer::update_group(std::size_t group, std::span<const Tensor> grads) {
   g.rate_f32 = g.rate_f64 = Tensor();
   for (; i < g.end; ++i) {
     if (!used(grads, i)) continue;
-    const Dtype dtype = grads[i].dtype();  // the parameter's
+    const Dtype dtype = grads[i].dtype();  // same as the parameter's
     Tensor& same_dtype = dtype == Dtype::f64 ? g.rate_f64 : g.rate_f32;
     if (rate.defined() && !same_dtype.defined()) same_dtype = cast(rate, dtype);
     update(i, grads[i], same_dtype);
@@ -307,7 +307,7 @@ void Optimizer::set_frozen(std::span<const Parameter> parameters, bool frozen) {
       std::count_if(frozen_.begin(), frozen_.end(), [](const auto& flag) { return flag->load(); }));
 }
 
-/// A program that asks while it is traced runs again only while the answer is the same.
+/// Reads a flag: a program that asks while it is traced runs again only while the answer is the same.
 bool Optimizer::frozen(const Parameter& parameter) const {
   return ferrite::detail::read_flag(frozen_[index_of(parameters_, parameter, "frozen")]);
 }
@@ -349,7 +349,7 @@ Tensor Optimizer::momentum_now(std::size_t group) const {
 
 namespace {
 
-/// What the norms of tensors are put together from: sums of powers, or the largest.
+/// Returns a tensor's part of a norm: a sum of powers, or the largest element.
 Tensor part_of_norm(const Tensor& g, double order) {
   if (order == 2) return sum(square(g));
   if (order == 1) return sum(abs(g));
@@ -363,7 +363,7 @@ Tensor whole_norm(const Tensor& total, double order) {
   return pow(total, 1 / order);
 }
 
-/// The parts of all gradients together; undefined for none.
+/// Returns the parts of all gradients together; undefined for none.
 Tensor total_of(const Tensors& grads, double order) {
   Tensor total;
   for (const Tensor& g : grads) {
@@ -374,8 +374,8 @@ Tensor total_of(const Tensors& grads, double order) {
   return total;
 }
 
-/// By what gradients are divided first, so that nothing leaves the range of the dtype: a power of two, which rounds
-/// nothing, where `total` comes near its ends, and 1 in between. Of orders whose powers reach further it is the largest
+/// Returns what gradients are divided by first, so that nothing leaves the range of the dtype: a power of two, which
+/// does not round, if `total` comes near its ends, otherwise 1. For orders whose powers reach further it is the largest
 /// element.
 Tensor divisor_of(const Tensors& grads, const Tensor& total, double order) {
   const bool narrow = total.dtype() == Dtype::f32;
@@ -389,7 +389,7 @@ Tensor divisor_of(const Tensors& grads, const Tensor& total, double order) {
   return where(total > high, one * large, where(total < low, one * small, one));
 }
 
-/// Whether it is known that dividing by it changes nothing, so that it may be left out.
+/// Returns whether the divisor is known to be 1, so that the division may be omitted.
 bool is_one(const Tensor& divisor) {
   const ferrite::detail::Frame& frame = ferrite::detail::frame();
   if (!frame.recorders.empty() || frame.tracing || divisor.is_abstract()) return false;
@@ -417,7 +417,7 @@ ClippedGradients clip_grad_norm(const Tensors& grads, double max_norm, double or
   for (const Tensor& g : grads) small.push_back(g.defined() ? g / divisor : Tensor());
   const Tensor norm = whole_norm(total_of(small, order), order);
   out.norm = norm * divisor;
-  // min(1, max_norm / (norm divisor + 1e-6)) is pace / divisor, in two steps that stay in range. A NaN stays.
+  // min(1, max_norm / (norm divisor + 1e-6)) is pace / divisor, in two steps that stay in range. NaN stays NaN.
   const Tensor pace = max_norm / (norm + 1e-6 / divisor), one = full({}, 1, total.dtype());
   const Tensor keeps = pace >= divisor;
   const Tensor first = where(keeps, one, divisor), scale = where(keeps, one, pace);
@@ -454,7 +454,7 @@ Tensor count_step(const State& steps, const Tensor& updated) {
   const Tensor next = updated.defined() ? before + updated : before + 1;
   steps.assign(next);
   const Tensor t = cast(next, Dtype::f64);
-  return updated.defined() ? maximum(t, 1) : t;  // nothing reads those of others, which must be numbers
+  return updated.defined() ? maximum(t, 1) : t;  // the others are not read but must be numbers
 }
 
 Tensor number_at(const Tensor& number, std::size_t place) {

@@ -1,18 +1,19 @@
 #pragma once
-/// RAdam: Adam whose adaptive rate is rectified while its variance is large.
+/// The RAdam optimiser: Adam whose adaptive rate is rectified while its variance is large.
 #include "ferrite/nn/optim/rule_optimizer.h"
 
 namespace ferrite::nn {
 
+/// Options of RAdam, by group.
 struct RAdamOptions {
   double learning_rate = 1e-3;
   double beta1 = 0.9;
   double beta2 = 0.999;
   double epsilon = 1e-8;
   double weight_decay = 0;
-  bool decoupled_weight_decay = false;  ///< w -= rate weight_decay w, in place of g += weight_decay w
+  bool decoupled_weight_decay = false;  ///< w -= rate weight_decay w, instead of g += weight_decay w
   bool maximize = false;
-  bool skip_nonfinite = false;  ///< Optimizer::step
+  bool skip_nonfinite = false;  ///< skips steps with NaN or infinity: see Optimizer::step
 };
 
 /// RAdam (Liu et al. 2020, arXiv 1908.03265), as torch.optim.RAdam:
@@ -25,7 +26,7 @@ class RAdam final : public RuleOptimizer {
  public:
   /// Throws ValueError for betas outside [0, 1) or other options below 0.
   explicit RAdam(std::vector<Parameter> parameters, const RAdamOptions& options = {});
-  /// More parameters, with options of their own; `skip_nonfinite` is the first group's. Throws as the constructor.
+  /// Adds a group of parameters with its own options; `skip_nonfinite` is the first group's. Throws as the constructor.
   void add_group(std::vector<Parameter> parameters, const RAdamOptions& options = {});
 
   std::string torch_name() const override { return "RAdam"; }

@@ -1,5 +1,5 @@
 #pragma once
-/// Learning rates as functions of the number of steps, which schedules are made of.
+/// Learning rates as functions of the number of steps, the building blocks of schedules.
 #include <cstdint>
 #include <functional>
 #include <vector>
@@ -8,39 +8,39 @@
 
 namespace ferrite::nn {
 
-/// The rate after so many finished steps (or epochs), from the rate at first.
+/// A function that returns the rate after a number of finished steps (or epochs), given the initial rate `base`.
 using RateFunction = std::function<double(std::int64_t steps, double base)>;
 
-// Each follows the scheduler of PyTorch that is named (docs.pytorch.org/docs/stable/optim.html), in closed form. Each
+// Each function follows the named PyTorch scheduler (docs.pytorch.org/docs/stable/optim.html), in closed form. Each
 // throws ValueError for lengths and intervals below 1, and for factors and rates that are negative or not finite.
 
-/// base factor^(steps / every): StepLR.
+/// Returns the rate base factor^(steps / every), as StepLR.
 RateFunction step_rate(std::int64_t every, double factor = 0.1);
-/// base factor^(number of milestones reached): MultiStepLR. Milestones in any order; one that is there twice counts
-/// twice.
+/// Returns the rate base factor^(number of milestones reached), as MultiStepLR. Milestones may come in any order; a
+/// repeated one counts repeatedly.
 RateFunction multistep_rate(std::vector<std::int64_t> milestones, double factor = 0.1);
-/// base factor for the first steps, then base: ConstantLR.
+/// Returns the rate base factor for the first `length` steps, then base, as ConstantLR.
 RateFunction constant_rate(double factor = 1.0 / 3, std::int64_t length = 5);
-/// From base start to base end in so many steps, then base end: LinearLR.
+/// Returns a rate that moves linearly from base start to base end in `length` steps and stays there, as LinearLR.
 RateFunction linear_rate(double start = 1.0 / 3, double end = 1, std::int64_t length = 5);
-/// base factor^steps: ExponentialLR.
+/// Returns the rate base factor^steps, as ExponentialLR.
 RateFunction exponential_rate(double factor);
-/// base (1 - steps / length)^power, then 0: PolynomialLR.
+/// Returns the rate base (1 - steps / length)^power, then 0, as PolynomialLR.
 RateFunction polynomial_rate(std::int64_t length = 5, double power = 1);
-/// low + (base - low) (1 + cos(pi steps / length)) / 2: CosineAnnealingLR (arXiv 1608.03983).
+/// Returns the rate low + (base - low) (1 + cos(pi steps / length)) / 2, as CosineAnnealingLR (arXiv 1608.03983).
 RateFunction cosine_rate(std::int64_t length, double low = 0);
-/// The same begun again after `length` steps, then after `multiple` times as many, and so on:
+/// Returns a cosine rate that starts over after `length` steps, then after `multiple` times as many, and so on, as
 /// CosineAnnealingWarmRestarts. Throws ValueError for a multiple below 1, too.
 RateFunction warm_restarts_rate(std::int64_t length, std::int64_t multiple = 1, double low = 0);
-/// base f(1) f(2) ... f(steps): MultiplicativeLR. Throws ValueError for a null function.
+/// Returns the rate base f(1) f(2) ... f(steps), as MultiplicativeLR. Throws ValueError for a null function.
 RateFunction multiplicative_rate(std::function<double(std::int64_t)> f);
-/// base (steps + 1) / (length + 1) for so many steps, then the other function from its beginning.
+/// Returns the rate base (steps + 1) / (length + 1) for `length` steps, then the rate of `then`, from its step 0.
 RateFunction warm_up_rate(std::int64_t length, RateFunction then);
-/// One after the other: the k-th begins with its own step 0 at milestone k - 1: SequentialLR. Throws ValueError for a
-/// null function, unless milestones ascend and there is one fewer than functions.
+/// Returns the rates of several functions in sequence, as SequentialLR: the k-th starts at its own step 0 at milestone
+/// k - 1. Throws ValueError for a null function, and unless milestones ascend and are one fewer than functions.
 RateFunction sequential_rate(std::vector<RateFunction> rates, std::vector<std::int64_t> milestones);
-/// Each from the rate that the one before it gives, with the same number of steps: ChainedScheduler, where all multiply
-/// the rate. Throws ValueError for no or a null function.
+/// Returns the result of applying all functions in turn, each to the rate from the one before and the same number of
+/// steps, as ChainedScheduler if all multiply the rate. Throws ValueError for no functions or a null one.
 RateFunction chained_rate(std::vector<RateFunction> rates);
 
 }  // namespace ferrite::nn

@@ -1,18 +1,19 @@
 #pragma once
-/// RMSprop, plain or centered, with momentum and weight decay.
+/// The RMSprop optimiser, plain or centered, with momentum and weight decay.
 #include "ferrite/nn/optim/rule_optimizer.h"
 
 namespace ferrite::nn {
 
+/// Options of RmsProp, by group.
 struct RmsPropOptions {
   double learning_rate = 1e-2;
-  double alpha = 0.99;  ///< of the running averages, in [0, 1)
+  double alpha = 0.99;  ///< decay of the running averages, in [0, 1)
   double epsilon = 1e-8;
   double weight_decay = 0;
   double momentum = 0;
   bool centered = false;  ///< divides by an estimate of the standard deviation
   bool maximize = false;
-  bool skip_nonfinite = false;  ///< Optimizer::step
+  bool skip_nonfinite = false;  ///< skips steps with NaN or infinity: see Optimizer::step
 };
 
 /// RMSprop (Hinton, lecture 6e of "Neural Networks for Machine Learning"; centered: Graves, arXiv 1308.0850, equations
@@ -23,13 +24,13 @@ struct RmsPropOptions {
 ///   otherwise: d = sqrt(square_avg) + epsilon
 ///   momentum_buffer = momentum momentum_buffer + g / d;  w -= rate momentum_buffer   (without momentum: rate g / d)
 ///
-/// The difference below the root is never negative but by rounding, where PyTorch gives NaN. Its states have PyTorch's
-/// names; `grad_avg` and `momentum_buffer` exist only with `centered` and with a momentum.
+/// The difference under the root is negative only by rounding, where PyTorch gives NaN. Its states have PyTorch's
+/// names; `grad_avg` exists only with `centered`, and `momentum_buffer` only with a momentum.
 class RmsProp final : public RuleOptimizer {
  public:
   /// Throws ValueError for an alpha outside [0, 1) or other options below 0.
   explicit RmsProp(std::vector<Parameter> parameters, const RmsPropOptions& options = {});
-  /// More parameters, with options of their own; `skip_nonfinite` is the first group's. Throws as the constructor.
+  /// Adds a group of parameters with its own options; `skip_nonfinite` is the first group's. Throws as the constructor.
   void add_group(std::vector<Parameter> parameters, const RmsPropOptions& options = {});
 
   std::string torch_name() const override { return "RMSprop"; }

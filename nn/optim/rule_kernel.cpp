@@ -1,4 +1,4 @@
-/// The kernels of elementwise updates: one sweep over a parameter, its gradient and its states, by the formulas of
+/// The kernels of elementwise updates: one sweep over a parameter, its gradient and its states by the formulas of
 /// rules.h.
 #include <cstring>
 #include <limits>
@@ -12,32 +12,33 @@ namespace {
 
 using namespace ferrite::detail::FERRITE_LEVEL;
 
-/// What formulas ask of packets.
+/// Functions on packets that the formulas use.
 template <class T>
 struct PacketFunctions {
   using P = Packet<T>;
-  /// As `max`, which would choose twice.
+  /// Returns what `max` does, which would select twice.
   static P larger(P a, P b) { return select(is_nan(a), a, first_max(b, a)); }
   static P not_negative(P a) { return max(a, P(T(0))); }
   static P sign_of(P a) { return select(a > P(T(0)), P(T(1)), select(a < P(T(0)), P(T(-1)), a)); }
   static P choose(P flag, P a, P b) { return select(flag > P(T(0)), a, b); }
 
-  /// sqrt(v) / divisor, both correctly rounded. A sweep waits for the divider; where a multiply-add rounds once, this
-  /// quotient is had without it: from the reciprocal in two parts a quotient that is off by less than one place, then
-  /// its exact remainder times the reciprocal (Markstein 1990, IBM J. Res. Dev. 34, 1). Nothing is denormal on the way,
-  /// since no square root is below 2^-75 and the divisor lies in [2^-20, 1]; an infinity has no remainder.
+  /// Returns sqrt(v) / divisor, both correctly rounded. A sweep would wait for the divider. If multiply-add rounds
+  /// once, the quotient needs no division: the reciprocal in two parts gives a quotient that is off by less than one
+  /// place, and its exact remainder times the reciprocal corrects it (Markstein 1990, IBM J. Res. Dev. 34, 1). Nothing
+  /// is denormal on the way, since no square root is below 2^-75 and the divisor lies in [2^-20, 1]; an infinity has no
+  /// remainder.
   [[gnu::always_inline]] P root_over(P v, P divisor) const {
     const P x = sqrt(v);
     if (!by_reciprocal) return x / divisor;
-    const Mask<T> finite = v < P(std::numeric_limits<T>::infinity());  // of v: it is known before the root is
+    const Mask<T> finite = v < P(std::numeric_limits<T>::infinity());  // of v, which is known before the root
     const P near = fma(x, high, or_zero(finite, x * low));
     const P remainder = or_zero(finite, fma(near, minus_divisor, x));
     return fma(remainder, high, near);
   }
-  /// For the divisor of all n elements: f32, whose reciprocal is high + low in full.
+  /// Prepares the divisor of all n elements: for f32, its reciprocal is exactly high + low.
   [[gnu::always_inline]] void will_divide([[maybe_unused]] T divisor, [[maybe_unused]] std::int64_t n) {
     if constexpr (kRoundsOnce && std::is_same_v<T, float>) {
-      constexpr std::int64_t kWorthIt = 128;  // fewer elements are divided before the reciprocal is known
+      constexpr std::int64_t kWorthIt = 128;  // fewer elements are divided faster
       if (n < kWorthIt || !(divisor >= 0x1p-20F && divisor <= 1)) return;
       const double exact = 1 / static_cast<double>(divisor);
       const auto upper = static_cast<float>(exact);
@@ -52,7 +53,7 @@ struct PacketFunctions {
   bool by_reciprocal = false;
 };
 
-/// Calls f with 0 to n - 1 as constants: a compiler keeps in registers only elements of arrays whose places it knows.
+/// Calls f with constants 0 to n - 1: a compiler keeps array elements in registers only if it knows their indices.
 template <std::size_t n, class F>
 [[gnu::always_inline]] inline void each(const F& f) {
   [&]<std::size_t... k>(std::index_sequence<k...>) __attribute__((always_inline)) {
@@ -61,9 +62,9 @@ template <std::size_t n, class F>
   (std::make_index_sequence<n>());
 }
 
-/// A rule with its numbers in packets, rounded as literals of operations are. Which states there are is known when it
-/// is compiled (bit k: state k), and whether there is neither decay nor ascent. All is inlined into `run`, so that what
-/// the rule does not ask for costs nothing.
+/// A rule with its numbers in packets, rounded like literals of operations. The set of states (bit k: state k) is known
+/// at compile time, and so is whether there is neither decay nor ascent. Everything is inlined into `run`, so that what
+/// the rule does not need costs nothing.
 template <RuleKind kind, unsigned states, bool plain, class T>
 class Sweep {
  public:
@@ -75,7 +76,7 @@ class Sweep {
         decay_(rule.decay),
         maximize_(rule.maximize) {
     prepare_numbers<kind>(numbers);
-    // With a largest square the longer chain of operations costs more than the divider saves.
+    // The largest square makes the chain of operations longer, which costs more than the divider saves.
     if constexpr (kind == RuleKind::adam && !has(2)) first_.will_divide(numbers[3], n);
     if constexpr (kind == RuleKind::nadam) first_.will_divide(numbers[4], n);
     first_.nesterov = rule.nesterov;
@@ -88,7 +89,7 @@ class Sweep {
   }
 
   [[gnu::always_inline]] void run(const RuleRun<T>& run, std::int64_t n) const {
-    const RuleRun<T> at = run;  // what is written may stand anywhere, for all that a compiler knows
+    const RuleRun<T> at = run;  // a copy: for the compiler, stores might change `run`
     std::int64_t i = 0;
     for (; i + kLanes<T> <= n; i += kLanes<T>) update(at, i);
     if (i < n) tail(at.from(i), static_cast<std::size_t>(n - i) * sizeof(T));
@@ -117,7 +118,7 @@ class Sweep {
     w.store(at.w_out + i);
   }
 
-  /// The last elements, fewer than a packet, through packets of their own.
+  /// Updates the last elements, fewer than a packet, through full packets in local memory.
   [[gnu::always_inline]] void tail(const RuleRun<T>& at, std::size_t bytes) const {
     alignas(64) T room[2 + kRuleStates][kLanes<T>] = {};
     RuleRun<T> inside{room[0], room[1], room[0]};
@@ -142,7 +143,7 @@ class Sweep {
   bool maximize_;
 };
 
-/// Runs one compiled form of a rule. A function of its own is small enough for the compiler to inline all it calls.
+/// Runs one compiled form of a rule: a separate function, small enough for the compiler to inline all it calls.
 template <RuleKind kind, unsigned states, bool plain, class T>
 [[gnu::noinline]] void sweep_by(const Rule& rule, const RuleNumbersOf<T>& numbers, const RuleRun<T>& run,
                                 std::int64_t n) {
@@ -165,7 +166,7 @@ constexpr RuleSweep<T> sweep_of_form() {
   }
 }
 
-/// The sweeps of all forms of all rules: those of kRuleFacts.
+/// The sweeps of all forms of all rules in kRuleFacts.
 template <class T>
 constexpr auto kSweeps = []<std::size_t... form>(std::index_sequence<form...>) {
   return std::array<RuleSweep<T>, kForms>{sweep_of_form<T, form>()...};

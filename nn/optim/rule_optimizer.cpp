@@ -1,5 +1,4 @@
-/// Optimisers whose update treats every element alike, and their steps: in place by one sweep where nobody records,
-/// else as operations.
+/// Optimisers with elementwise updates, and their steps: one sweep in place if no recorder listens, else operations.
 #include "ferrite/nn/optim/rule_optimizer.h"
 
 #include "ferrite/nn/optim/detail/optimizer_values.h"
@@ -14,7 +13,7 @@ namespace ferrite::nn::detail {
 using namespace ferrite::detail;
 
 struct RuleSteps::Group {
-  /// Where the number of a parameter stands: `step` elements apart, 0 for one that they share.
+  /// The location of a number: `step` elements from parameter to parameter, 0 if they share it.
   struct Number {
     const double* first = nullptr;
     std::size_t step = 0;
@@ -22,15 +21,15 @@ struct RuleSteps::Group {
 
   RuleForm form;
   std::array<std::vector<State>, kRuleStates> states;
-  Attrs attrs{};          ///< of `rule_update`
-  RuleNumbers numbers{};  ///< of the running update
+  Attrs attrs{};          ///< attributes of the operation `rule_update`
+  RuleNumbers numbers{};  ///< numbers of the current update
   std::array<Number, kRuleNumbers> read{};
   RuleSweep<float> f32 = nullptr;
   RuleSweep<double> f64 = nullptr;
 
   bool has(std::size_t k) const { return (form.states >> k & 1U) != 0; }
 
-  /// Numbers that an update leaves undefined are constants of the rule.
+  /// Takes the numbers of an update; undefined ones are constants of the rule.
   void take(RuleNumbers now) {
     numbers = std::move(now);
     unsigned given = 0;
@@ -62,7 +61,7 @@ struct RuleSteps::Pending {
   const Group* group;
   std::size_t place;
   std::array<Tensor*, kRuleStates> states{};
-  Tensor dense{}, fresh{};  ///< the gradient row-major; for the new value, where somebody else holds the old one
+  Tensor dense{}, fresh{};  ///< dense: row-major gradient; fresh: new value if another owner holds the old one
 
   template <class T>
   void run(RuleSweep<T> sweep) {
@@ -76,7 +75,7 @@ struct RuleSteps::Pending {
 
 namespace {
 
-/// The value of a variable that may be written in place: a handle that is counted costs as much as a small update.
+/// Returns the value of a variable to write in place: a counted handle costs as much as a small update.
 Tensor& value_of(const Variable& variable) { return const_cast<Tensor&>(held_by(variable)); }
 
 }  // namespace
@@ -114,7 +113,7 @@ bool RuleSteps::prepare(const Variable& w, Group& group, std::size_t place, cons
     states[k] = &value_of(group.states[k][place]);
     if (!owned_alone(*states[k]) || !states[k]->contiguous()) return false;
     for (std::size_t j = 0; j < k; ++j)
-      if (states[j] == states[k]) return false;  // tied
+      if (states[j] == states[k]) return false;  // tied states
   }
   Pending& p = pending_.emplace_back(Pending{&w, value, &grad, &group, place, states});
   if (!grad.contiguous()) p.dense = dense(grad);
@@ -122,7 +121,7 @@ bool RuleSteps::prepare(const Variable& w, Group& group, std::size_t place, cons
   return true;
 }
 
-/// As an operation: reads the variables and assigns what it gives.
+/// Updates as an operation: reads the variables and assigns the results.
 void RuleSteps::apply(const Variable& w, Group& group, std::size_t place, const Tensor& grad) {
   InlineVector<Tensor, 2 + kRuleStates + kRuleNumbers> operands;
   operands.push_back(w.value());

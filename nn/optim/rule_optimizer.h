@@ -1,5 +1,5 @@
 #pragma once
-/// The base of optimisers whose update treats every element alike: one operation a parameter.
+/// The base class of optimisers with elementwise updates: one operation for each parameter.
 #include <array>
 #include <memory>
 
@@ -12,9 +12,9 @@ struct Rule;
 class RuleSteps;
 }  // namespace detail
 
-/// The base of SGD, Adam, AdamW, RMSprop, NAdam, RAdam, Adamax, Adagrad, Adadelta and Lion. Each parameter with its
-/// states is one operation, `rule_update`: in a recorded or compiled step as such, otherwise one sweep over memory,
-/// with the same bits.
+/// The base class of SGD, Adam, AdamW, RMSprop, NAdam, RAdam, Adamax, Adagrad, Adadelta and Lion. The update of a
+/// parameter and its states is one operation, `rule_update`. A recorded or compiled step contains it as such; otherwise
+/// it is one sweep over memory, with the same bits.
 class RuleOptimizer : public Optimizer {
  public:
   RuleOptimizer(RuleOptimizer&&) noexcept;
@@ -22,13 +22,13 @@ class RuleOptimizer : public Optimizer {
 
  protected:
   RuleOptimizer(std::vector<Parameter> parameters, double learning_rate, bool skip_nonfinite);
-  /// Gives the newest group its rule and its states; empty lists where the rule has none.
+  /// Gives the newest group its rule and states; lists are empty where the rule has no such state.
   void add_rule(const detail::Rule& rule, std::array<std::vector<State>, 3> states);
 
-  /// The numbers of the group's update that begins, but its rate: f64, of rank 0 or with an element for each parameter,
-  /// in the order of the rule (detail/rules.h); undefined where the rule's constant is used.
+  /// Returns the numbers of the current update of the group except its rate: f64, of rank 0 or with an element for each
+  /// parameter, in the order of the rule (detail/rules.h); undefined where the rule's constant is used.
   virtual std::array<Tensor, 6> numbers(std::size_t group) = 0;
-  /// beta1 and 1 - beta1 as numbers of an update where somebody has set them; otherwise undefined.
+  /// Returns beta1 and 1 - beta1 as numbers of the current update if the momentum was ever set; otherwise undefined.
   std::array<Tensor, 2> first_betas_now(std::size_t group) const;
 
  private:

@@ -1,4 +1,4 @@
-/// Elementwise updates as one operation, `rule_update`: shared among threads, and the kernels in use.
+/// Elementwise updates as one operation, `rule_update`: division among threads, and the kernels in use.
 #include "ferrite/nn/optim/detail/rule_update.h"
 
 #include <algorithm>
@@ -14,12 +14,12 @@
 namespace ferrite::nn::detail {
 namespace {
 
-constexpr std::int64_t kShare = 1 << 15;  ///< elements
+constexpr std::int64_t kShare = 1 << 15;  ///< elements in a share
 
-/// Whether a sweep over n elements is worth more than one share.
+/// Returns whether a sweep over n elements is worth more than one share.
 constexpr bool is_shared(std::int64_t n) { return n >= 2 * kShare; }
 
-/// f(first element, number of elements) for adjacent shares of n elements.
+/// Calls f(first element, number of elements) for adjacent shares of n elements.
 template <class F>
 void each_share(std::int64_t n, const F& f) {
   ferrite::detail::parallel_for((n + kShare - 1) / kShare,
@@ -36,16 +36,16 @@ namespace {
 
 constexpr const char* kName = "rule_update";
 
-/// A number of an update: a tensor, or else a constant of the rule, which is a literal of its operations.
+/// A number of an update: a tensor, or a constant of the rule, which is a literal of its operations.
 struct TensorNumber {
   Tensor tensor{};
-  double constant = 0;  ///< where there is no tensor
+  double constant = 0;  ///< used if `tensor` is undefined
 };
 Tensor operator*(const TensorNumber& a, const Tensor& b) { return a.tensor.defined() ? a.tensor * b : a.constant * b; }
 TensorNumber operator/(const TensorNumber& a, const TensorNumber& b) { return {a.tensor / b.tensor}; }
 TensorNumber sqrt(const TensorNumber& a) { return {ferrite::sqrt(a.tensor)}; }
 
-/// What formulas ask of tensors.
+/// Functions on tensors that the formulas use.
 struct TensorFunctions {
   static Tensor larger(const Tensor& a, const Tensor& b) { return maximum(a, b); }
   static Tensor not_negative(const Tensor& a) { return maximum(a, 0); }
@@ -88,7 +88,7 @@ unsigned set_of(const ferrite::Positions& positions) {
   return set;
 }
 
-/// Throws unless the positions ascend and lie below `count`.
+/// Throws ValueError unless the positions ascend and lie below `count`.
 void check_positions(const ferrite::Positions& positions, const char* what, std::size_t count) {
   std::int64_t least = 0;
   for (const std::int64_t k : positions.list()) {
@@ -105,7 +105,7 @@ RuleKind kind_of(Label name) {
   throw ValueError(std::string(kName) + ": there is no rule '" + std::string(name.text()) + "'");
 }
 
-/// Where the numbers that an update has as operands stand in their list.
+/// Throws ValueError unless the numbers given as operands are those that the rule reads.
 void check_numbers(const RuleForm& form) {
   for (std::size_t k = 0; k < kRuleNumbers; ++k) {
     const bool read = uses_number(form.rule, k), optional = k < kFixedNumbers;
@@ -116,7 +116,7 @@ void check_numbers(const RuleForm& form) {
   }
 }
 
-/// The form that attributes name which `rule_form` has accepted: a step asks for it once for every parameter.
+/// Returns the form of attributes that `rule_form` has accepted; a step calls it once for every parameter.
 RuleForm accepted_form(const RuleAttrs& a) {
   return {{.kind = kind_of(a.rule),
            .decay = a.decoupled_decay ? RuleDecay::weights
@@ -137,7 +137,7 @@ T number(const Tensor& x) {
   return static_cast<T>(x.dtype() == Dtype::f32 ? static_cast<double>(x.data<float>()[0]) : x.data<double>()[0]);
 }
 
-/// One parameter's update by a rule.
+/// The operation that updates one parameter by a rule.
 struct RuleUpdate {
   using Attributes = RuleAttrs;
   static constexpr auto name = kName, onnx = "", stablehlo = "";
@@ -165,7 +165,7 @@ struct RuleUpdate {
     }
   }
 
-  /// The definition, in other operations.
+  /// Defines the update in other operations.
   static Tensors reference(Inputs in, const Attributes& attrs) {
     const RuleForm form = rule_form(attrs);
     const Rule& rule = form.rule;
@@ -192,7 +192,7 @@ struct RuleUpdate {
   static Tensors vjp(const Vjp& v, const Attributes&) { return gradient_of_reference(structured<RuleUpdate>, v); }
 
  private:
-  /// The only place that rejects operands.
+  /// Throws for operands that do not fit; no other function rejects any.
   static void check(Inputs in, const RuleForm& form) {
     const std::size_t states = static_cast<std::size_t>(std::popcount(form.states)),
                       numbers = static_cast<std::size_t>(std::popcount(form.numbers));
@@ -222,7 +222,7 @@ struct RuleUpdate {
 
   template <class T>
   static void run(Inputs in, std::span<Tensor> out, const RuleForm& form) {
-    Tensor copies[2 + kRuleStates];  // of operands that do not lie row-major
+    Tensor copies[2 + kRuleStates];  // of operands that are not row-major
     const auto read = [&](std::size_t i) {
       return (in[i].contiguous() ? in[i] : copies[i] = dense(in[i])).template data<T>();
     };

@@ -1,5 +1,5 @@
-/// Schedules of learning rates: rates as functions of the number of steps, the schedules made of them, those that move
-/// within cycles and the one that waits for losses.
+/// Schedules of learning rates: rates as functions of the number of steps, the schedules made of them, cyclic
+/// schedules, and the plateau schedule, which follows a metric.
 #include "ferrite/nn/optim/schedule.h"
 
 #include <algorithm>
@@ -152,10 +152,10 @@ RateFunction chained_rate(std::vector<RateFunction> rates) {
 namespace ferrite::nn::detail {
 namespace {
 
-/// One number, or one for each group.
+/// The value of an option: one number, or one for each group.
 using ScheduleOption = std::vector<double>;
 
-/// "cosine(length=30, low=0)".
+/// Returns a schedule in words: "cosine(length=30, low=0)".
 std::string summary_of_schedule(std::string_view kind,
                                 std::initializer_list<std::pair<std::string_view, ScheduleOption>> options) {
   std::string text(kind);
@@ -189,7 +189,7 @@ Schedule::Schedule(const Optimizer& optimizer) {
 }
 
 void Schedule::follow_momentum(Optimizer& optimizer, double first) {
-  for (std::size_t group = 0; group < optimizer.groups(); ++group) (void)optimizer.momentum(group);  // throws
+  for (std::size_t group = 0; group < optimizer.groups(); ++group) (void)optimizer.momentum(group);  // may throw
   for (std::size_t group = 0; group < optimizer.groups(); ++group) {
     optimizer.set_momentum(first, group);
     momenta_.push_back(optimizer.momentum_variable(group));
@@ -270,7 +270,7 @@ void check_momenta(const char* who, double base, double max) {
                        Scalar(max).str());
 }
 
-/// One rate for each group.
+/// Returns one rate for each group.
 std::vector<double> by_group(const char* who, const char* what, const std::vector<double>& rates, std::size_t groups) {
   if (rates.size() != 1 && rates.size() != groups)
     throw ValueError(std::string(who) + ": " + std::to_string(rates.size()) + " values of " + what + " for " +
@@ -311,7 +311,7 @@ OneCycleSchedule::OneCycleSchedule(Optimizer& optimizer, const OneCycleOptions& 
   begin();
 }
 
-/// The phase of a step, and how much of it is over.
+/// Returns the phase of a step, and the part of it that is over.
 std::pair<const OneCycleSchedule::Phase*, double> OneCycleSchedule::phase_at(std::int64_t steps) const {
   if (steps > options_.total_steps)
     throw ValueError("one cycle: it has " + std::to_string(options_.total_steps) + " steps, asked for step " +
@@ -323,7 +323,7 @@ std::pair<const OneCycleSchedule::Phase*, double> OneCycleSchedule::phase_at(std
       begin = phase.end;
       continue;
     }
-    // The rate stays at its last value after the last step, where a straight line would go on below 0.
+    // The rate keeps its last value after the last step, where a straight line would continue below 0.
     const double part = phase.end > begin ? (at - begin) / (phase.end - begin) : 1;
     return {&phase, options_.anneal == Anneal::linear ? std::min(part, 1.0) : part};
   }
@@ -361,7 +361,7 @@ CyclicSchedule::CyclicSchedule(Optimizer& optimizer, const CyclicOptions& option
   begin();
 }
 
-/// How far a step is from base to max, cycles' heights included.
+/// Returns how far a step is on the way from base to max, including the cycle's height.
 double CyclicSchedule::scale_at(std::int64_t steps) const {
   const double up = static_cast<double>(options_.steps_up), down = static_cast<double>(*options_.steps_down);
   const double at = static_cast<double>(steps), total = up + down, ratio = up / total;
@@ -415,7 +415,7 @@ std::string CyclicSchedule::summary() const {
 
 namespace {
 
-// What is remembered.
+// Indices of the remembered values.
 constexpr std::size_t kBest = 0, kBad = 1, kCooldown = 2, kReductions = 3;
 
 }  // namespace

@@ -1,5 +1,5 @@
 #pragma once
-/// Schedules: the learning rate as a function of the number of steps.
+/// Schedules: the learning rate of an optimiser as a function of the number of steps.
 #include <optional>
 #include <string>
 
@@ -8,72 +8,73 @@
 
 namespace ferrite::nn {
 
-/// Where a schedule stands.
+/// The progress of a schedule.
 struct ScheduleState {
   std::int64_t steps = 0;
-  std::vector<double> bases{};   ///< the rate before the first step, by group
-  std::vector<double> memory{};  ///< what a schedule remembers besides; most nothing
+  std::vector<double> bases{};   ///< rate before the first step, by group
+  std::vector<double> memory{};  ///< values that the schedule remembers besides; usually none
 };
 
-/// Learning rate as a function of the number of finished steps (or epochs), for every group of an optimiser from its
-/// own rate at first. Call `advance` after each, outside of compiled functions: there it throws TraceError. A compiled
-/// step follows the rate.
+/// The learning rate as a function of the number of finished steps (or epochs), for every group of an optimiser from
+/// its own initial rate. Call `advance` after each step, outside compiled functions: inside, it throws TraceError. A
+/// compiled step follows the rate.
 class Schedule {
  public:
   virtual ~Schedule() = default;
   /// Counts one step and sets the optimiser's learning rates. Throws TraceError inside a compiled function, which would
-  /// do so once and for all; ValueError, before anything has changed, when a rate comes out negative or not finite.
+  /// freeze the rate; ValueError, before anything changes, if a rate would be negative or not finite.
   void advance();
   std::int64_t steps() const { return state_.steps; }
-  /// Goes to a given number of finished steps. Throws as `advance`, and ValueError below 0.
+  /// Moves to a given number of finished steps. Throws as `advance`, and ValueError below 0.
   void set_steps(std::int64_t steps);
-  /// The rate of a group before the first step.
+  /// Returns the rate of a group before the first step.
   double base(std::size_t group = 0) const { return state_.bases.at(group); }
   const ScheduleState& state() const& { return state_; }
   ScheduleState state() const&& { return state_; }
-  /// Goes to where another schedule was: for resuming. Throws as `set_steps`, and ValueError for another number of
-  /// groups or of values remembered.
+  /// Restores the progress of another schedule, to resume training. Throws as `set_steps`, and ValueError if the number
+  /// of groups or of remembered values differs.
   void restore(const ScheduleState& state);
-  /// The same from one rate at first of all groups.
+  /// Restores a number of steps and one initial rate for all groups.
   void restore(std::int64_t steps, double base);
-  /// What is wrong with a state, as one reads it in a file; empty where nothing is.
+  /// Returns what is wrong with a state read from a file; empty if nothing is.
   std::string fault_of(const ScheduleState& state) const;
-  /// The rate that this schedule has after so many steps from a rate at first.
+  /// Returns the rate after a number of steps from the initial rate `base`.
   double rate_at(std::int64_t steps, double base) const { return rate(steps, base); }
-  /// The schedule and its options in words, "cosine(length=30, low=0)": by it a checkpoint tells whether training
-  /// continues by the same schedule. Empty where not overridden; rates at some of the finished steps are compared then.
+  /// Returns the schedule and its options in words, "cosine(length=30, low=0)". A checkpoint compares it to find out
+  /// whether training continues with the same schedule; if it is empty, the default, rates at some of the finished
+  /// steps are compared.
   virtual std::string summary() const { return {}; }
 
  protected:
   explicit Schedule(const Optimizer& optimizer);
-  /// The rate after so many steps, from the rate at first.
+  /// Returns the rate after a number of steps from the initial rate `base`.
   virtual double rate(std::int64_t steps, double base) const = 0;
-  /// The rate of a group in a state, where it depends on more.
+  /// Returns the rate of a group in a state; to be overridden if it depends on more than the steps.
   virtual double rate_in(const ScheduleState& state, std::size_t group) const {
     return rate(state.steps, state.bases[group]);
   }
-  /// The momentum of all groups in a state, where the schedule changes it.
+  /// Returns the momentum of all groups in a state if the schedule changes it.
   virtual std::optional<double> momentum_in(const ScheduleState&) const { return std::nullopt; }
 
-  /// For constructors: the values remembered at first; sets rates of groups at first, and the rates that hold before
-  /// the first step.
+  /// For constructors: set the initial remembered values, the initial rates of the groups, the momentum to follow, and
+  /// the rates before the first step.
   void remember(std::vector<double> memory) { state_.memory = std::move(memory); }
   void set_bases(std::vector<double> bases) { state_.bases = std::move(bases); }
   void follow_momentum(Optimizer& optimizer, double first);
   void begin() { restore(ScheduleState(state_)); }
 
  private:
-  std::vector<State> rates_, momenta_;  ///< by group
+  std::vector<State> rates_, momenta_;  ///< rates and momenta, by group
   ScheduleState state_;
 };
 
-/// A schedule by any function of the steps: PyTorch's LambdaLR, and every other by the functions of rates.h.
+/// A schedule by any function of the steps: PyTorch's LambdaLR, and its other schedulers by the functions of rates.h.
 ///
 ///   nn::FunctionSchedule schedule(adam, nn::warm_up_rate(500, nn::cosine_rate(10000)));
 class FunctionSchedule final : public Schedule {
  public:
-  /// Sets the rates for step 0. A function cannot be compared with that of an earlier run but by the rates that it has
-  /// given: a name, "warm-up 500, cosine 10000", says more. Throws ValueError for a null function and as `advance`.
+  /// Sets the rates for step 0. Without a name, a checkpoint can compare the function only by rates that it has given;
+  /// a name such as "warm-up 500, cosine 10000" identifies it. Throws ValueError for a null function and as `advance`.
   FunctionSchedule(const Optimizer& optimizer, RateFunction f, std::string name = {});
   std::string summary() const override { return name_; }
 
@@ -83,7 +84,7 @@ class FunctionSchedule final : public Schedule {
   std::string name_;
 };
 
-/// base * factor^(steps / every), as torch.optim.lr_scheduler.StepLR.
+/// A schedule of base * factor^(steps / every), as torch.optim.lr_scheduler.StepLR.
 class StepSchedule final : public Schedule {
  public:
   /// Throws ValueError for every < 1 and a factor that is negative or not finite.
@@ -98,8 +99,8 @@ class StepSchedule final : public Schedule {
   double factor_;
 };
 
-/// low + (base - low) (1 + cos(pi steps / length)) / 2, as torch's CosineAnnealingLR with T_max = length
-/// (arXiv 1608.03983).
+/// A schedule of low + (base - low) (1 + cos(pi steps / length)) / 2, as torch.optim.lr_scheduler.CosineAnnealingLR
+/// with T_max = length (arXiv 1608.03983).
 class CosineSchedule final : public Schedule {
  public:
   /// Throws ValueError for length < 1 and a lowest rate that is negative or not finite.

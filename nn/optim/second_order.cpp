@@ -1,4 +1,4 @@
-/// The optimisers that see all parameters at once, as one vector of doubles: L-BFGS with its line search, and
+/// Optimisers that see all parameters at once, as one vector of doubles: L-BFGS with its line search, and
 /// Levenberg-Marquardt.
 #include <algorithm>
 #include <array>
@@ -36,7 +36,7 @@ inline double largest(const FlatVector& a) {
   return most;
 }
 
-/// a += scale b
+/// Computes a += scale b.
 inline void add_scaled(FlatVector& a, double scale, const FlatVector& b) {
   for (std::size_t i = 0; i < a.size(); ++i) a[i] += scale * b[i];
 }
@@ -55,10 +55,10 @@ void check_flat(const char* who, const std::vector<Parameter>& parameters) {
   }
 }
 
-/// The elements of a tensor.
+/// Returns the elements of a tensor as doubles.
 FlatVector flat_elements(const Tensor& x) { return contiguous(cast(x, Dtype::f64)).to_vector<double>(); }
 
-/// The elements of all parameters, one after the other.
+/// Returns the elements of all parameters, concatenated.
 FlatVector flat_position(const std::vector<Parameter>& parameters) {
   FlatVector x;
   for (const Parameter& p : parameters) {
@@ -68,7 +68,7 @@ FlatVector flat_position(const std::vector<Parameter>& parameters) {
   return x;
 }
 
-/// Gives the parameters these elements.
+/// Sets the elements of all parameters from a concatenated vector.
 void set_flat_position(const std::vector<Parameter>& parameters, const FlatVector& x) {
   std::size_t at = 0;
   for (const Parameter& p : parameters) {
@@ -78,9 +78,9 @@ void set_flat_position(const std::vector<Parameter>& parameters, const FlatVecto
   }
 }
 
-// A line search for points with the strong Wolfe conditions.
+// A line search for points that meet the strong Wolfe conditions.
 
-/// A point on a line: how far, the loss, its gradient and the derivative along the line.
+/// A point on a line: its distance, the loss, the gradient and the derivative along the line.
 struct LinePoint {
   double at = 0, loss = 0;
   std::vector<double> gradient{};
@@ -94,7 +94,7 @@ struct LineSearch {
 
 constexpr double kDecrease = 1e-4, kCurvature = 0.9, kTolerance = 1e-9;
 
-/// The minimum of the cubic through two points with their slopes, within bounds.
+/// Returns the minimum of the cubic through two points with their slopes, within bounds.
 double interpolate(const LinePoint& a, const LinePoint& b, double low, double high) {
   const double d1 = a.slope + b.slope - 3 * (a.loss - b.loss) / (a.at - b.at);
   const double square = d1 * d1 - a.slope * b.slope;
@@ -125,7 +125,7 @@ class Search {
   bool decreases(const LinePoint& p) const { return p.loss <= start_.loss + kDecrease * p.at * start_.slope; }
   bool flat(const LinePoint& p) const { return std::fabs(p.slope) <= -kCurvature * start_.slope; }
 
-  /// Goes on until a point or an interval that holds one is found. Whether it is a point.
+  /// Extends the interval until it holds a suitable point. Returns true if such a point was hit directly.
   bool bracket(double first) {
     LinePoint before = start_, now = trial(first);
     for (; iterations_ < most_; ++iterations_) {
@@ -148,7 +148,7 @@ class Search {
     return false;
   }
 
-  /// A trial that is not too near to the ends of the interval twice in a row.
+  /// Returns a trial that does not lie too close to the ends of the interval twice in a row.
   double next_trial(bool& stuck) const {
     const double left = std::min(bracket_[0].at, bracket_[1].at), right = std::max(bracket_[0].at, bracket_[1].at);
     const double at = interpolate(bracket_[0], bracket_[1], left, right), margin = 0.1 * (right - left);
@@ -164,7 +164,7 @@ class Search {
     return std::fabs(at - right) < std::fabs(at - left) ? right - margin : left + margin;
   }
 
-  /// Narrows the interval.
+  /// Narrows the interval until a suitable point or a limit is reached.
   void zoom(double largest) {
     bool stuck = false;
     while (iterations_ < most_) {
@@ -191,8 +191,8 @@ class Search {
   std::size_t low_ = 0;
 };
 
-/// Searches from `start`, where at = 0, with `first` as its first trial: a bracket by extrapolation, then cubic
-/// interpolation in it, as torch.optim.LBFGS. `largest` is the direction's largest element.
+/// Searches from `start`, where at = 0, with `first` as the first trial: brackets by extrapolation, then interpolates
+/// cubically, as torch.optim.LBFGS. `largest` is the direction's largest element.
 LineSearch search_strong_wolfe(const std::function<LinePoint(double at)>& evaluate, const LinePoint& start,
                                double first, double largest, std::int64_t most_iterations) {
   return Search(evaluate, start, most_iterations).run(first, largest);
@@ -261,7 +261,7 @@ double Lbfgs::step(const Closure& closure) {
   }
 }
 
-/// The direction by the pairs remembered: the two loops of Nocedal's algorithm.
+/// Chooses the direction from the remembered pairs by the two loops of Nocedal's algorithm.
 void Lbfgs::choose_direction(const Vector& gradient) {
   Memory& m = memory_;
   if (m.iterations == 1) {
@@ -356,7 +356,7 @@ struct Symmetric {
   FlatVector values;
 };
 
-/// A x = b by Cholesky's factors; nothing where A is not positive definite.
+/// Solves A x = b by Cholesky factorisation; returns nothing if A is not positive definite.
 std::optional<FlatVector> solve(Symmetric a, FlatVector b) {
   const std::size_t n = a.n;
   for (std::size_t j = 0; j < n; ++j) {
@@ -380,7 +380,7 @@ std::optional<FlatVector> solve(Symmetric a, FlatVector b) {
 
 double cost_of(const FlatVector& r) { return detail::dot(r, r) / 2; }
 
-/// What the residuals are around a point: cost, J'J and J'r.
+/// The residuals linearised at a point: cost, J'J and J'r.
 struct Linearised {
   explicit Linearised(std::size_t n) : normal(n), gradient(n) {}
   double cost = 0;
@@ -415,7 +415,7 @@ Linearised linearise(const std::vector<Parameter>& parameters, const Residuals& 
   return out;
 }
 
-/// The steps of one minimisation.
+/// One minimisation with its steps.
 class Minimisation {
  public:
   Minimisation(const std::vector<Parameter>& parameters, const Residuals& residuals,
@@ -451,19 +451,19 @@ class Minimisation {
     return linearise(parameters_, residuals_, x_.size());
   }
 
-  /// The step with the present damping.
+  /// Returns the step for the current damping, or nothing if it has none.
   std::optional<FlatVector> step_from(const Linearised& here) const {
     Symmetric damped = here.normal;
     double most = 0;
     for (std::size_t i = 0; i < damped.n; ++i) most = std::max(most, damped.at(i, i));
-    for (std::size_t i = 0; i < damped.n; ++i)  // a parameter without effect stays
+    for (std::size_t i = 0; i < damped.n; ++i)  // keeps a parameter without effect unchanged
       damped.at(i, i) += damping_ * std::max(here.normal.at(i, i), 1e-15 * most);
     FlatVector down = here.gradient;
     for (double& g : down) g = -g;
     return solve(std::move(damped), std::move(down));
   }
 
-  /// Takes one step that lowers the cost. False where no damping gives one that changes anything.
+  /// Makes one step that lowers the cost. Returns false if no damping gives one that changes anything.
   bool improve(const Linearised& here) {
     for (;; damping_ *= growth_, growth_ *= 2) {
       if (!std::isfinite(damping_)) return false;
@@ -477,7 +477,7 @@ class Minimisation {
       ++result_.evaluations;
       const double cost = cost_of(detail::flat_elements(evaluated()));
       const double fall = here.cost - cost;
-      if (!(fall > 0)) {  // NaN, too
+      if (!(fall > 0)) {  // also for NaN
         detail::set_flat_position(parameters_, x_);
         continue;
       }
@@ -489,7 +489,7 @@ class Minimisation {
   }
 
   void accept(const Linearised& here, const FlatVector& step, double fall, double cost, FlatVector&& trial) {
-    double predicted = 0;  // by the linear model
+    double predicted = 0;  // fall that the linear model predicts
     for (std::size_t i = 0; i < step.size(); ++i)
       predicted += step[i] * (damping_ * here.normal.at(i, i) * step[i] - here.gradient[i]) / 2;
     const double gain = predicted > 0 ? fall / predicted : 1;

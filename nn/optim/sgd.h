@@ -1,17 +1,18 @@
 #pragma once
-/// Stochastic gradient descent, with momentum and weight decay.
+/// The optimiser SGD: stochastic gradient descent, with momentum and weight decay.
 #include "ferrite/nn/optim/rule_optimizer.h"
 
 namespace ferrite::nn {
 
+/// Options of Sgd, by group.
 struct SgdOptions {
   double learning_rate = 1e-2;
   double momentum = 0;
-  double dampening = 0;   ///< of the gradient's share of the momentum, from the second update on
-  bool nesterov = false;  ///< needs momentum and no dampening
+  double dampening = 0;   ///< dampening of the gradient's share of the momentum, from the second update on
+  bool nesterov = false;  ///< requires momentum and no dampening
   double weight_decay = 0;
   bool maximize = false;
-  bool skip_nonfinite = false;  ///< Optimizer::step
+  bool skip_nonfinite = false;  ///< skips steps with NaN or infinity: see Optimizer::step
 };
 
 /// Stochastic gradient descent, as torch.optim.SGD:
@@ -22,7 +23,7 @@ class Sgd final : public RuleOptimizer {
  public:
   /// Throws ValueError for options below 0, a dampening above 1, nesterov without momentum or with a dampening.
   explicit Sgd(std::vector<Parameter> parameters, const SgdOptions& options = {});
-  /// More parameters, with options of their own; `skip_nonfinite` is the first group's. Throws as the constructor.
+  /// Adds a group of parameters with its own options; `skip_nonfinite` is the first group's. Throws as the constructor.
   void add_group(std::vector<Parameter> parameters, const SgdOptions& options = {});
 
   std::string torch_name() const override { return "SGD"; }
@@ -31,7 +32,7 @@ class Sgd final : public RuleOptimizer {
  private:
   struct Group {
     SgdOptions options;
-    State steps{};  ///< with dampening: the first update has none
+    State steps{};  ///< only with dampening, which skips the first update
   };
   void prepare(const SgdOptions& options);
   std::array<Tensor, 6> numbers(std::size_t group) override;

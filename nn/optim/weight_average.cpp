@@ -1,4 +1,4 @@
-/// Averages of weights along training.
+/// Averages of weights during training.
 #include "ferrite/nn/optim/weight_average.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 #pragma once
-/// What layers on channels share: sizes for each axis, channels behind the axes of space, checks, steps of
+/// Shared parts of layers with channels: sizes for each axis, channels after the axes of space, checks, steps of
 /// convolutions.
 #include <memory>
 #include <string>
@@ -13,7 +13,7 @@
 
 namespace ferrite::nn::detail {
 
-/// One positive number for all axes as one for each. Throws ValueError for another count of them, and for one below 1.
+/// Expands one positive number for all axes to one for each. Throws ValueError for another count, and for one below 1.
 template <int N>
 Shape for_each_axis(std::string_view where, std::string_view what, const Shape& numbers) {
   if (numbers.rank() != 1 && numbers.rank() != N)
@@ -37,7 +37,8 @@ inline std::string_view word_for(PaddingMode mode) {
   return "circular";
 }
 
-/// f(x) with the channels on axis 1 inside. Throws ShapeError for an x without a batch and N axes of space.
+/// Returns f(x), called with the channels on axis 1. Throws ShapeError unless x has a batch, channels and N axes of
+/// space.
 template <int N, class F>
 Tensor with_channels_first(std::string_view where, const Tensor& x, bool channels_last, F&& f) {
   if (x.rank() != N + 2)
@@ -47,8 +48,8 @@ Tensor with_channels_first(std::string_view where, const Tensor& x, bool channel
   return movedim(f(movedim(x, {-1}, {1})), {1}, {-1});
 }
 
-/// Throws ShapeError for another number of channels, DtypeError for another dtype than that of the weights. `given` is
-/// x as the caller has it.
+/// Throws ShapeError for another number of channels, DtypeError unless x has the dtype of the weights. `given` is x as
+/// the caller has it, `first` has the channels on axis 1.
 inline void check_channels(std::string_view where, const Tensor& given, const Tensor& first, std::int64_t channels,
                            Dtype dtype) {
   if (first.shape()[1] != channels)
@@ -59,7 +60,7 @@ inline void check_channels(std::string_view where, const Tensor& given, const Te
                      given.spec().str() + "; cast the input");
 }
 
-/// The order of the terms of an output: by channels and then taps, or by taps and then channels.
+/// The order of the terms of an output's sum: by channels and then taps, or by taps and then channels.
 enum class TermOrder : std::uint8_t { channels, taps };
 
 /// Makes the step of a convolution: windows [B, taps, D] -> [B, N] with weight [N, D, taps], packed once, and a bias

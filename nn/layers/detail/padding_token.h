@@ -1,5 +1,5 @@
 #pragma once
-/// The token of padding in tables of tokens.
+/// The padding token in tables of tokens.
 #include <optional>
 #include <string>
 
@@ -8,12 +8,13 @@
 
 namespace ferrite::nn::detail {
 
-/// A token that may count from the end of the vocabulary.
+/// Returns the index of a token that may count from the end of the vocabulary.
 inline std::int64_t token_of(std::int64_t token, std::int64_t vocabulary) {
   return token < 0 ? token + vocabulary : token;
 }
 
-/// N(0, 1), the row of padding as 0. Throws ValueError, begun with `who`, for a token that is not in the vocabulary.
+/// Returns a fill of N(0, 1) with 0 in the row of the padding token. Throws ValueError, beginning with `who`, for a
+/// token outside the vocabulary.
 inline Fill rows_of_normal(const char* who, std::int64_t vocabulary, std::optional<std::int64_t> padding) {
   const Fill normal = init::normal(0, 1);
   if (!padding) return normal;

@@ -1,5 +1,5 @@
 #pragma once
-/// What losses over alignments share: sums in log space, checks of targets, the order of their operands.
+/// Shared parts of losses over alignments: sums in log space, checks of targets, the order of their operands.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -11,15 +11,15 @@ namespace ferrite::nn::detail {
 template <class T>
 inline constexpr T kImpossible = -std::numeric_limits<T>::infinity();
 
-/// ln(e^a + e^b), exact where one is -infinity; NaN where one is.
+/// Returns ln(e^a + e^b), exact if one is -infinity; NaN if one is NaN.
 template <class T>
 T log_add(T a, T b) {
-  const T high = a < b ? b : a, low = a < b ? a : b;  // a NaN that is b is the low one
+  const T high = a < b ? b : a, low = a < b ? a : b;  // if b is NaN, it is the low one
   return low == kImpossible<T> ? high : high + std::log1p(std::exp(low - high));
 }
 
-/// Operands of a loss over alignments: scores, targets [B, S], lengths of inputs and of targets [B], all i64 but the
-/// scores. The gradient has the cotangent [B] before them.
+/// Sizes of a loss over alignments. Its operands are scores, targets [B, S], lengths of inputs and of targets [B], all
+/// i64 but the scores; its gradient takes the cotangent [B] before them.
 struct AlignmentShape {
   std::int64_t B = 0, T = 0, S = 0, C = 0;
 };
@@ -33,28 +33,28 @@ struct AlignmentRow {
 /// Throws ShapeError and DtypeError unless targets and lengths fit B sequences of at most T frames and S labels.
 void check_alignment(std::string_view where, const Tensor& targets, const Tensor& input_lengths,
                      const Tensor& target_lengths, const AlignmentShape& shape);
-/// Reads the b-th row. Throws ShapeError for a length outside least..T or 0..S, ValueError for a target that is no
-/// class or the blank.
+/// Returns the b-th row. Throws ShapeError for a length outside least..T or 0..S, ValueError for a target that is not a
+/// class or is the blank.
 AlignmentRow alignment_row(std::string_view where, const Tensor& targets, const Tensor& input_lengths,
                            const Tensor& target_lengths, std::int64_t b, const AlignmentShape& shape,
                            std::int64_t blank, std::int64_t least);
-/// The lengths of a public function: what is given, or the same number for every row. Targets as i64.
+/// Returns the given lengths as i64 [B], or `all` for every row; `as_targets` returns the given targets as i64.
 Tensor lengths_or(std::string_view where, std::string_view what, const Tensor& lengths, std::int64_t B,
                   std::int64_t all);
 Tensor as_targets(std::string_view where, const Tensor& targets);
-/// Lengths, those of masked rows `instead`: nothing of these is read.
+/// Returns lengths in which masked rows have the length `instead`, so that nothing of these rows is read.
 Tensor of_rows(const Counted& rows, const Tensor& lengths, std::int64_t instead);
 
-/// The gradient of a loss over alignments in operations: of its composition.
+/// Returns the gradient of a loss over alignments as that of its composition in operations.
 Tensor reference_gradient(const Tensor& cotangent, const Tensor& scores, Tensor (*loss)(Inputs, const Attrs&),
                           Inputs in, const Attrs& attrs);
 
-/// A number that stands for -infinity in compositions, whose gradients would be NaN.
+/// The number used for -infinity in compositions, where -infinity would make gradients NaN.
 inline constexpr double kNearlyImpossible = -1e30;
-/// Losses of compositions: those without an alignment are infinite, or 0.
+/// Replaces the losses of compositions without a possible alignment by infinity, or by 0 if `zero_infinity`.
 Tensor with_impossible(const Tensor& losses, bool zero_infinity);
 
-/// Calls f with a zero of a float dtype.
+/// Calls f with a zero of float or double, according to the dtype.
 template <class F>
 void visit_float(Dtype t, F&& f) {
   if (t == Dtype::f32) {

@@ -1,5 +1,5 @@
 #pragma once
-/// What the losses share: checks of their operands, masks, reductions, and the record of a loss of elements.
+/// Shared parts of the losses: checks of operands, masks, reductions, and the record of an elementwise loss.
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,7 +10,7 @@
 namespace ferrite::nn::detail {
 using namespace ferrite::detail;
 
-/// What the mean of weighted losses is divided by.
+/// The divisor of the mean of weighted losses: the sum of the weights, or the number of elements.
 enum class WeightedMean : std::uint8_t { by_weights, by_count };
 
 /// Throws DtypeError unless x is f32 or f64.
@@ -24,36 +24,36 @@ void check_finite(std::string_view where, std::string_view what, double value);
 /// Throws ValueError for a parameter outside low..high.
 void check_within(std::string_view where, std::string_view what, double value, double low, double high);
 
-/// Which elements of losses of a shape count.
+/// The elements that count among losses of a shape.
 struct Counted {
-  Tensor valid;     ///< bool, by mask and lengths, of the losses' rank; undefined: all
-  Tensor weighted;  ///< bool, of the losses' shape: where the weight is not 0; undefined: everywhere
+  Tensor valid;     ///< bool, by mask and lengths, of the losses' rank; undefined: all count
+  Tensor weighted;  ///< bool, of the losses' shape: true where the weight is not 0; undefined: everywhere
 
-  /// Of operands with a further axis, or with further axes at the end.
+  /// Returns the same elements for operands with a further axis, or with further axes at the end.
   Counted with_axis(int axis) const;
   Counted with_rank(int rank) const;
 };
-/// Throws ShapeError and DtypeError for a weight, a mask and lengths that do not fit losses of a shape and dtype.
+/// Returns the elements that count. Throws ShapeError and DtypeError for a weight, a mask or lengths that do not fit
+/// the losses.
 Counted counted(std::string_view where, const Spec& losses, const LossOptions& options);
-/// An operand of which neither NaN nor infinity of an element that does not count reaches a gradient: padding is
-/// replaced by a number with which every loss is finite, and no gradient passes to an element of weight 0 (its loss, of
-/// which the gradient of the weight is made, stays). x itself without a mask and a weight.
+/// Returns an operand in which no NaN or infinity of an element that does not count reaches a gradient: padding is
+/// replaced by a number for which every loss is finite, and no gradient passes to an element of weight 0 (its loss
+/// stays, since the gradient of the weight is made of it). Returns x itself without a mask and a weight.
 Tensor without(const Counted& elements, const Tensor& x);
-/// The same, and elements of weight 0 outside low..high are replaced: those that a check would refuse.
+/// Like `without` above, and also replaces elements of weight 0 outside low..high, which a check would reject.
 Tensor without(const Counted& elements, const Tensor& x, double low, double high);
-/// Throws ShapeError for a weight of elements that does not fit the losses and has an extent of C: it is one of
-/// classes.
+/// Throws ShapeError for an element_weight of shape [C] that does not fit the losses, and points to class_weight.
 void check_no_class_weight(std::string_view where, const Tensor& element_weight, const Shape& losses, std::int64_t C);
-/// Losses as one result. `share` is what an element's loss has been multiplied by already; undefined: 1.
+/// Reduces losses to one result. `share` is the factor that each element's loss already contains; undefined: 1.
 Tensor reduced(const Tensor& losses, const Counted& elements, const LossOptions& options,
                WeightedMean by = WeightedMean::by_weights, const Tensor& share = {});
 
-/// The slope of binary cross-entropy where a probability is 0 or 1, as PyTorch's gradient has it: 1e12.
+/// The slope of binary cross-entropy at probability 0 or 1, as in PyTorch's gradient: 1e12.
 inline constexpr double kSlopeOfCertainty = 1 / static_cast<double>(1e-12F);
-/// Log of a probability, at least -100, with that slope at 0.
+/// Returns ln p, at least -100, with the slope `kSlopeOfCertainty` at 0.
 Tensor bounded_log(const Tensor& p);
 
-/// The record of a loss of elements: `of` in operations.
+/// The record of an elementwise loss, whose `of` computes it in operations.
 ///
 ///   struct HuberLoss {
 ///     using Attributes = HuberAttrs;
@@ -68,7 +68,7 @@ struct ElementLoss {
   static Tensor parts(Inputs in, const Attributes& a) { return Loss::of(in, a); }
 };
 
-/// A loss of elements of operands whose shapes agree, masked and reduced.
+/// Computes an elementwise loss of operands whose shapes agree, masked and reduced.
 template <class Loss>
 Tensor element_loss(std::span<const Tensor> operands, const AttributesOf<Loss>& a, const LossOptions& options,
                     WeightedMean by = WeightedMean::by_weights) {
@@ -78,7 +78,7 @@ Tensor element_loss(std::span<const Tensor> operands, const AttributesOf<Loss>& 
   return reduced(composed<ElementLoss<Loss>>(OperandList(in), a), elements, options, by);
 }
 
-/// The same of a prediction and its target.
+/// Computes an elementwise loss of a prediction and its target. Throws ShapeError or DtypeError if they differ.
 template <class Loss>
 Tensor pair_loss(const Tensor& prediction, const Tensor& target, const LossOptions& options,
                  const AttributesOf<Loss>& a = {}, WeightedMean by = WeightedMean::by_weights) {
@@ -88,14 +88,14 @@ Tensor pair_loss(const Tensor& prediction, const Tensor& target, const LossOptio
   return element_loss<Loss>(operands, a, options, by);
 }
 
-/// The composites of the losses' files.
+/// Lists the composites of each file of losses.
 using Records = std::span<const Primitive* const>;
 Records reduction_records();
 Records regression_records();
 Records classification_records();
 Records ranking_records();
 Records audio_records();
-/// Losses over alignments: operations with gradients of their own.
+/// Lists the losses over alignments: operations with their own gradients.
 Records sequence_records();
 
 }  // namespace ferrite::nn::detail

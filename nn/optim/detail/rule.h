@@ -1,5 +1,5 @@
 #pragma once
-/// What is known of elementwise updates: which rules there are, what they remember, and what their kernels take.
+/// The facts about elementwise updates: the rules, their states, and the interface of their kernels.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace ferrite::nn::detail {
 
 enum class RuleKind : std::uint8_t { sgd, rmsprop, adam, nadam, radam, adamax, adagrad, adadelta, lion };
 
-/// Where weight decay enters.
+/// The place where weight decay enters an update.
 enum class RuleDecay : std::uint8_t {
   none,
   gradient,  ///< g += weight_decay w
@@ -18,25 +18,25 @@ enum class RuleDecay : std::uint8_t {
 };
 
 inline constexpr std::size_t kRules = 9, kRuleStates = 3, kRuleConstants = 3, kRuleNumbers = 6;
-/// The place of the rate among the numbers of an update.
+/// The index of the rate among the numbers of an update.
 inline constexpr std::size_t kRate = kRuleNumbers - 1;
-/// The first numbers of an update may be constants of the rule: a momentum that nobody changes.
+/// Number of leading numbers of an update that may be constants of the rule, such as a momentum that never changes.
 inline constexpr std::size_t kFixedNumbers = 2;
 
-/// Sets of states, one bit each: bit s is the set s, whose bit k is state k.
+/// Makes a set of sets of states: bit s means the set s, whose bit k is state k.
 constexpr std::uint8_t state_sets(std::initializer_list<unsigned> sets) {
   unsigned all = 0;
   for (const unsigned s : sets) all |= 1U << s;
   return static_cast<std::uint8_t>(all);
 }
 
-/// What an update remembers and what changes from one update to the next. What they mean, rules.h says.
+/// The name, states and numbers of a rule; rules.h gives their meaning.
 struct RuleFacts {
   RuleKind kind;
   std::string_view name;
-  std::uint8_t sets;  ///< of states that it may have; kernels and checks are made of these
+  std::uint8_t sets;  ///< allowed sets of states; kernels and checks follow them
   std::array<std::string_view, kRuleStates> states;
-  std::array<std::string_view, kRuleNumbers> numbers;  ///< empty where the formula has none
+  std::array<std::string_view, kRuleNumbers> numbers;  ///< names of the numbers, empty where the formula has none
 };
 
 /// The facts of every rule, in the order of RuleKind.
@@ -65,36 +65,35 @@ inline constexpr std::array<RuleFacts, kRules> kRuleFacts = {{
 }};
 
 constexpr const RuleFacts& facts_of(RuleKind kind) { return kRuleFacts[static_cast<std::size_t>(kind)]; }
-/// Whether the rule may have these states.
+/// Returns whether the rule may have this set of states.
 constexpr bool has_form(RuleKind kind, unsigned states) {
   return states < 8 && (facts_of(kind).sets >> states & 1U) != 0;
 }
 
-/// An update that treats every element of a parameter alike, as the options of a group choose it. What its constants,
-/// states and numbers are, rules.h says.
+/// An elementwise update with the options of a group. rules.h gives the meaning of constants, states and numbers.
 struct Rule {
   RuleKind kind = RuleKind::sgd;
   RuleDecay decay = RuleDecay::none;
   double weight_decay = 0;
-  bool maximize = false;  ///< against the gradient's sign
+  bool maximize = false;  ///< ascends the gradient instead
   bool nesterov = false;
   bool damped = false;  ///< SGD: the second number is the gradient's share, 1 - dampening
   std::array<double, kRuleConstants> constants{};
-  std::array<double, kFixedNumbers> numbers{};  ///< stand in for those that an update leaves undefined
+  std::array<double, kFixedNumbers> numbers{};  ///< used for the first numbers if an update leaves them undefined
 };
 
-/// Whether an update by the rule reads the number at that place, in addition to the rate of a decay of the weights.
+/// Returns whether an update by the rule reads number k, including the rate for decay of the weights.
 constexpr bool uses_number(const Rule& rule, std::size_t k) {
   return !facts_of(rule.kind).numbers[k].empty() || (k == kRate && rule.decay == RuleDecay::weights);
 }
 
-/// Where the elements of a parameter, its gradient and its states are read and written; the latter may be the same
-/// places.
+/// Addresses from which a parameter, its gradient and its states are read, and to which results are written; both may
+/// be the same.
 template <class T>
 struct RuleRun {
   const T *w, *g;
   T* w_out;
-  std::array<const T*, kRuleStates> states{};  ///< null: there is none
+  std::array<const T*, kRuleStates> states{};  ///< null for a state that does not exist
   std::array<T*, kRuleStates> states_out{};
 
   RuleRun from(std::int64_t at) const {
@@ -112,12 +111,12 @@ struct RuleRun {
 template <class T>
 using RuleNumbersOf = std::array<T, kRuleNumbers>;
 
-/// One update of n elements by a rule.
+/// A function that updates n elements by a rule.
 template <class T>
 using RuleSweep = void (*)(const Rule& rule, const RuleNumbersOf<T>& numbers, const RuleRun<T>& run, std::int64_t n);
 
-/// What a level has of it (tensor/kernel/level.h): the sweep of a rule with a set of states, null where it may not have
-/// them. `plain`: with neither decay nor ascent.
+/// The kernels of a level (tensor/kernel/level.h): each function returns the sweep of a rule with a set of states, null
+/// if the rule may not have them. `plain`: neither weight decay nor ascent.
 struct RuleKernels {
   RuleSweep<float> (*f32)(RuleKind kind, unsigned states, bool plain);
   RuleSweep<double> (*f64)(RuleKind kind, unsigned states, bool plain);

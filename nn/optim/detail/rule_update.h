@@ -1,6 +1,6 @@
 #pragma once
-/// Elementwise updates as one operation, `rule_update`, and the steps of an optimiser that are made of it: in place by
-/// one sweep where nobody records, else as operations.
+/// Elementwise updates as one operation, `rule_update`, and the steps of an optimiser made of it: one sweep in place if
+/// no recorder listens, else operations.
 #include <memory>
 #include <vector>
 
@@ -10,16 +10,15 @@
 
 namespace ferrite::nn::detail {
 
-/// The constants of `rule_update`. What they mean, rules.h says; one that is not set is 0 or false, and one decay at
-/// most is set.
+/// Attributes of `rule_update`, explained in rules.h. Unset ones mean 0 or false; at most one decay is set.
 struct RuleAttrs {
   Label rule{};
   std::optional<double> constant0{}, constant1{}, constant2{};
-  std::optional<double> number0{}, number1{};  ///< where they are no operands
+  std::optional<double> number0{}, number1{};  ///< for numbers that are not operands
   std::optional<double> weight_decay{}, decoupled_decay{};
   std::optional<bool> maximize{}, nesterov{}, damped{};
-  ferrite::Positions states{};   ///< those that are operands and results
-  ferrite::Positions numbers{};  ///< those that are operands
+  ferrite::Positions states{};   ///< states that are operands and results
+  ferrite::Positions numbers{};  ///< numbers that are operands
   static constexpr auto fields = attr_list(
       attr("rule", &RuleAttrs::rule), attr("constant0", &RuleAttrs::constant0),
       attr("constant1", &RuleAttrs::constant1), attr("constant2", &RuleAttrs::constant2),
@@ -29,55 +28,55 @@ struct RuleAttrs {
       attr("damped", &RuleAttrs::damped), attr("states", &RuleAttrs::states), attr("numbers", &RuleAttrs::numbers));
 };
 
-/// A rule with its sets of states and of numbers that are operands, a bit each.
+/// A rule with the sets of states and of numbers that are operands, one bit each.
 struct RuleForm {
   Rule rule;
   unsigned states = 0, numbers = 0;
 };
 Attrs rule_attrs(const RuleForm& form);
 
-/// Throws ValueError, in the name of `rule_update`, for a rule that there is not and for states or numbers that it
-/// cannot have.
+/// Returns the form that attributes describe. Throws ValueError, naming `rule_update`, for an unknown rule and for
+/// states or numbers that the rule cannot have.
 RuleForm rule_form(const RuleAttrs& attrs);
 
-/// Throws ValueError, its message begun with `where`, unless the rule may have these states.
+/// Throws ValueError, its message beginning with `where`, unless the rule may have these states.
 void check_states(const char* where, RuleKind kind, unsigned states);
 
-/// The sweep in use of a form that `check_states` has accepted.
+/// Returns the sweep in use for a form that `check_states` has accepted.
 template <class T>
 RuleSweep<T> sweep_of(const Rule& rule, unsigned states);
 
-/// One update of n elements, its share for each thread.
+/// Updates n elements, divided among the threads.
 template <class T>
 void run_shared(RuleSweep<T> sweep, const Rule& rule, const RuleNumbersOf<T>& numbers, const RuleRun<T>& run,
                 std::int64_t n);
 
-/// `rule_update` of operands in its order: parameter, gradient, states, numbers. Gives the new parameter and states.
+/// Performs `rule_update` on operands in its order: parameter, gradient, states, numbers. Returns the new parameter and
+/// states.
 Tensors update_by_rule(Inputs in, const Attrs& attrs);
 
-/// The record of `rule_update`.
+/// Returns the record of `rule_update`.
 const Primitive& rule_operation();
 
-/// The numbers of an update of a group, f64, in the order of its rule: of rank 0, or an element for each parameter;
-/// undefined where it has none, or where the rule's constant is used.
+/// The numbers of a group's update, f64, in the order of its rule: of rank 0, or one element for each parameter;
+/// undefined where the rule has none or uses its constant.
 using RuleNumbers = std::array<Tensor, kRuleNumbers>;
 
-/// An optimiser's step by rules, in two steps of its own: all that may throw is done by `update`, and what is written
-/// in place by `run`.
+/// An optimiser's step by rules, in two parts: `update` does all that may throw, `run` writes in place.
 class RuleSteps {
  public:
   RuleSteps();
   ~RuleSteps();
 
-  /// A group's rule and the states of its parameters, empty where the rule has none; groups come in their order. Throws
-  /// ValueError for states that the rule cannot have.
+  /// Adds a group's rule and the states of its parameters, with empty lists for states that the rule does not have;
+  /// groups are added in order. Throws ValueError for states that the rule cannot have.
   void add(const Rule& rule, std::array<std::vector<State>, kRuleStates> states);
-  /// Forgets what a step that threw has prepared.
+  /// Drops what an earlier step prepared before it threw.
   void begin();
-  /// Begins the group's update. The numbers but the rate are those of the rule.
+  /// Begins the update of a group. `numbers` are those of the rule except the rate.
   void begin_group(std::size_t group, const Tensor& rate, RuleNumbers numbers);
-  /// Updates the group's parameter at that place, at once as an operation when `recorded`; otherwise `run` may write
-  /// it. The gradient stays where it is until then.
+  /// Updates a group's parameter: as an operation, at once, if `recorded`; else `run` may write it. The gradient must
+  /// stay in place until then.
   void update(const Variable& w, std::size_t group, std::size_t place, const Tensor& grad, bool recorded);
   /// Writes what was prepared. Throws nothing.
   void run();

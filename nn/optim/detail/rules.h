@@ -1,8 +1,8 @@
 #pragma once
-/// The formulas of elementwise updates, written once: of tensors as the definition of `rule_update`, of packets in its
-/// kernels. Both round alike.
+/// The formulas of elementwise updates, each written once: tensors evaluate it as the definition of `rule_update`,
+/// packets in its kernels. Both round in the same way.
 ///
-/// The last number of a formula that has one is the rate.
+/// If a formula uses the rate, it is the last number.
 #include <array>
 #include <cmath>
 
@@ -10,8 +10,8 @@
 
 namespace ferrite::nn::detail {
 
-/// What a formula reads and writes. `Functions` holds what tensors and packets spell differently: larger(a, b),
-/// sign_of(a), choose(flag, a, b), and root_over(a, divisor), which is sqrt(a) / divisor.
+/// The operands of a formula. `Functions` holds what differs between tensors and packets: larger(a, b),
+/// not_negative(a), sign_of(a), choose(flag, a, b), and root_over(a, divisor), which is sqrt(a) / divisor.
 template <class Value, class Constant, class Number, class Functions>
 struct RuleOperands : Functions {
   Value w{}, g{};
@@ -22,8 +22,8 @@ struct RuleOperands : Functions {
   bool nesterov = false, damped = false;
 };
 
-/// Makes the numbers that a formula takes of those that an update is given, both in the parameter's dtype. Adam's are
-/// given as rate, 1 - beta1^t and 1 - beta2^t, so that they round as in the operations.
+/// Turns the numbers of an update into those that a formula uses, both in the parameter's dtype. Adam's are given as
+/// rate, 1 - beta1^t and 1 - beta2^t, so that they round as in the operations.
 template <RuleKind kind, class Numbers>
 [[gnu::always_inline]] inline void prepare_numbers(Numbers& n) {
   using std::sqrt;
@@ -33,7 +33,7 @@ template <RuleKind kind, class Numbers>
   }
 }
 
-/// Constants: none. Numbers: momentum, the gradient's share (1 - dampening) where it is `damped`. State: velocity.
+/// Updates by SGD. Numbers: momentum; if `damped`, the gradient's share 1 - dampening; rate. State: velocity.
 template <class O>
 [[gnu::always_inline]] inline auto sgd_rule(O& o) {
   const auto& [momentum, share, n2, n3, n4, rate] = o.numbers;
@@ -43,8 +43,8 @@ template <class O>
   return o.w - rate * (o.nesterov ? o.g + momentum * velocity : velocity);
 }
 
-/// Constants: alpha, 1 - alpha, epsilon. Number: momentum. States: averages of squares, of gradients (centered),
-/// velocity.
+/// Updates by RMSprop. Constants: alpha, 1 - alpha, epsilon. Numbers: momentum, rate. States: averages of squares and
+/// (centered) of gradients, velocity.
 template <class O>
 [[gnu::always_inline]] inline auto rmsprop_rule(O& o) {
   const auto& [alpha, rest, epsilon] = o.constants;
@@ -54,21 +54,21 @@ template <class O>
   auto variance = squares;
   if (o.has[1]) {
     mean = mean + rest * (o.g - mean);
-    variance = o.not_negative(squares - mean * mean);  // rounding may leave less than 0
+    variance = o.not_negative(squares - mean * mean);  // rounding may give less than 0
   }
   auto direction = o.g / (sqrt(variance) + epsilon);
   if (o.has[2]) direction = velocity = momentum * velocity + direction;
   return o.w - rate * direction;
 }
 
-/// m and v of Adam and its relatives. Constants: beta2, 1 - beta2, epsilon. Numbers: beta1, 1 - beta1, then their own.
+/// Updates m and v of Adam and its relatives. Constants: beta2, 1 - beta2, epsilon. Numbers: beta1, 1 - beta1, others.
 template <class O>
 [[gnu::always_inline]] inline void update_moments(O& o) {
   o.states[0] = o.numbers[0] * o.states[0] + o.numbers[1] * o.g;
   o.states[1] = o.constants[0] * o.states[1] + o.constants[1] * (o.g * o.g);
 }
 
-/// Numbers, as prepared: rate / (1 - beta1^t), sqrt(1 - beta2^t). States: m, v, the largest v so far (amsgrad).
+/// Updates by Adam. Numbers, as prepared: rate / (1 - beta1^t), sqrt(1 - beta2^t). States: m, v, largest v (amsgrad).
 template <class O>
 [[gnu::always_inline]] inline auto adam_rule(O& o) {
   const auto& [beta1, rest1, pace, root2, n4, n5] = o.numbers;
@@ -79,7 +79,7 @@ template <class O>
   return o.w - pace * (o.states[0] / denominator);
 }
 
-/// Numbers: the paces of the gradient and of m, sqrt(1 - beta2^t). States: m, v.
+/// Updates by NAdam. Numbers: the factors of the gradient and of m, sqrt(1 - beta2^t). States: m, v.
 template <class O>
 [[gnu::always_inline]] inline auto nadam_rule(O& o) {
   const auto& [beta1, rest1, pace_of_g, pace_of_m, root2, n5] = o.numbers;
@@ -89,8 +89,8 @@ template <class O>
   return w - pace_of_m * (o.states[0] / denominator);
 }
 
-/// Numbers: the pace with its rectification, 1 where there is one and 0 where the variance is not tractable yet.
-/// States: m, v.
+/// Updates by RAdam. Numbers: the factor, rectified if possible; 1 if it is rectified, 0 where the variance is
+/// intractable. States: m, v.
 template <class O>
 [[gnu::always_inline]] inline auto radam_rule(O& o) {
   const auto& [beta1, rest1, pace, rectified, n4, n5] = o.numbers;
@@ -99,7 +99,8 @@ template <class O>
   return o.w - pace * o.choose(rectified, adapted, o.states[0]);
 }
 
-/// Constants: beta2, none, epsilon. Number: rate / (1 - beta1^t). States: m, the decayed largest |g|.
+/// Updates by Adamax. Constants: beta2, none, epsilon. Number: rate / (1 - beta1^t). States: m, the decayed largest
+/// |g|.
 template <class O>
 [[gnu::always_inline]] inline auto adamax_rule(O& o) {
   const auto& [beta1, rest1, pace, n3, n4, n5] = o.numbers;
@@ -109,14 +110,15 @@ template <class O>
   return o.w - pace * (m / largest);
 }
 
-/// Constant: epsilon. Number: the pace. State: sum of squares.
+/// Updates by Adagrad. Constant: epsilon. Number: the decayed rate. State: sum of squares.
 template <class O>
 [[gnu::always_inline]] inline auto adagrad_rule(O& o) {
   o.states[0] = o.states[0] + o.g * o.g;
   return o.w - o.numbers[0] * (o.g / (sqrt(o.states[0]) + o.constants[0]));
 }
 
-/// Constants: rho, 1 - rho, epsilon. States: averages of squared gradients, of squared updates.
+/// Updates by Adadelta. Constants: rho, 1 - rho, epsilon. Number: rate. States: averages of squared gradients and of
+/// squared updates.
 template <class O>
 [[gnu::always_inline]] inline auto adadelta_rule(O& o) {
   const auto& [rho, rest, epsilon] = o.constants;
@@ -127,7 +129,7 @@ template <class O>
   return o.w - o.numbers[kRate] * delta;
 }
 
-/// Constants: beta2, 1 - beta2. Numbers: beta1, 1 - beta1. State: m.
+/// Updates by Lion. Constants: beta2, 1 - beta2. Numbers: beta1, 1 - beta1, rate. State: m.
 template <class O>
 [[gnu::always_inline]] inline auto lion_rule(O& o) {
   const auto& [beta1, rest1, n2, n3, n4, rate] = o.numbers;
@@ -137,7 +139,7 @@ template <class O>
   return w;
 }
 
-/// The new value of a parameter; its states are updated.
+/// Returns the new value of a parameter and updates its states.
 template <RuleKind kind, class O>
 [[gnu::always_inline]] inline auto apply_rule(O& o) {
   if constexpr (kind == RuleKind::sgd) return sgd_rule(o);
