@@ -394,7 +394,7 @@ std::vector<SymbolicGraph::Number> SymbolicGraph::numbers_of(const SymbolicTrial
     if (n && !n->constant()) numbers.push_back({node, field, static_cast<int>(e), *n});
   }
   if (!found)
-    throw TraceError(place + " has a constant that is no sum of products of symbols: " +
+    throw TraceError(place + " has a constant that is not a sum of products of symbols: " +
                      graphs.front()->nodes[node].attrs.str() + "; " + graphs.back()->nodes[node].attrs.str());
   return numbers;
 }

@@ -133,7 +133,7 @@ class Run final : public train::ParallelRun {
       if (!out.count.defined())
         throw ValueError(
             "fit: on several ranks a forward pass gives the sum of its losses and StepOutput::count, of how many: the "
-            "mean of a part does not tell how many losses it is of");
+            "mean of a part does not say how many losses it covers");
       if (out.prediction.defined()) {
         if (out.prediction.rank() < 1 || out.prediction.shape()[0] != shard.rows.size())
           throw ShapeError("fit: on several ranks a prediction must have the rows of its part first: [" +

@@ -153,7 +153,7 @@ void ShardedOptimizer::take(const nn::Optimizer& whole) const {
     const auto at = values.find(state.name);
     if (at == values.end() || !(at->second.spec() == state.variable.spec()))
       throw ValueError("mpi::ShardedOptimizer: the optimiser given has no state like '" + state.name + "', " +
-                       state.variable.spec().str() + "; give one of all parameters, made alike");
+                       state.variable.spec().str() + "; give one of all parameters, made with the same options");
   };
   std::map<const void*, Tensor> by_element;
   for (const nn::StateSlot& slot : state_->own->slots()) {
@@ -162,7 +162,7 @@ void ShardedOptimizer::take(const nn::Optimizer& whole) const {
     value = gathered(*state_->own, slot, &whole, [](const Parameter&) { return true; });
     if (!value.defined())
       throw ValueError("mpi::ShardedOptimizer: the optimiser given has no state like '" + slot.name +
-                       "'; give one of all parameters, made alike");
+                       "'; give one of all parameters, made with the same options");
   }
   for (const auto& state : state_->own->states())
     if (!by_element.contains(state.variable.identity())) check(state);

@@ -82,7 +82,7 @@ int main(int argc, char** argv) try {
   }
   std::cout << lately.back() << " steps of late\n";
   train::write_line_chart(out + "/pole.svg", {train::Series::of("", Tensor::from(lately))},
-                          {.title = "How long the pole stands", .x_label = "iteration", .y_label = "steps of late"});
+                          {.title = "How long the pole stays up", .x_label = "iteration", .y_label = "steps of late"});
   return lately.back() >= 450 ? 0 : 1;
 } catch (const std::exception& e) {
   std::cerr << "pole: " << e.what() << '\n';

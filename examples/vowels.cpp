@@ -126,7 +126,7 @@ std::string not_negative(const std::string& text) {
 
 int main(int argc, char** argv) {
   Options o;
-  CLI::App app{"Learns to tell nine speakers from recordings of Japanese vowels"};
+  CLI::App app{"Learns to recognise nine speakers in recordings of Japanese vowels"};
   app.add_option("--hidden", o.hidden, "size of the GRU's state")->check(CLI::Range(1, 4096))->capture_default_str();
   app.add_option("--epochs", o.epochs, "passes over the training set")
       ->check(CLI::Range(1, 100000))

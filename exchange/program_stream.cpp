@@ -34,7 +34,7 @@ void check_inputs(std::span<const ProgramInput> inputs) {
     const auto& [step, axis] = inputs[i];
     if (axis < -1 || axis >= step.shape.rank() || (axis >= 0 && step.shape[axis] != 1))
       throw ShapeError("stream: input " + std::to_string(i) + " is " + step.str() + " in each step, so axis " +
-                       std::to_string(axis) + " is no axis of time; it must have extent 1");
+                       std::to_string(axis) + " is not the time axis; it must have extent 1");
   }
 }
 

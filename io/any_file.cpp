@@ -87,7 +87,7 @@ void write_tensors(const std::filesystem::path& path, std::span<const NamedTenso
   if (ending == ".npz") return write_npz(path, tensors);
   if (ending == ".gguf") return write_gguf(path, tensors, {metadata.begin(), metadata.end()});
   detail::refuse(detail::shown(path), "ends with " + detail::quote(ending) +
-                                          ", which tells no format; use .safetensors, .pt, .pth, .npz or .gguf");
+                                          ", whose ending names no format; use .safetensors, .pt, .pth, .npz or .gguf");
 }
 
 // ---- layers --------------------------------------------------------------------------------------------

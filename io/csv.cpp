@@ -165,7 +165,7 @@ class Splitter {
       if (text_[at_] == kQuote && (++at_ == size_ || text_[at_] != kQuote)) break;
       text_[out_++] = text_[at_++];
     }
-    if (!at_end()) refuse_line(line_, "text behind a closing quote: " + quote(seen() + text_[at_]));
+    if (!at_end()) refuse_line(line_, "text after a closing quote: " + quote(seen() + text_[at_]));
   }
 
   /// Moves what is in front of the next byte that stops to the end of the field.

@@ -78,7 +78,7 @@ class CsvTable {
 
 /// Reads a file whole. Throws ValueError for an unusable delimiter, and IoError, its message beginning with the path
 /// and naming the line, for an empty file, a record with another number of fields than the first (the lines of both are
-/// named), a quote that is not closed, a quote inside a field without quotes, text behind a closing quote, a carriage
+/// named), a quote that is not closed, a quote inside a field without quotes, text after a closing quote, a carriage
 /// return without a line feed, NUL bytes and UTF-16. Memory: the bytes of the file, and eight bytes a field.
 CsvTable read_csv(const std::filesystem::path& path, const CsvOptions& options = {});
 

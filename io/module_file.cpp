@@ -266,7 +266,7 @@ void Match::check_setting(const nn::Setting& setting) {
 
 void Match::find_missing(const std::vector<Slot>& slots) {
   const bool no_states = lacks_all_states();
-  if (no_states) problems_.push_back("there is no state of an optimiser: no name begins with 'optimizer.'");
+  if (no_states) problems_.push_back("there is no optimiser state: no name begins with 'optimizer.'");
   for (const Slot& slot : slots) {
     if (first_source_.contains(slot.variable.identity())) continue;
     if (no_states && slot.variable.kind() == VariableKind::state) continue;

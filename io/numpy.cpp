@@ -128,7 +128,7 @@ class DictReader {
     skip_blanks();
     if (at_ < text_.size() && (text_[at_] == '[' || text_[at_] == '('))
       refuse(where_, "the dtype is structured: " + quote(text_.substr(at_)) +
-                         "; only arrays of plain numbers are read, save every field as an array of its own");
+                         "; only arrays of plain numbers are read, save every field as a separate array");
     return std::string(string("a dtype between quotes"));
   }
 

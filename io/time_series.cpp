@@ -220,7 +220,7 @@ class Series {
   }
 
   TimeSeries take() const {
-    if (lengths_.empty()) detail::refuse(lines_.where(), "there are no series behind '@data'");
+    if (lengths_.empty()) detail::refuse(lines_.where(), "there are no series after '@data'");
     const auto dimensions = static_cast<std::int64_t>(dimensions_);
     const auto n = static_cast<std::int64_t>(lengths_.size());
     TimeSeries result;

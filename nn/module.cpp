@@ -176,7 +176,7 @@ void Module::setting(std::string_view name, double value) {
 Module::Adoption& Module::Adoption::operator=(Adoption&& o) {
   if (done && !o.done)
     throw ValueError(
-        "module: was adopted by another module, which would go on with the old variables; assign first and then "
+        "module: was adopted by another module, which would keep using the old variables; assign first and then "
         "adopt, or copy the values (copy_values)");
   done = o.done;
   return *this;

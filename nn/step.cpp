@@ -86,7 +86,7 @@ StepResult Layer::advance(const Tensor& x, const Tensors& given) const {
                       std::to_string(pace().delay) +
                       " later, so a layer that contains it has no step in operations; put it into a chain");
     StepResult r = step(x, given);
-    if (!r.y.defined()) throw ValueError(kind() + ": has no step of its own; override states and step");
+    if (!r.y.defined()) throw ValueError(kind() + ": has no step; override states and step");
     if (r.states.size() != own.size())
       throw ShapeError(kind() + ": a step gives " + std::to_string(own.size()) + " states, got " +
                        std::to_string(r.states.size()));

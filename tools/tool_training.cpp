@@ -105,7 +105,7 @@ Parts read_parts(const std::filesystem::path& config, Config& c) {
   const double share = c.number("validation", 0);
   if (!(share >= 0 && share < 1)) c.refuse("validation", "must be a share between 0 and 1");
   const bool by_file = c.has("validation_file");
-  c.only_where(!by_file || share == 0, "validation", "is a share, which the validation_file takes the place of");
+  c.only_where(!by_file || share == 0, "validation", "is a share; validation_file replaces it");
   for (const char* key : {"split", "seed", "gap"})
     c.only_where(share > 0, key, "is for a share of the examples: set validation = 0.2");
   const bool random = c.one_of("split", "random", {"random", "time"}) == "random";

@@ -153,7 +153,7 @@ void add_word(dsl::Builder& b, const Word& w) {
   }
   const auto& activations = nn::activation_names();
   if (std::find(activations.begin(), activations.end(), w.name) == activations.end())
-    w.refuse("is no word of a net" + suggestion(w.name));
+    w.refuse("is not a word of the builder" + suggestion(w.name));
   if (!w.numbers.empty()) w.refuse("takes 0 numbers");
   b.activation(w.name);
 }

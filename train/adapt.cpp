@@ -65,7 +65,7 @@ void adapt(const nn::Sequential& net, const Dataset& training, std::size_t field
   for (const nn::Standardize* const other : all_in(net))
     if (other != layer)
       throw ValueError("adapt: the standardize '" + other->path() +
-                       "' stands further on, where other layers have changed the data; give each layer itself and the "
+                       "' comes later, after layers that change the data; give each layer itself and the "
                        "data that reaches it");
   adapt(*layer, training, field);
 }

@@ -58,7 +58,7 @@ std::vector<double> numbers_in(const io::TensorFile& file, std::string_view key,
     double v = 0;
     const auto [next, error] = std::from_chars(at, end, v);
     if (error != std::errc() || (next != end && *next != ' '))
-      refuse(file, key, "is no list of numbers: '" + text + "'");
+      refuse(file, key, "is not a list of numbers: '" + text + "'");
     values.push_back(v);
     at = next == end ? end : next + 1;
   }

@@ -224,7 +224,7 @@ void Fitting::take(const Checkpoint& saved) {
                        [&](const Change& c) { return c.name.starts_with(root); });
   };
   if (saved.position.batch > data_.batches())
-    refuse_file("stands behind batch " + std::to_string(saved.position.batch) + " of an epoch, there are " +
+    refuse_file("was made after batch " + std::to_string(saved.position.batch) + " of an epoch, there are " +
                 std::to_string(data_.batches()));
   if (numbers("sums").size() != 2) refuse_file("the numbers of 'sums' must be two");
   at_ = saved.position;
@@ -397,7 +397,7 @@ void Fitting::join() {
   std::string entries;
   for (const auto& [name, value] : fingerprint_) entries += name + "\n" + value + "\n";
   parallel_->check_equal(stream_of(entries),
-                         "have different data, nets or options, as the fingerprints of their checkpoints tell");
+                         "have different data, nets or options, as the fingerprints of their checkpoints show");
 }
 
 /// One process that stops stops all, for the reason of the first that has one.
@@ -552,7 +552,7 @@ void check_loss(const std::string& who, const Loss& loss, bool parallel) {
   if (parallel && !loss.gives_sums())
     throw ValueError(who +
                      ": on several ranks a loss must be a name or give a train::LossSum, the sum and the count of its "
-                     "losses: the mean that this function gives does not tell how many losses of a part it is of");
+                     "losses: the mean that this function gives does not say how many losses of a part it covers");
 }
 
 void check_optimizer(const FitOptions& options) {

@@ -23,7 +23,7 @@ Dataset windows(const Tensor& series, const WindowOptions& o) {
   check_at_least("step", o.step, 1);
   check_at_least("horizon", o.horizon, 0);
   check_at_least("delay", o.delay, 0);
-  if (o.flat && o.every_step) throw ValueError("windows: flat is for targets behind the last step, not at every step");
+  if (o.flat && o.every_step) throw ValueError("windows: flat is for targets after the last step, not at every step");
   Tensor targets = series;
   if (!o.targets.empty()) {
     if (series.rank() != 2) throw ShapeError("windows: targets are columns of [T, D], got " + series.shape().str());

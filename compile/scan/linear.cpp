@@ -235,7 +235,7 @@ std::optional<LinearScanForm> LinearScanForm::of(const ScanBody& body, std::stri
       const auto give = [&](const Tensor& t) { return outputs.push_back(t), outputs.size() - 1; };
       for (std::size_t k = 0; k < s.carries; ++k) {
         const Affine& next = reading[g.outputs[k]];
-        if (!next.of_carry() || next.carry != k) throw NotLinear{"a carry does not go on from itself"};
+        if (!next.of_carry() || next.carry != k) throw NotLinear{"a carry does not depend on its own last value alone"};
         Carry c;
         if (next.a.defined()) c.a = give(next.a);
         if (next.b.defined()) c.b = give(next.b);

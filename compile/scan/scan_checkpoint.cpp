@@ -304,7 +304,7 @@ constexpr Primitive kCheckpointedGrad = {.name = "scan_checkpointed_grad",
                                          .attributes = &attr_fields<CheckpointedGradAttrs>};
 
 constexpr Primitive kCheckpointed = {.name = "scan_checkpointed",
-                                     .summary = "a scan that keeps its carries every so many steps for the gradient",
+                                     .summary = "a scan that keeps its carries every few steps for the gradient",
                                      .arity = -1,
                                      .infer = Checkpointed::infer,
                                      .eval = Checkpointed::eval,

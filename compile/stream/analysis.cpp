@@ -574,7 +574,7 @@ FrameNode Analysis::operands(std::int64_t lead, const std::vector<int>& axes) {
 
 void Analysis::check_same_in_all_steps(std::size_t i, int axis) const {
   const Tensor& t = known_[node_->in[i]];
-  if (!t.defined()) refuse("combines steps with a value that has an axis of time of its own");
+  if (!t.defined()) refuse("combines steps with a value that has its own time axis");
   const std::int64_t n = t.shape()[axis];
   if (n == 1 || t.strides()[axis] == 0) return;
   const Tensor one = frames(t, axis, 0, 1);

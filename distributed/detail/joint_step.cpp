@@ -315,7 +315,7 @@ bool ShardView::write(const Variable& variable, const Tensor& value) {
   const auto at = known_.place.find(variable.identity());
   if (at == known_.place.end())
     throw ValueError("mpi: step: the loss writes '" + variable.name() +
-                     "', which is no variable of the model; name it in DataParallelOptions::variables");
+                     "', which is not a variable of the model; name it in DataParallelOptions::variables");
   values_[at->second] = value.unmarked();
   wrote_[at->second] = 1;
   return true;

@@ -91,7 +91,7 @@ std::unique_ptr<Link::Exchange> Link::spare(std::int64_t pattern, Dtype dtype, s
   std::size_t most = 1;
   for (const auto& nodes : wanted->nodes) most = std::max(most, nodes.size());
   if (count > std::numeric_limits<int>::max() / static_cast<std::int64_t>(most * (gathers(e) ? 1 : R)))
-    throw ValueError("mpi: exchange: MPI cannot count so many elements at once: " + std::to_string(count) +
+    throw ValueError("mpi: exchange: MPI cannot count that many elements at once: " + std::to_string(count) +
                      "; cut them into smaller tensors");
   for (std::size_t r = 0; r < R; ++r) {
     const std::int64_t each = count / size_, more = count % size_;
@@ -480,7 +480,7 @@ void Link::gather(const std::byte* own, const std::vector<std::size_t>& counts, 
   std::size_t total = 0;
   for (const std::size_t n : counts) total += n;
   if (total > static_cast<std::size_t>(std::numeric_limits<int>::max()))
-    throw ValueError("mpi: gather: MPI cannot count so many bytes at once: " + std::to_string(total) +
+    throw ValueError("mpi: gather: MPI cannot count that many bytes at once: " + std::to_string(total) +
                      "; use smaller batches");
   auto note = std::make_unique<Note>();
   note->sent.assign(own, own + mine);

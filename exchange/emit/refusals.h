@@ -19,7 +19,7 @@ inline constexpr std::string_view kEliminations[] = {"cholesky", "eigh", "qr", "
 inline constexpr std::string_view kEliminationsHint =
     "compute it outside of the traced function and give it as an input";
 inline constexpr std::string_view kSpecialFunctions[] = {"digamma", "erfinv", "lgamma", "polygamma", "trigamma"};
-inline constexpr std::string_view kSpecialFunctionsHint = "export the functions before and behind it";
+inline constexpr std::string_view kSpecialFunctionsHint = "export the functions before and after it";
 
 /// Operations that are refused for one reason.
 struct RefusedOperations {

@@ -11,7 +11,7 @@
 #include "ferrite/exchange/onnx_error.h"
 #include "ferrite/tensor/ops.h"
 
-static_assert(std::endian::native == std::endian::little, "raw_data is little-endian, and is read as it stands");
+static_assert(std::endian::native == std::endian::little, "raw_data is little-endian, and is read unchanged");
 
 namespace ferrite::onnx::detail {
 namespace {

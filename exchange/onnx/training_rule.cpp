@@ -81,7 +81,7 @@ Use use_of(const Operation* row, std::size_t i) {
 std::string_view text_of(Reason reason) {
   switch (reason) {
     case Reason::asked: return "trains: ReadOptions::trains says so";
-    case Reason::named: return "trains: floats under a name of their own";
+    case Reason::named: return "trains: floats that have a name";
     case Reason::used: return "trains: an exporter made its name, but its use and shape are those of a weight";
     case Reason::frozen: return "fixed: the model is frozen";
     case Reason::not_asked: return "fixed: ReadOptions::trains says so";

@@ -11,7 +11,7 @@ constexpr std::string_view kGenerators =
     "its numbers are those of Philox4x32-10 with a counter for each element; StableHLO's generators give others";
 constexpr std::string_view kFourier =
     "StableHLO's fft takes and gives complex numbers, a type that programs here do not have";
-constexpr std::string_view kFourierHint = "export the functions before and behind it";
+constexpr std::string_view kFourierHint = "export the functions before and after it";
 
 constexpr std::string_view kSpecial = "it is a function of CHLO, the dialect above StableHLO";
 

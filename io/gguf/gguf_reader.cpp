@@ -219,7 +219,7 @@ std::uint64_t alignment_of(const Value& v, std::string_view where) {
   if (v.type != ValueType::u32) refuse(where, "general.alignment is no u32");
   std::uint32_t n = 0;
   std::memcpy(&n, v.bytes.data(), sizeof(n));
-  if (n == 0 || (n & (n - 1)) != 0) refuse(where, "general.alignment is no power of two: " + std::to_string(n));
+  if (n == 0 || (n & (n - 1)) != 0) refuse(where, "general.alignment is not a power of two: " + std::to_string(n));
   return n;
 }
 

@@ -109,7 +109,7 @@ void convert(const TensorFile& file, const std::string& prefix, std::vector<Name
   const Tensor bias = file.contains(prefix + "bias") ? file.tensor(prefix + "bias") : Tensor();
   if (!file.contains(prefix + "recurrent_kernel")) {
     if (kernel.rank() != 2)
-      detail::refuse(where, "is no matrix of a Dense layer: its shape is " + kernel.shape().str());
+      detail::refuse(where, "is not the matrix of a Dense layer: its shape is " + kernel.shape().str());
     out.push_back({prefix + "weight", in_files(kernel)});
     if (bias.defined()) out.push_back({prefix + "bias", bias});
     return;

@@ -40,7 +40,7 @@ NamLstm::NamLstm(const NamLstmOptions& o, const nn::Init& init)
 
 Tensor NamLstm::forward(const Tensor& x, const nn::Context& context) const {
   if (context.reset_mask.defined() || context.carry)
-    throw ValueError("nam_lstm: begins from states of its own, which resets and pieces that are carried on do not");
+    throw ValueError("nam_lstm: begins from its own states, which resets and pieces that are carried on do not");
   if (x.rank() != 3) throw ShapeError("nam_lstm: expects [B, T, D], got " + x.shape().str());
   const Shape states{options().layers, x.shape()[0], options().hidden_size};
   nn::Context own{.lengths = context.lengths};
@@ -296,7 +296,7 @@ std::unique_ptr<nn::Layer> container(Object config, const std::optional<double>&
   const Document& d = config.document();
   const Node& list = config.at("submodels");
   const std::string where = config.where() + ".submodels";
-  if (list.kind != Node::Kind::list || list.first == Node::kNone) detail::refuse(where, "is no list of models");
+  if (list.kind != Node::Kind::list || list.first == Node::kNone) detail::refuse(where, "is not a list of models");
   config.finish();
   auto net = std::make_unique<NamContainer>();
   for (const Node* n = d.child(list.first); n; n = d.child(n->next)) {
@@ -327,7 +327,7 @@ NamModel model_of(Object model) {
   Object config = model.object("config");
   if (architecture == "SlimmableContainer") {
     const Node* weights = model.find("weights");
-    if (weights && weights->weights > 0) detail::refuse(model.where(), "a container has weights of its own");
+    if (weights && weights->weights > 0) detail::refuse(model.where(), "a container has its own weights");
     result.layer = container(std::move(config), result.sample_rate);
     return result;
   }

@@ -289,7 +289,7 @@ void each(const Document& d, const Node& n, std::size_t count, const std::string
 void read_dilations(Object& o, nn::WavenetArray& a) {
   const Node& n = o.at("dilations");
   const std::string where = o.where() + ".dilations";
-  if (n.kind != Kind::list || n.first == Node::kNone) refuse(where, "is no list of dilations");
+  if (n.kind != Kind::list || n.first == Node::kNone) refuse(where, "is not a list of dilations");
   for (const Node* c = o.document().child(n.first); c; c = o.document().child(c->next)) {
     nn::WavenetUnit unit;
     unit.dilation = size_of(*c, where);
@@ -439,7 +439,7 @@ nn::WavenetHead head_of(Object o, std::int64_t in_channels) {
   nn::WavenetHead head{.channels = o.size("channels"), .out_channels = o.size("out_channels")};
   const Node& kernels = o.at("kernel_sizes");
   const std::string where = o.where() + ".kernel_sizes";
-  if (kernels.kind != Kind::list || kernels.first == Node::kNone) refuse(where, "is no list of sizes");
+  if (kernels.kind != Kind::list || kernels.first == Node::kNone) refuse(where, "is not a list of sizes");
   for (const Node* c = o.document().child(kernels.first); c; c = o.document().child(c->next)) {
     head.kernel_sizes.push_back(size_of(*c, where));
     if (head.kernel_sizes.back() > kFurthest) refuse(where, "reaches further back than 2^24 steps");

@@ -234,7 +234,7 @@ class ModuleFlattener : IndexBuilder {
     const ScriptedClass& made_of = code_.of(pickle_, pickle_.class_of(module));
     if (made_of.restores_itself)
       fail(
-          "a module that restores itself by code of its own, __setstate__; save the weights: "
+          "a module that restores itself with its own code, __setstate__; save the weights: "
           "torch.save(model.state_dict(), path)");
     const PickleValue state = pickle_.state_of(module);
     if (state.kind() != Kind::dictionary)

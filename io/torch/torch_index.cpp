@@ -36,7 +36,7 @@ std::string shown_value(const Pickle& pickle, PickleValue value) {
 std::uint64_t count_of(const Pickle& pickle, PickleValue value, std::string_view what, std::string_view place) {
   const auto number = value.kind() == Kind::integer ? pickle.integer(value) : std::nullopt;
   if (!number || *number < 0)
-    refuse(place, std::string(what) + " is no integer of at least 0: " + shown_value(pickle, value));
+    refuse(place, std::string(what) + " is not a non-negative integer: " + shown_value(pickle, value));
   return static_cast<std::uint64_t>(*number);
 }
 
@@ -54,7 +54,7 @@ bool is_number(std::string_view text) {
 void read_view(const Pickle& pickle, PickleValue view, TorchStorage& storage, std::string_view place) {
   if (view.kind() == Kind::none) return;
   if (view.kind() != Kind::tuple || pickle.tuple_size(view) != 3)
-    refuse(place, "the view of a storage is no tuple of three: " + std::string(with_article(view.kind())));
+    refuse(place, "the view of a storage is not a tuple of three: " + std::string(with_article(view.kind())));
   const std::uint64_t offset = count_of(pickle, pickle.tuple_item(view, 1), "the offset of a storage's view", place);
   const std::uint64_t size = count_of(pickle, pickle.tuple_item(view, 2), "the size of a storage's view", place);
   storage.skipped = product(offset, storage.unit, "the offset of a storage's view", place);

@@ -117,7 +117,7 @@ class OptimizerReader {
       fail("it has more groups of parameters than the optimiser, which has " + std::to_string(optimizer_.groups()));
     for (const std::string_view name : file_.names())
       if (name.starts_with("state.") && !used_.contains(name))
-        fail(quote(name) + " is no state of the optimiser, " + optimizer_.torch_name());
+        fail(quote(name) + " is not a state of the optimiser, " + optimizer_.torch_name());
     for (const auto& [variable, value] : values_) variable.assign(value);
     for (const auto& [group, momentum] : momenta_) optimizer_.set_momentum(momentum, group);
   }
@@ -248,7 +248,7 @@ class OptimizerReader {
     std::uint64_t elements = 1;
     for (const std::int64_t extent : info.shape) elements *= extent == 1 ? 1 : 0;
     if (elements != 1 || !info.loads_as || *info.loads_as == Dtype::boolean)
-      fail(quote(name) + " is no tensor of one number");
+      fail(quote(name) + " is not a tensor with one element");
     return cast(reshape(file_.tensor(name), {}), Dtype::f64).item<double>();
   }
 

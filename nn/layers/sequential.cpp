@@ -203,7 +203,7 @@ std::size_t Residual::add_steps(StepGraph& graph, std::size_t x) const {
     throw PaceError("residual: the chain gives one step for " + std::to_string(p.stride) + ", " +
                     std::to_string(p.delay - p.after) +
                     " fewer in all, so there is none to add to each; pad its windows (same, causal), and put strides "
-                    "before or behind the residual");
+                    "before or after the residual");
   const std::array<std::size_t, 2> both = {x, Sequential::add_steps(graph, x)};
   const StepRows in = graph.rows(x), out = graph.rows(both[1]);
   if (out.width != in.width || out.dtype != in.dtype)

@@ -51,7 +51,7 @@ void Standardize::adapt(const Tensor& x) const {
     if (!std::isfinite(v))
       throw ValueError(options().skip_missing
                            ? "standardize: the data holds infinite numbers"
-                           : "standardize: the data holds numbers that are not finite; if NaN stands for a missing "
+                           : "standardize: the data holds numbers that are not finite; if NaN means a missing "
                              "number, give the layer .skip_missing = true");
   // Compares values: the deviation of equal ones need not be computed as 0, and may be too small for the layer's dtype.
   const Tensor high = amax(where(left_out, -INFINITY, rows), {0}), low = amin(where(left_out, INFINITY, rows), {0});

@@ -40,7 +40,7 @@ struct EsrLoss {
   using Attributes = AudioLossAttrs;
   static constexpr auto name = "esr_loss", onnx = "";
   static constexpr auto summary =
-      "sum of (target - prediction)^2 / (sum of target^2 + epsilon) over time, both behind x[t] - c x[t - 1]";
+      "sum of (target - prediction)^2 / (sum of target^2 + epsilon) over time, both after the filter x[t] - c x[t - 1]";
   static Tensor parts(Inputs in, const Attributes& a) {
     const Filtered x(in, a);
     return sum(square(x.error), {a.axis}) / (sum(square(x.target), {a.axis}) + a.epsilon);
@@ -51,7 +51,7 @@ struct DcLoss {
   using Attributes = AudioLossAttrs;
   static constexpr auto name = "dc_loss", onnx = "";
   static constexpr auto summary =
-      "(mean of target - prediction)^2 / (mean of target^2 + epsilon) over time, both behind x[t] - c x[t - 1]";
+      "(mean of target - prediction)^2 / (mean of target^2 + epsilon) over time, both after the filter x[t] - c x[t - 1]";
   /// Takes an optional third operand: the number of steps that count, [B, 1, ...].
   static Tensor parts(Inputs in, const Attributes& a) {
     const Filtered x(in, a);

@@ -231,7 +231,7 @@ std::string Schedule::fault_of(const ScheduleState& state) const {
 void Schedule::restore(const ScheduleState& state) {
   if (ferrite::detail::frame().tracing)
     throw TraceError(
-        "schedule: its count of steps is no part of the program that is traced, the rate would stay what it is now; "
+        "schedule: its count of steps is not part of the traced program, so the rate would never change; "
         "advance after the compiled step");
   const std::string fault = fault_of(state);
   if (!fault.empty()) throw ValueError("schedule: " + fault);

@@ -245,7 +245,7 @@ Lbfgs::Point Lbfgs::evaluate(const Closure& closure) {
 double Lbfgs::step(const Closure& closure) {
   if (ferrite::detail::frame().tracing)
     throw TraceError(
-        "lbfgs: what a step does depends on values, so that it is no part of a program; compile the closure");
+        "lbfgs: what a step does depends on values, so it cannot be part of a program; compile the closure");
   const Memory before = memory_;
   std::vector<Tensor> values;
   for (const Parameter& p : parameters_) values.push_back(p.peek());
@@ -517,7 +517,7 @@ class Minimisation {
 LevenbergMarquardtResult levenberg_marquardt(const std::vector<Parameter>& parameters, const Residuals& residuals,
                                              const LevenbergMarquardtOptions& options) {
   if (ferrite::detail::frame().tracing)
-    throw TraceError("levenberg_marquardt: what it does depends on values, so that it is no part of a program");
+    throw TraceError("levenberg_marquardt: what it does depends on values, so it cannot be part of a program");
   detail::check_flat("levenberg_marquardt", parameters);
   ferrite::detail::check_not_negative("levenberg_marquardt: most_iterations, tolerances and damping",
                                       {static_cast<double>(options.most_iterations), options.cost_tolerance,

@@ -47,7 +47,7 @@ void WeightAverage::update() {
 
 void WeightAverage::swap() {
   if (ferrite::detail::frame().tracing)
-    throw TraceError("weight average: an exchange is no part of the program that is traced; swap outside of it");
+    throw TraceError("weight average: an exchange cannot be traced; swap outside of the program");
   if (count() == 0) throw ValueError("weight average: there are no averages before the first update");
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const Tensor w = parameters_[i].peek();

@@ -41,7 +41,7 @@ Custom::Custom(Make make, std::unique_ptr<CustomCell> first, std::int64_t input_
       make_(std::move(make)),
       dtype_(init.dtype) {
   if (options.form == Form::fused)
-    throw ValueError(kind() + ": there is no fused kernel for a cell of one's own; use Form::scan or Form::unrolled");
+    throw ValueError(kind() + ": there is no fused kernel for a custom cell; use Form::scan or Form::unrolled");
   if (!(options.variational_dropout >= 0 && options.variational_dropout <= 1))
     throw ValueError(kind() + ": variational_dropout must lie in [0, 1], got " +
                      Scalar(options.variational_dropout).str());

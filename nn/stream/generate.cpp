@@ -34,7 +34,7 @@ Tensor generate(Stream& stream, const Tensor& prompt, const GenerateOptions& o) 
     throw ValueError("generate: the stream must have one row, it has " + std::to_string(stream.batch()));
   const StepRows result = stream.result();
   if (result.width == 0)
-    throw ValueError("generate: the model does not tell what it gives before its first step; make one");
+    throw ValueError("generate: the model does not say what it gives before its first step; make one");
   const std::vector<std::int64_t> tokens = prompt.to_vector<std::int64_t>();
   return result.dtype == Dtype::f64 ? written_by<double>(stream, tokens, o) : written_by<float>(stream, tokens, o);
 }

@@ -113,7 +113,7 @@ void Stream::check_room(std::span<Out> y) const {
 }
 
 void Stream::check_goes_on() const {
-  if (finish_ > 0) throw ValueError("stream: the inputs have ended with finish(); reset() begins anew");
+  if (finish_ > 0) throw ValueError("stream: the inputs have ended with finish(); call reset() to start over");
 }
 
 [[gnu::always_inline]] inline void Stream::run_once() {
@@ -145,7 +145,7 @@ template void Stream::advance(std::span<const std::int64_t>, std::span<double>);
 
 void Stream::throw_pace() const {
   throw PaceError("stream: the model gives one step for " + std::to_string(pace_.stride) + ", the first one " +
-                  std::to_string(pace_.delay) + " later; call feed, which tells whether there is one");
+                  std::to_string(pace_.delay) + " later; call feed, which says whether there is one");
 }
 
 template <class In, class Out>

@@ -353,7 +353,7 @@ std::unique_ptr<Step> found_step_of(const Layer& layer, const StepRows& in) {
 
 std::unique_ptr<Step> own_step_of(const Layer& layer, const StepRows& in) {
   if (!layer.streams()) return found_step_of(layer, in);
-  std::string why = "it gives no step of its own";
+  std::string why = "it gives no step";
   std::unique_ptr<Step> step = layer.program_step(in, why);
   if (!step) {
     ferrite::detail::log_info("stream: " + layer.kind() + " runs on tensors: " + why);

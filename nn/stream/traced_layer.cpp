@@ -249,7 +249,7 @@ void CutWindow::find_end(const TracedTwice& traced) {
     if (const Graph* const g = traced.at(k)) see(*g);
   if (least != most) refuse("gives a number of steps that does not follow from its windows");
   if (least > facts_.behind && window_.padding != facts_.own_padding)
-    refuse("reads other padding behind the last step than in front");
+    refuse("reads other padding after the last step than before the first");
   if (least >= 0) {
     window_.after = least;
     return;

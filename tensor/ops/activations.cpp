@@ -22,13 +22,13 @@ struct OfCotangent {
 };
 
 struct ReluGrad : functors::ReluGrad, OfCotangent {
-  static constexpr auto name = "relu_grad", summary = "g where y > 0, else 0: a cotangent g behind y = relu(x)";
+  static constexpr auto name = "relu_grad", summary = "g where y > 0, else 0: a cotangent g through y = relu(x)";
   static Tensors reference(Inputs in) { return {where(gt(in[1], 0), in[0], 0)}; }
 };
 
 struct SiluGrad : functors::SiluGrad, OfCotangent {
   static constexpr auto name = "silu_grad";
-  static constexpr auto summary = "g s (1 + x (1 - s)), s = sigmoid(x): a cotangent g behind silu(x)";
+  static constexpr auto summary = "g s (1 + x (1 - s)), s = sigmoid(x): a cotangent g through silu(x)";
   static Tensors reference(Inputs in) {
     const Tensor s = sigmoid(in[1]);
     return {in[0] * (s * (1 + in[1] * (1 - s)))};
@@ -36,24 +36,24 @@ struct SiluGrad : functors::SiluGrad, OfCotangent {
 };
 
 struct LogSigmoidGrad : functors::LogSigmoidGrad, OfCotangent {
-  static constexpr auto name = "log_sigmoid_grad", summary = "g sigmoid(-x): a cotangent g behind log_sigmoid(x)";
+  static constexpr auto name = "log_sigmoid_grad", summary = "g sigmoid(-x): a cotangent g through log_sigmoid(x)";
   static Tensors reference(Inputs in) { return {in[0] * sigmoid(-in[1])}; }
 };
 
 struct SoftplusGrad : functors::SoftplusGrad, OfCotangent {
-  static constexpr auto name = "softplus_grad", summary = "g sigmoid(x): a cotangent g behind softplus(x)";
+  static constexpr auto name = "softplus_grad", summary = "g sigmoid(x): a cotangent g through softplus(x)";
   static Tensors reference(Inputs in) { return {in[0] * sigmoid(in[1])}; }
 };
 
 struct SoftsignGrad : functors::SoftsignGrad, OfCotangent {
-  static constexpr auto name = "softsign_grad", summary = "g / (1 + |x|)^2: a cotangent g behind softsign(x)";
+  static constexpr auto name = "softsign_grad", summary = "g / (1 + |x|)^2: a cotangent g through softsign(x)";
   static Tensors reference(Inputs in) { return {in[0] / square(1 + abs(in[1]))}; }
 };
 
 /// Without a reference: exponential and distribution function have a part in common.
 struct GeluGrad : functors::GeluGrad {
   static constexpr auto name = "gelu_grad", onnx = "", stablehlo = "";
-  static constexpr auto summary = "g (Phi(x) + x phi(x)): a cotangent g behind gelu(x)";
+  static constexpr auto summary = "g (Phi(x) + x phi(x)): a cotangent g through gelu(x)";
   static constexpr Reads reads = reads_inputs;
   static constexpr double kDensity = std::numbers::inv_sqrtpi / std::numbers::sqrt2;
   static Tensors vjp(const PointwiseVjp& v) {
@@ -68,7 +68,7 @@ struct GeluGrad : functors::GeluGrad {
 
 struct GeluTanhGrad : functors::GeluTanhGrad, OfCotangent {
   static constexpr auto name = "gelu_tanh_grad";
-  static constexpr auto summary = "a cotangent g behind gelu in its form by tanh, of x between -32 and 32";
+  static constexpr auto summary = "a cotangent g through gelu in its form by tanh, of x between -32 and 32";
   static constexpr double kScale = functors::kGeluScale, kCube = functors::kGeluCube;
   static Tensors reference(Inputs in) {
     const Tensor x = clamp(in[1], -32, 32), power = x * x;
@@ -80,13 +80,13 @@ struct GeluTanhGrad : functors::GeluTanhGrad, OfCotangent {
 
 struct LeakyReluGrad : functors::LeakyReluGrad, OfCotangent {
   static constexpr auto name = "leaky_relu_grad";
-  static constexpr auto summary = "g where x > 0, else slope g: a cotangent g behind leaky_relu(x)";
+  static constexpr auto summary = "g where x > 0, else slope g: a cotangent g through leaky_relu(x)";
   static Tensors reference(Inputs in) { return {where(gt(in[1], 0), in[0], in[2] * in[0])}; }
 };
 
 struct EluGrad : functors::EluGrad, OfCotangent {
   static constexpr auto name = "elu_grad";
-  static constexpr auto summary = "g where x > 0, else g alpha e^x: a cotangent g behind elu(x)";
+  static constexpr auto summary = "g where x > 0, else g alpha e^x: a cotangent g through elu(x)";
   static Tensors reference(Inputs in) {
     return {where(le(in[1], 0), in[0] * (in[2] * exp(not_positive(in[1]))), in[0])};
   }
@@ -94,13 +94,13 @@ struct EluGrad : functors::EluGrad, OfCotangent {
 
 struct CeluGrad : functors::CeluGrad, OfCotangent {
   static constexpr auto name = "celu_grad";
-  static constexpr auto summary = "g where x > 0, else g e^(x / alpha): a cotangent g behind celu(x)";
+  static constexpr auto summary = "g where x > 0, else g e^(x / alpha): a cotangent g through celu(x)";
   static Tensors reference(Inputs in) { return {where(le(in[1], 0), in[0] * exp(not_positive(in[1]) / in[2]), in[0])}; }
 };
 
 struct SeluGrad : functors::SeluGrad, OfCotangent {
   static constexpr auto name = "selu_grad";
-  static constexpr auto summary = "1.0507 (g where x > 0, else 1.6733 g e^x): a cotangent g behind selu(x)";
+  static constexpr auto summary = "1.0507 (g where x > 0, else 1.6733 g e^x): a cotangent g through selu(x)";
   static constexpr double kAlpha = functors::kSeluAlpha, kScale = functors::kSeluScale;
   static Tensors reference(Inputs in) {
     return {in[0] * (kScale * where(le(in[1], 0), kAlpha * exp(not_positive(in[1])), 1.0))};
@@ -109,7 +109,7 @@ struct SeluGrad : functors::SeluGrad, OfCotangent {
 
 struct HardswishGrad : functors::HardswishGrad, OfCotangent {
   static constexpr auto name = "hardswish_grad";
-  static constexpr auto summary = "g (2 x + 3) / 6 for -3 < x < 3, 0 below, g above: a cotangent g behind hardswish(x)";
+  static constexpr auto summary = "g (2 x + 3) / 6 for -3 < x < 3, 0 below, g above: a cotangent g through hardswish(x)";
   static Tensors reference(Inputs in) {
     const Tensor &g = in[0], &x = in[1];
     return {where(le(x, -3), 0.0, where(lt(x, 3), g * ((x + x + 3) / 6.0), g))};
@@ -118,7 +118,7 @@ struct HardswishGrad : functors::HardswishGrad, OfCotangent {
 
 struct MishGrad : functors::MishGrad, OfCotangent {
   static constexpr auto name = "mish_grad";
-  static constexpr auto summary = "g (t + x sigmoid(x) (1 - t^2)), t = tanh(softplus(x)): a cotangent g behind mish(x)";
+  static constexpr auto summary = "g (t + x sigmoid(x) (1 - t^2)), t = tanh(softplus(x)): a cotangent g through mish(x)";
   static Tensors reference(Inputs in) {
     const Tensor t = tanh(softplus(in[1]));
     return {in[0] * (t + in[1] * sigmoid(in[1]) * (1 - t * t))};
@@ -126,7 +126,7 @@ struct MishGrad : functors::MishGrad, OfCotangent {
 };
 
 struct TanhshrinkGrad : functors::TanhshrinkGrad, OfCotangent {
-  static constexpr auto name = "tanhshrink_grad", summary = "g tanh(x)^2: a cotangent g behind tanhshrink(x)";
+  static constexpr auto name = "tanhshrink_grad", summary = "g tanh(x)^2: a cotangent g through tanhshrink(x)";
   static Tensors reference(Inputs in) {
     const Tensor t = tanh(in[1]);
     return {in[0] * (t * t)};

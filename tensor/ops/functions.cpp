@@ -111,7 +111,7 @@ struct Cos : functors::Cos {
 /// The gradient of tanh as one operation: composed, it costs three times as much on small tensors.
 struct TanhGrad : functors::TanhGrad {
   static constexpr auto name = "tanh_grad", onnx = "", stablehlo = "";
-  static constexpr auto summary = "g (1 - y^2): what a cotangent g becomes behind y = tanh(x)";
+  static constexpr auto summary = "g (1 - y^2): what a cotangent g becomes through y = tanh(x)";
   static constexpr Reads reads = reads_inputs;
   static Tensors reference(Inputs in) { return {in[0] * (1 - in[1] * in[1])}; }
   static Tensors vjp(const PointwiseVjp& v);
@@ -120,7 +120,7 @@ struct TanhGrad : functors::TanhGrad {
 /// The gradient of sigmoid as one operation.
 struct SigmoidGrad : functors::SigmoidGrad {
   static constexpr auto name = "sigmoid_grad", onnx = "", stablehlo = "";
-  static constexpr auto summary = "g y (1 - y): what a cotangent g becomes behind y = sigmoid(x)";
+  static constexpr auto summary = "g y (1 - y): what a cotangent g becomes through y = sigmoid(x)";
   static constexpr Reads reads = reads_inputs;
   static Tensors reference(Inputs in) { return {in[0] * (in[1] * (1 - in[1]))}; }
   static Tensors vjp(const PointwiseVjp& v);

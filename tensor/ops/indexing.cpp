@@ -234,7 +234,7 @@ struct Nonzero {
 
 struct MaskedScatter {
   static constexpr auto name = "masked_scatter", onnx = "";
-  static constexpr auto summary = "x with the source's elements, one after the other, where a mask holds";
+  static constexpr auto summary = "x with the source's elements, in order, where a mask holds";
 
   static Tensor parts(Inputs in, const NoAttrs&) {
     const Tensor &x = in[0], &source = in[2];

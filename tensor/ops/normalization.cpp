@@ -22,7 +22,7 @@ namespace {
 struct SoftmaxGrad {
   using Attributes = AxisAttrs;
   static constexpr auto name = "softmax_grad", onnx = "";
-  static constexpr auto summary = "y (g - sum of g y) along an axis: a cotangent g behind y = softmax(x)";
+  static constexpr auto summary = "y (g - sum of g y) along an axis: a cotangent g through y = softmax(x)";
 
   static Tensor parts(Inputs in, const Attributes& a) {
     const Tensor &g = in[0], &y = in[1];
@@ -39,7 +39,7 @@ struct LogSoftmaxGrad {
   using Attributes = AxisAttrs;
   static constexpr auto name = "log_softmax_grad", onnx = "";
   static constexpr auto summary =
-      "g - e^y sum of g along an axis, g where that sum is 0: a cotangent g behind y = log_softmax(x)";
+      "g - e^y sum of g along an axis, g where that sum is 0: a cotangent g through y = log_softmax(x)";
 
   /// Where the sum is 0, a NaN in y does not count: of a row that no loss counts none reaches a gradient. Other values
   /// do, since the derivative by g at a sum of 0 is made of them.
@@ -58,7 +58,7 @@ struct LayerNormGrad {
   using Attributes = LayerNormAttrs;
   static constexpr auto name = "layer_norm_grad", onnx = "";
   static constexpr auto summary =
-      "(g - mean of g - y mean of g y) / sqrt(variance of x + epsilon) over the last axes: a cotangent g behind "
+      "(g - mean of g - y mean of g y) / sqrt(variance of x + epsilon) over the last axes: a cotangent g through "
       "y = layer_norm(x)";
 
   static Tensor parts(Inputs in, const Attributes& a) {

@@ -146,7 +146,7 @@ struct Framed {
 struct OverlapAdd {
   using Attributes = OverlapAttrs;
   static constexpr auto name = "overlap_add", onnx = "", stablehlo = "";
-  static constexpr auto summary = "frames added up, each hop behind the one before, [..., T, size] -> [..., length]";
+  static constexpr auto summary = "frames added up, each one hop after the one before, [..., T, size] -> [..., length]";
   static constexpr Linearity linearity = Linearity::together;
 
   static Specs infer(Inputs in, const Attributes& a) {

@@ -234,7 +234,7 @@ struct SearchSorted {
   using Attributes = SearchAttrs;
   static constexpr auto name = "searchsorted", onnx = "", stablehlo = "";
   static constexpr auto summary =
-      "i64 position at which each value keeps a sorted row sorted; before equal ones, or behind";
+      "i64 position at which each value keeps a sorted row sorted; before equal ones, or after";
 
   static Specs infer(Inputs in, const Attributes&) {
     const Shape &row = in[0].shape(), &values = in[1].shape();

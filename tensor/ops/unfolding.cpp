@@ -336,7 +336,7 @@ struct PixelUnshuffle {
 struct ChannelShuffle {
   using Attributes = ShuffleFactorAttrs;
   static constexpr auto name = "channel_shuffle", onnx = "";
-  static constexpr auto summary = "channels of groups one after the other: g K + k becomes k groups + g";
+  static constexpr auto summary = "channels in the order of groups: g K + k becomes k groups + g";
 
   static Tensor parts(Inputs in, const Attributes& a) {
     const Shape& s = in[0].shape();

@@ -209,7 +209,7 @@ BOOST_AUTO_TEST_CASE(what_does_not_follow_the_symbols_is_refused) {
     BOOST_CHECK_EXCEPTION((void)trace_symbolic(f, {"B", "T"}, {{{B, T, 4}}}, {2, 5}), TraceError, says(text));
   };
   refused([](const Tensors& in) { return Tensors{in[0] * (1.0 / static_cast<double>(in[0].numel()))}; },
-          "mul has a constant that is no sum of products of symbols");
+          "mul has a constant that is not a sum of products of symbols");
   refused(
       [](const Tensors& in) {
         Tensor total = zeros({4});

@@ -92,7 +92,7 @@ BOOST_AUTO_TEST_CASE(a_stream_that_looks_ahead_ends) {
   BOOST_TEST(all == y.to_vector<float>(), boost::test_tools::per_element());
   BOOST_TEST((!stream.finish(out) && !stream.gave(0)));
 
-  const auto ended = says("stream: the inputs have ended with finish(); reset() begins anew");
+  const auto ended = says("stream: the inputs have ended with finish(); call reset() to start over");
   BOOST_CHECK_EXCEPTION((void)stream.feed(std::vector<float>(2), out), ValueError, ended);
   BOOST_CHECK_EXCEPTION((void)stream.save(), ValueError, ended);
   BOOST_CHECK_EXCEPTION(stream.reset(0), ValueError, ended);

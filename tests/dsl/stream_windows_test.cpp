@@ -272,7 +272,7 @@ BOOST_AUTO_TEST_CASE(windows_that_no_stream_can_hold_are_refused) {
       [](const Tensor& x, const Written&) {
         return turned(max_pool1d(turned(pad(x, {0, 1, 0}, {0, 0, 0})), {3}, {.ceil_mode = true}));
       },
-      "reads other padding behind the last step than in front");
+      "reads other padding after the last step than before the first");
   refused(
       [](const Tensor& x, const Written&) {
         return turned(avg_pool1d(turned(x), {3}, {.padding = {1}, .count_include_pad = false}));

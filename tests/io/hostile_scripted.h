@@ -55,7 +55,7 @@ inline std::vector<Case> of_scripted() {
                damaged + "''"),
       declared("scripted_list_of_names", module_class("Net", "weight, "), damaged + "'weight, ]'"),
       declared("scripted_own_state", module_class("Net", weight, "  def __setstate__(self: Net) -> NoneType:\n"),
-               "'': a module that restores itself by code of its own, __setstate__; save the weights"),
+               "'': a module that restores itself with its own code, __setstate__; save the weights"),
       declared("scripted_parameter_that_is_not_there", module_class("Net", weight + "\"bias\", "),
                "'': lacks parameters or buffers of its class: it has 1 of 2"),
       made("scripted_parameter_a_number", text("weight") + "K\1",

@@ -35,7 +35,7 @@ inline std::vector<Case> of_tensors() {
           "storage"),
       lie(
           "numel_negative", [](P& p) { p.numel = integer(-4); },
-          "the number of elements of a storage is no integer of at least 0: -4"),
+          "the number of elements of a storage is not a non-negative integer: -4"),
       lie(
           "numel_overflowing", [&](P& p) { p.numel = integer(huge); },
           "the size of a storage is more than can be counted"),
@@ -54,7 +54,7 @@ inline std::vector<Case> of_tensors() {
           "begins beyond the end of its storage: offset 100"),
       lie(
           "offset_negative", [](P& p) { p.offset = integer(-1); },
-          "'a': the offset of a tensor is no integer of at least 0: -1"),
+          "'a': the offset of a tensor is not a non-negative integer: -1"),
       lie(
           "offset_2_to_63_less_1", [](P& p) { p.offset = integer(INT64_MAX); }, "begins beyond the end"),
       lie(
@@ -68,7 +68,7 @@ inline std::vector<Case> of_tensors() {
           [&](P& p) {
             p.size = sizes({2, -2});
           },
-          "'a': the shape of a tensor is no integer of at least 0: -2"),
+          "'a': the shape of a tensor is not a non-negative integer: -2"),
       lie(
           "size_overflowing",
           [&](P& p) {
@@ -92,7 +92,7 @@ inline std::vector<Case> of_tensors() {
           [&](P& p) {
             p.stride = sizes({-2, 1});
           },
-          "'a': the strides of a tensor is no integer of at least 0: -2"),
+          "'a': the strides of a tensor is not a non-negative integer: -2"),
       lie(
           "stride_too_large",
           [&](P& p) {
@@ -298,7 +298,7 @@ inline std::vector<Case> of_legacy() {
        "the view of a storage reaches beyond its end: 2 + 3 of 4 elements"},
       {"legacy_view_too_short", legacy(view(integer(3) + integer(1))), "reaches beyond the end of its storage"},
       {"legacy_view_negative", legacy(view(integer(-1) + integer(1))),
-       "the offset of a storage's view is no integer of at least 0: -1"},
+       "the offset of a storage's view is not a non-negative integer: -1"},
       {"legacy_version", legacy(good, keys, four, pickle(integer(1000))), "the format's version is not 1001: 1000"},
       {"legacy_big_endian",
        legacy(good, keys, four, pickle(integer(1001)), pickle("}" + text("little_endian") + "\x89s")),

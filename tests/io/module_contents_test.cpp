@@ -150,7 +150,7 @@ BOOST_AUTO_TEST_CASE(optimiser_state_that_does_not_fit) {
   const Net net;
   const std::vector<nn::Named<State>> states = {{"step", State("t", Tensor::from({std::int64_t{1}}))}};
   BOOST_TEST(error_of(net, file_of(net), {.states = states}) ==
-             "m.safetensors: there is no state of an optimiser: no name begins with 'optimizer.'");
+             "m.safetensors: there is no optimiser state: no name begins with 'optimizer.'");
   const std::vector<nn::Named<State>> other = {{"step", State("t", Tensor::from({0.5f}))},
                                                {"rate", State("r", Tensor::from({0.5f}))}};
   BOOST_TEST(error_of(net, file_of(net, {.states = other}), {.states = states}) ==

@@ -81,7 +81,7 @@ std::vector<Case> all() {
       {"metadata_a_text", lstm(kWeights, R"(, "metadata": "x")"), refused, "'metadata' is no object"},
       {"layers_empty", wavenet("", "[1]"), refused, "layers: is no list"},
       {"layers_of_numbers", wavenet("1", "[1]"), refused, "layers 0: is no object"},
-      {"container_empty", container(""), refused, "submodels: is no list of models"},
+      {"container_empty", container(""), refused, "submodels: is not a list of models"},
       {"container_of_numbers", container("1"), refused, "submodels 0: is no object"},
       {"container_without_a_model", container(R"({"max_value": 1})"), refused, "has no 'model'"},
   };

@@ -312,7 +312,7 @@ BOOST_AUTO_TEST_CASE(what_changes_numbers_is_refused_by_name) {
   refused(wavenet, "\"head_size\": 2", "\"head_size\": 3", "the head's input is 2, must be 3");
   refused(wavenet, "\"kernel_size\": 3", "\"kernel_size\": 3, \"kernel_sizes\": [3, 3, 3]", "must have one of");
   refused(wavenet, "[1, 2, 8]", "[1, 2, 16777216]", "reaches further back than 2^24 steps");
-  refused(wavenet, "[1, 2, 8]", "[]", "nam.config.layers 0.dilations: is no list of dilations");
+  refused(wavenet, "[1, 2, 8]", "[]", "nam.config.layers 0.dilations: is not a list of dilations");
   refused(wavenet, "[1, 2, 8]", "[1, 2, 8, 8]", "its sizes need");
   refused(newer, "[2, 5, 3]", "[2, 5]", "has 2 values for 3 layers");
   refused(newer, "\"groups_input\": 2", "\"groups_input\": 3", "groups_input 3 do not divide the channels");

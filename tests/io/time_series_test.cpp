@@ -104,7 +104,7 @@ std::vector<Case> cases() {
       {"comments_alone", "#a\n# b\n", "no line is '@data'"},
       {"header_alone", "@classLabel true a\n", "no line is '@data'"},
       {"no_header", "1,2:a\n", "line 1: neither a comment nor part of a header, before '@data': '1,2:a'"},
-      {"no_series", two + "\n \n", "there are no series behind '@data'"},
+      {"no_series", two + "\n \n", "there are no series after '@data'"},
       {"data_with_a_value", "@data yes\n1\n", "line 1: the data begin in the next line: '@data yes'"},
       {"sign_alone", "@\n@data\n", "there are no series"},
       {"boolean_maybe", "@missing maybe\n@data\n1\n", "line 1: neither true nor false: '@missing maybe'"},

@@ -217,14 +217,14 @@ BOOST_AUTO_TEST_CASE(states_that_do_not_fit_are_refused) {
       {"'state.1.exp_avg' is I64, no floats",
        [](Contents& c) { c.tensor("state.1.exp_avg") = zeros({4}, Dtype::i64); }},
       {"'state.1.exp_avg_sq' is missing", [](Contents& c) { c.remove("state.1.exp_avg_sq"); }},
-      {"'state.1.exp_inf' is no state of the optimiser, Adam",
+      {"'state.1.exp_inf' is not a state of the optimiser, Adam",
        [](Contents& c) { c.tensor("state.1.exp_inf") = zeros({4}); }},
-      {"'state.9.step' is no state of the optimiser, Adam", [](Contents& c) { c.tensor("state.9.step") = ones({}); }},
+      {"'state.9.step' is not a state of the optimiser, Adam", [](Contents& c) { c.tensor("state.9.step") = ones({}); }},
       {"'state.0.step' must be a whole number, is 1.5",
        [](Contents& c) { c.tensor("state.0.step") = c.tensor("state.1.step") = full({}, 1.5); }},
       {"'state.0.step' must be at least 0 and finite, is inf",
        [](Contents& c) { c.tensor("state.0.step") = c.tensor("state.1.step") = full({}, HUGE_VAL); }},
-      {"'state.0.step' is no tensor of one number", [](Contents& c) { c.tensor("state.0.step") = ones({2}); }},
+      {"'state.0.step' is not a tensor with one element", [](Contents& c) { c.tensor("state.0.step") = ones({2}); }},
   };
   for (const Wrong& w : table) {
     Contents contents("Adam");

@@ -102,7 +102,7 @@ std::string greedy() {
 BOOST_AUTO_TEST_CASE(weights_that_lead_to_indices_are_parameters) {
   const onnx::Model model = parsed(model_of(graph(greedy(), {"x"}, {"y"})));
   BOOST_TEST(names_of(model) == "W E");
-  BOOST_TEST(line_of(model, "W") == "trains: floats under a name of their own");
+  BOOST_TEST(line_of(model, "W") == "trains: floats that have a name");
   const Tensor x = ones({1, 2});
   const auto planned = compile([&](const Tensors& in) { return model.run(in); });
   BOOST_TEST(support::identical(planned({x})[0], model.run({x})[0]));
@@ -175,7 +175,7 @@ BOOST_AUTO_TEST_CASE(names_uses_and_shapes_decide) {
     }
   };
   const std::string one = "fixed: one number under a name that an exporter made",
-                    own_name = "trains: floats under a name of their own",
+                    own_name = "trains: floats that have a name",
                     used = "trains: an exporter made its name, but its use and shape are those of a weight";
   for (const char* const name : {"val_3", "val", "onnx::Add_7", "17", "Constant_2", "threshold_cast", "_to_copy_1",
                                  "lifted_tensor_0", "const_fold_opt__44", "scalar_tensor_default"})

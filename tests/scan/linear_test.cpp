@@ -190,13 +190,13 @@ BOOST_AUTO_TEST_CASE(are_not_seen_where_there_are_none) {
   BOOST_TEST(one([](auto c, auto in) {
                return slice(concat({c, in}, 1), 1, 1, kUnits + 1);
              }) == by + "a carry goes through concat");
-  BOOST_TEST(one([](auto, auto in) { return in; }) == by + "a carry does not go on from itself");
+  BOOST_TEST(one([](auto, auto in) { return in; }) == by + "a carry does not depend on its own last value alone");
   BOOST_TEST(one([](auto c, auto in) { return c * cumsum(in, 1); }) == by + "cumsum cannot act on all steps at once");
   BOOST_TEST(report(
                  [](In c, In in) -> ScanStep {
                    return {{c[1] + in[0], c[0]}, {}};
                  },
-                 {h, h}, {x}) == by + "a carry does not go on from itself");
+                 {h, h}, {x}) == by + "a carry does not depend on its own last value alone");
   BOOST_TEST(report(
                  [](In c, In in) -> ScanStep {
                    return {{c[0] + c[1] + in[0], c[1] * 2.0}, {}};

@@ -100,7 +100,7 @@ if command -v python3 >/dev/null; then expect 0 "" python3 -m json.tool "$folder
 expect 2 "cannot write the trace" "$tool" bench "features(3).linear(4)" --calls 1 --trace "$folder/none/trace.json"
 expect 2 "net: gru(): takes 1 or 2 numbers" "$tool" bench "sequence(3).gru()"
 expect 2 "net: linear(2.5): takes whole numbers" "$tool" bench "features(3).linear(2.5)"
-expect 2 "net: wavenet(3): is no word of a net" "$tool" bench "sequence(3).wavenet(3)"
+expect 2 "net: wavenet(3): is not a word of the builder" "$tool" bench "sequence(3).wavenet(3)"
 expect 2 "net: gru(4): a net begins with sequence(n)" "$tool" bench "gru(4)"
 expect 2 "net: cannot read 'linear(4'" "$tool" bench "features(3).linear(4"
 expect 2 "net: cannot read 'x)'" "$tool" bench "features(3).linear(x)"
@@ -198,7 +198,7 @@ refused "11: data.lengths: is for files of tensors, sunspots.csv is none" 's/^va
 refused "11: data.classes: is not for windows" 's/^validation.*/classes = true/; s/^gap.*//; s/^split.*//'
 # Values.
 refused "3: seed: must be at least 0, got -1" 's/^seed = 0/seed = -1/'
-refused "2: net: net: gro(16): is no word of a net; did you mean 'gru'?" 's/gru(16)/gro(16)/'
+refused "2: net: net: gro(16): is not a word of the builder; did you mean 'gru'?" 's/gru(16)/gro(16)/'
 refused "10: data.windows: must be a table" 's/^windows = .*/windows = 24/'
 refused "10: data.windows: leaves no examples" 's/length = 24/length = 500/'
 refused "11: data.validation: must be a share between 0 and 1" 's/validation = 0.3/validation = 30/'

@@ -47,7 +47,7 @@ inline std::vector<std::int64_t> sizes_of(const Call& call, std::string_view nam
 /// Refuses the node where so many numbers, which it would make one by one, are more than a result may have.
 inline void check_count(const Call& call, double n) {
   if (!(n <= static_cast<double>(call.most_elements())))
-    call.refuse("a result of so many numbers is too large (ReadOptions::most_elements)");
+    call.refuse("a result of this size is too large (ReadOptions::most_elements)");
 }
 /// sizes_of paddings, which may cut off.
 inline std::vector<std::int64_t> pads_of(const Call& call, std::vector<std::int64_t> all) {

@@ -171,7 +171,7 @@ Values linear_attention(const Call& call) {
   if (delta != call.has(5)) call.refuse("beta does not go with update_rule \"" + rule + "\"");
   call.without_effect("chunk_size");  // says how to compute, not what
   const std::int64_t q_heads = call.integer("q_num_heads"), heads = call.integer("kv_num_heads");
-  if (heads < 1 || q_heads % heads != 0) call.refuse("q_num_heads is no multiple of kv_num_heads");
+  if (heads < 1 || q_heads % heads != 0) call.refuse("q_num_heads is not a multiple of kv_num_heads");
   const Tensor q = unpacked(call, call.tensor(0), q_heads);
   const Tensor k = unpacked(call, call.tensor(1), heads), v = unpacked(call, call.tensor(2), heads);
   const std::int64_t B = q.size(0), T = q.size(2), width = k.size(3), share = q_heads / heads;
