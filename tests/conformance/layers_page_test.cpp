@@ -57,14 +57,15 @@ std::string stream_of(const nn::Layer& layer) {
 
 constexpr const char* kBegin = R"(# Layers
 
-Generated from the headers in `nn/` and from a layer of every kind; do not edit. Names, options, first values and results
-are PyTorch's where it has the layer (`tests/golden/layers_golden_test.cpp`, `attention_golden_test.cpp`,
-`recurrent_golden_test.cpp`). A net is a chain of the builder's words, and any layer fits into one by `add`;
-`net.summary()` gives shapes, parameters and multiply-adds of all of them. Layers of your own:
-[writing a layer](writing-layers.md).
+Find a layer, its options and its word for chains. A net is a chain of the builder's words; `add` puts any layer into it,
+and `net.summary()` lists shapes, parameters and multiply-adds. To write your own, see
+[writing a layer](writing-layers.md). Where PyTorch has the layer, names, options, initial values and results are
+PyTorch's (`tests/golden/layers_golden_test.cpp`, `attention_golden_test.cpp`, `recurrent_golden_test.cpp`). This page is
+generated from the headers in `nn/` and from a layer of every kind; do not edit it.
 
-`variables` are those of the layer as its summary shows it; `^T`: [out, in] in files, [in, out] in memory. `streams` tells
-what a stream of one row carries from step to step; `no`: a step's output depends on later steps, or on all of them.
+In the table, `variables` lists the variables of the layer in the first column; `^T` marks a matrix that is [out, in] in
+files and [in, out] in memory. `streams` lists what a stream of one row carries from step to step; `no` means that a
+step's output depends on later steps.
 )";
 
 std::string page() {
@@ -88,8 +89,8 @@ std::string page() {
   std::string all =
       std::string(kBegin) + "\n| layer | `torch.nn` | word | variables | streams |\n|---|---|---|---|---|\n" +
       table.str() +
-      "\nActivations without options, by `.activation(name)` and most of them by words of their own: " + activations +
-      ".\n\n" + text.str();
+      "\nActivations without options are added by `.activation(name)`, and most of them also by their own words: " +
+      activations + ".\n\n" + text.str();
   all.pop_back();
   return all;
 }

@@ -93,10 +93,11 @@ std::string markdown() {
       if (!summary.empty()) table << "| `" << name << "` | " << summary << " |\n";
     }
   }
-  return "# Losses\n\nGenerated from the headers of `nn/losses/`, all of which `nn/loss.h` includes, and from the "
-         "records of the losses; do not edit.\nEvery loss is compared with PyTorch's function of its name, or with "
-         "auraloss, the formula of its paper or the sum over all\nalignments, together with its first and second "
-         "derivatives (`tests/data/make_loss_fixtures.py`).\n\n| function | of one element, row or sequence |\n"
+  return "# Losses\n\nChoose a loss, and see its formula, shapes and options. `nn/loss.h` includes all of them. The "
+         "tests compare every loss and\nits first and second derivatives with PyTorch's function of its name, with "
+         "auraloss, the formula of its paper or the sum\nover all alignments (`tests/data/make_loss_fixtures.py`). "
+         "This page is generated from the headers of `nn/losses/` and the\nrecords of the losses; do not edit it.\n\n"
+         "| function | of one element, row or sequence |\n"
          "|---|---|\n" +
          table.str() + "\n" + pages.str();
 }

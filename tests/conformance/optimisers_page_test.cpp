@@ -59,7 +59,7 @@ void describe(std::ostringstream& s, const Entry& e) {
 /// The functions of rates.h with what they say of themselves.
 std::string rates() {
   const std::vector<std::string> lines = pages::lines_of("nn/optim/rates.h");
-  std::string text = "| function | the rate after so many steps: PyTorch's class |\n|---|---|\n", words;
+  std::string text = "| function | the rate after `steps` steps: PyTorch's class |\n|---|---|\n", words;
   for (const std::string& line : lines) {
     if (pages::is_comment(line)) words += (words.empty() ? "" : " ") + pages::without_marks(line);
     if (line.starts_with("RateFunction ")) text += "| `" + line.substr(13, line.size() - 14) + "` | " + words + " |\n";
@@ -70,8 +70,9 @@ std::string rates() {
 
 constexpr const char* kBegin = R"(# Optimisers and schedules
 
-Generated from the headers in `nn/optim/`; do not edit. Values are PyTorch's: the tests repeat runs of 20 steps
-with options crossed, and 50 steps of every schedule (`tests/golden/optimizers_test.cpp`, `schedules_test.cpp`).
+Choose an optimiser and a schedule, and set options for each group of parameters. Values are PyTorch's: the tests repeat
+runs of 20 steps with combinations of options, and 50 steps of every schedule (`tests/golden/optimizers_test.cpp`,
+`schedules_test.cpp`). This page is generated from the headers in `nn/optim/`; do not edit it.
 
 ```cpp
 #include <ferrite/ferrite.h>
@@ -101,21 +102,21 @@ int main() {
 ```
 
 Every optimiser takes parameters in groups: the first with the constructor, others with `add_group`, each with its own
-options and learning rate. Gradients are those of all groups in the order of `parameters()`; an undefined one leaves its
-parameter alone. `freeze` leaves parameters out until `unfreeze`. Steps are counted for each parameter: one that joins
-late begins with its first step, whatever the others have behind them. A step that throws has changed nothing. Each
-parameter with its states is one operation, `rule_update`: one sweep over memory, inside `compile(f)` a part of the
-program, with the same bits (Adafactor: several operations). States have PyTorch's names and are in checkpoints (`train::save_checkpoint`); `io::load_torch_optimizer` and
-`io::write_torch_optimizer` exchange them with PyTorch.
+options and learning rate. Pass the gradients of all groups in the order of `parameters()`; an undefined gradient leaves
+its parameter alone. `freeze` leaves parameters out until `unfreeze`. Steps are counted for each parameter: one that
+joins late starts with its first step, whatever the others have done. A step that throws changes nothing. The update of a
+parameter and its states is one operation, `rule_update`, which reads and writes memory once (Adafactor: several
+operations); inside `compile(f)` it becomes part of the program, with the same bits. States have PyTorch's names and are
+saved in checkpoints (`train::save_checkpoint`); `io::load_torch_optimizer` and `io::write_torch_optimizer` exchange them
+with PyTorch.
 )";
 
 std::string page() {
   std::ostringstream s;
   s << kBegin << "\n## Optimisers\n\n";
   for (const Entry& e : kOptimisers) describe(s, e);
-  s << "## Schedules\n\nA schedule counts steps, or epochs, with `advance()`. Rates as functions of the steps make up "
-       "most of them, with\n"
-       "`nn::FunctionSchedule(optimizer, function)`:\n\n"
+  s << "## Schedules\n\nA schedule counts steps, or epochs, with `advance()`. Most are "
+       "`nn::FunctionSchedule(optimizer, function)` with one of\nthese functions of the number of steps:\n\n"
     << rates() << "\n";
   for (const Entry& e : kSchedules) describe(s, e);
   s << "## Averages and accumulation\n\n";

@@ -44,13 +44,14 @@ std::vector<const Primitive*> all() {
 
 std::string markdown() {
   std::ostringstream s;
-  s << "# Operations\n\nGenerated from the records in `tensor/ops/`, `nn/` and `compile/`; do not edit. `tensor/ops.h` "
-       "declares the functions.\n\n"
+  s << "# Operations\n\nLook up an operation: what it computes, its constants, its dtypes, and its names in ONNX and "
+       "StableHLO. `tensor/ops.h` declares the functions. This page is generated from the records in `tensor/ops/`, "
+       "`nn/` and `compile/`; do not edit it.\n\n"
        "* *Constants* are the attributes of an operation by name; those in brackets are optional. A pointwise "
        "operation "
-       "has the constants `[a] [b] [c]`: literals in place of operands.\n"
-       "* *Dtypes*: `all` are f32, f64, i32, i64, bool and the storage types bf16, f16 and i8, which every other "
-       "operation refuses.\n"
+       "has the constants `[a] [b] [c]`: literals that replace operands.\n"
+       "* *Dtypes*: `all` means f32, f64, i32, i64, bool and the storage types bf16, f16 and i8; every other "
+       "operation refuses storage types.\n"
        "* *Sampled on* is the interval on which tests compare a pointwise operation with its oracle.\n\n"
     << "| operation | result | kind | constants | dtypes | gradient | sampled on | ONNX | StableHLO |\n"
     << "|---|---|---|---|---|---|---|---|---|\n";

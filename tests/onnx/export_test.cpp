@@ -123,11 +123,13 @@ std::string nodes_of(const Primitive& op) {
 std::string page() {
   std::ostringstream s;
   s << "# What becomes of an operation in ONNX\n\n"
-       "The nodes that `onnx::to_onnx` writes (opset 17, ai.onnx alone) for the first sample of each operation,\n"
-       "without constants. Where the second column says so, a file that is read again gives the operation's bits;\n"
-       "elsewhere it agrees to rounding. ONNX Runtime gives these numbers, too (`tests/onnx/run_onnx.py` lists where "
-       "it does not).\n"
-       "Composed functions are written as their parts. This page is written by `test_onnx`.\n\n"
+       "See which nodes `onnx::to_onnx` writes (opset 17, only ai.onnx) for the first sample of each operation, "
+       "without constants.\n"
+       "Where the second column says `bits`, a file that is read again gives the operation's bits; elsewhere it agrees "
+       "within\n"
+       "rounding. ONNX Runtime computes the same numbers (`tests/onnx/run_onnx.py` lists the exceptions). Composed "
+       "functions are\n"
+       "written as their parts. `test_onnx` generates this page.\n\n"
        "| operation | read again | nodes |\n|---|---|---|\n";
   for (const Primitive* op : exchange_test::all_operations())
     if (!refused(*op))
@@ -137,7 +139,7 @@ std::string page() {
        "|\n|---|---|---|\n";
   for (const exchange::ExportRefusal& r : onnx::onnx_refusals())
     s << "| `" << r.operation << "` | " << r.reason << " | " << r.hint << " |\n";
-  s << "\nBits of integers are refused too: they come with opset 18.\n";
+  s << "\nOperations on the bits of integers are refused, too: they need opset 18.\n";
   return s.str();
 }
 
