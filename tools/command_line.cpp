@@ -7,69 +7,72 @@ namespace ferrite::tools {
 namespace {
 
 constexpr const char* kAbout =
-    "Looks into files of weights: safetensors, PyTorch's .pt and .pth, NumPy's .npz and .npy, GGUF, JSON.\n"
-    "Runs, times and writes ONNX models.\n"
-    "Nothing in a file is ever run. Times nets, and says which kernels and layers take the time.\n"
-    "Trains nets on tables, arrays and time series, and runs them.\n";
+    "Inspects, converts and compares weight files: safetensors, PyTorch's .pt and .pth, NumPy's .npz and .npy, GGUF, "
+    "JSON.\n"
+    "Trains networks on tables, arrays and time series from a TOML file, and runs them.\n"
+    "Runs, times and exports ONNX models. Measures networks by layer and kernel.\n"
+    "Code inside a file is never executed.\n";
 constexpr const char* kExamples =
     "Examples:\n"
-    "  ferrite info model.pt                      what is in it, and which layers that makes\n"
-    "  ferrite info                               which instruction set the library uses here\n"
-    "  ferrite convert model.pt model.safetensors a form that every language reads\n"
-    "  ferrite diff before.pt after.safetensors   by how much they differ, tensor by tensor\n"
+    "  ferrite info model.pt                      what the file contains, and which layers it fits\n"
+    "  ferrite info                               which instruction set the library uses on this machine\n"
+    "  ferrite convert model.pt model.safetensors a format that every language reads\n"
+    "  ferrite diff before.pt after.safetensors   the largest difference of each tensor\n"
     "  ferrite bench \"sequence(12).gru(64).last_step().linear(9)\" --run compiled-train --batch 32 --profile\n"
-    "                                             how long a training step takes, and which kernels it consists of\n"
-    "  ferrite train sunspots.toml                trains as the file says; docs/command.md lists its keys\n"
+    "                                             how long a training step takes, kernel by kernel\n"
+    "  ferrite train sunspots.toml                trains as the file says; docs/command.md lists the keys\n"
     "  ferrite run sunspots/net.safetensors --input x.npy --output y.npy\n"
     "  ferrite export sunspots/net.safetensors net.onnx\n"
-    "                                             for other runtimes, batch and time left open\n"
+    "                                             for other runtimes, any batch and length\n"
     "  ferrite completion bash > ~/.local/share/bash-completion/completions/ferrite\n"
-    "Exit codes: 0 done (diff: equal), 1 different, 2 an error, explained in one sentence.";
+    "Exit codes: 0 success (diff: equal), 1 different, 2 an error, which is explained in one sentence.";
 
 constexpr const char* kWeights = "FILE(.safetensors|.pt|.pth|.npz|.npy|.json)";
 constexpr const char* kWeightsOrModel = "FILE(.safetensors|.pt|.pth|.npz|.npy|.json|.gguf|.onnx)";
 constexpr const char* kWritten = "FILE(.safetensors|.pt|.pth|.npz)";
 
 void add_files(CLI::App& app, Arguments& a) {
-  CLI::App* info = app.add_subcommand("info", "Names, dtypes, shapes, sizes, recognised layers, metadata");
+  CLI::App* info = app.add_subcommand("info", "Prints names, dtypes, shapes, sizes, recognised layers and metadata");
   info->add_option("FILE", a.first,
-                   "A file of weights or an ONNX model; without one, the instruction sets of the library")
+                   "A weight file or an ONNX model; if absent, the instruction sets of the library are printed")
       ->type_name(kWeightsOrModel);
   CLI::App* convert =
       app.add_subcommand("convert", "Writes the tensors in another format, chosen by the extension of OUT");
-  convert->add_option("IN", a.first, "A file of weights, or an ONNX model, whose parameters are written")
+  convert->add_option("IN", a.first, "A weight file, or an ONNX model whose parameters are written")
       ->type_name(kWeightsOrModel)
       ->required();
   convert->add_flag("--widen", a.widen, "Write F16 and BF16 as F32, and I8 as I32");
-  convert->add_option("OUT", a.second, "Its new name")->type_name(kWritten)->required();
-  CLI::App* diff = app.add_subcommand("diff", "Largest difference of each tensor; exit code 1 if there is any");
-  diff->add_option("A", a.first, "A file of weights")->type_name(kWeights)->required();
-  diff->add_option("B", a.second, "Another one")->type_name(kWeights)->required();
+  convert->add_option("OUT", a.second, "The file to write")->type_name(kWritten)->required();
+  CLI::App* diff =
+      app.add_subcommand("diff", "Prints the largest difference of each tensor; the exit code is 1 if there is any");
+  diff->add_option("A", a.first, "A weight file")->type_name(kWeights)->required();
+  diff->add_option("B", a.second, "The weight file to compare with")->type_name(kWeights)->required();
   diff->add_option("--tolerance", a.tolerance, "Allowed difference, relative to max(1, largest |b|)")
       ->check(CLI::NonNegativeNumber)
       ->type_name("NUMBER");
 }
 
 void add_bench(CLI::App& app, Arguments& a) {
-  CLI::App* bench = app.add_subcommand("bench", "Times a net on random numbers");
+  CLI::App* bench = app.add_subcommand("bench", "Times a network on random numbers");
   bench
-      ->add_option("NET", a.first,
-                   "In words: sequence(n), features(n) or tokens(n), then linear(n), gru(n), lstm(n), rnn(n), "
-                   "embedding(n), layer_norm(), last_step(), relu() and the like, with dots between; or a file of "
-                   "RTNeural's JSON, or an ONNX model (eager, compiled)")
+      ->add_option(
+          "NET", a.first,
+          "A network in words: sequence(n), features(n) or tokens(n), then linear(n), gru(n), lstm(n), rnn(n), "
+          "embedding(n), layer_norm(), last_step(), relu() and so on, separated by dots; or an "
+          "RTNeural JSON file, or an ONNX model (eager, compiled)")
       ->type_name("FILE(.json|.onnx)")
       ->required();
-  bench->add_option("--run", a.timing.run, "How")
+  bench->add_option("--run", a.timing.run, "How the network runs")
       ->type_name("{eager,compiled,stream,train,compiled-train}")
       ->capture_default_str();
-  bench->add_option("--batch", a.timing.batch, "Sequences at a time")->type_name("NUMBER")->capture_default_str();
-  bench->add_option("--steps", a.timing.steps, "Steps of a sequence")->type_name("NUMBER")->capture_default_str();
-  bench->add_option("--calls", a.timing.calls, "How many; 0: for a third of a second")
+  bench->add_option("--batch", a.timing.batch, "Sequences in a batch")->type_name("NUMBER")->capture_default_str();
+  bench->add_option("--steps", a.timing.steps, "Steps in a sequence")->type_name("NUMBER")->capture_default_str();
+  bench->add_option("--calls", a.timing.calls, "Number of calls; 0: as many as fit into a third of a second")
       ->type_name("NUMBER")
       ->capture_default_str();
-  bench->add_option("--threads", a.timing.threads, "Threads of the pool")->type_name("NUMBER")->capture_default_str();
-  bench->add_flag("--profile", a.timing.profile, "Time and calls of each kernel, by layer");
-  bench->add_option("--by", a.rows, "Rows of the profile")
+  bench->add_option("--threads", a.timing.threads, "Number of threads")->type_name("NUMBER")->capture_default_str();
+  bench->add_flag("--profile", a.timing.profile, "Prints time and calls of each kernel, by layer");
+  bench->add_option("--by", a.rows, "What a row of the profile is")
       ->type_name("{kernel-and-layer,kernel,layer}")
       ->capture_default_str();
   bench->add_option("--trace", a.timing.trace, "Writes a trace of the same calls for Perfetto and chrome://tracing")
@@ -77,41 +80,46 @@ void add_bench(CLI::App& app, Arguments& a) {
 }
 
 void add_training(CLI::App& app, Arguments& a) {
-  CLI::App* train = app.add_subcommand("train", "Trains a net as a TOML file says, or resumes from its last save");
-  train->add_option("CONFIG", a.first, "Net, data, loss, optimizer, callbacks")->type_name("FILE(.toml)")->required();
-  train->add_flag("--restart", a.training.restart, "Start over, without the last save");
+  CLI::App* train = app.add_subcommand("train", "Trains a network as a TOML file says, or resumes from its last save");
+  train->add_option("CONFIG", a.first, "Describes network, data, loss, optimizer and callbacks")
+      ->type_name("FILE(.toml)")
+      ->required();
+  train->add_flag("--restart", a.training.restart, "Start over and ignore the last save");
   train
-      ->add_option(
-          "--changed", a.training.changed,
-          "What differs from the last save on purpose: learning_rate, schedule, loss, data, ...; may be repeated")
+      ->add_option("--changed", a.training.changed,
+                   "A setting that differs from the last save on purpose: learning_rate, schedule, loss, data, ...; "
+                   "may be repeated")
       ->type_name("NAME");
-  CLI::App* run = app.add_subcommand("run", "Runs a trained net or an ONNX model on an array");
+  CLI::App* run = app.add_subcommand("run", "Runs a trained network or an ONNX model on an array");
   run->add_option("NET", a.first, "A file that `ferrite train` wrote, or an ONNX model")
       ->type_name("FILE(.safetensors|.onnx)")
       ->required();
-  run->add_option("--input", a.input,
-                  "Numbers; a tensor x of .npz and .safetensors; of an ONNX model each input by its name")
+  run->add_option(
+         "--input", a.input,
+         "The input: an array, a table, or the tensor named x; for an ONNX model, a tensor named like each input")
       ->type_name("FILE(.npy|.csv|.npz|.safetensors)")
       ->required();
-  run->add_option("--output", a.output, "Where to; printed without")->type_name("FILE(.npy)");
+  run->add_option("--output", a.output, "The file to write; if absent, the output is printed")->type_name("FILE(.npy)");
   CLI::App* written =
-      app.add_subcommand("export", "Writes a net for other runtimes: as an ONNX model, or as StableHLO");
+      app.add_subcommand("export", "Exports a network for other runtimes, as an ONNX model or as StableHLO");
   written
-      ->add_option("NET", a.first,
-                   "In words, as for bench, a file that `ferrite train` wrote, one of RTNeural or of the Neural Amp "
-                   "Modeler, or an ONNX model")
+      ->add_option(
+          "NET", a.first,
+          "A network in words as for bench, a file that `ferrite train` wrote, an RTNeural or Neural Amp Modeler "
+          "file, or an ONNX model")
       ->type_name("FILE(.safetensors|.json|.nam|.onnx)")
       ->required();
-  written->add_option("OUT", a.second, "Its new name")->type_name("FILE(.onnx|.mlir)")->required();
-  written->add_flag("--step", a.choice.step, "One step of a stream, its states as inputs and outputs");
-  written->add_option("--batch", a.choice.batch, "Sequences at a time; 0: left open")
+  written->add_option("OUT", a.second, "The file to write")->type_name("FILE(.onnx|.mlir)")->required();
+  written->add_flag("--step", a.choice.step, "Export one step of a stream, with its states as inputs and outputs");
+  written->add_option("--batch", a.choice.batch, "Sequences in a batch; 0: any number")
       ->type_name("NUMBER")
       ->capture_default_str();
-  written->add_option("--steps", a.choice.steps, "Steps of a sequence; 0: left open")
+  written->add_option("--steps", a.choice.steps, "Steps in a sequence; 0: any number")
       ->type_name("NUMBER")
       ->capture_default_str();
-  CLI::App* summary = app.add_subcommand("summary", "The layers of a net, their output shapes, parameters and work");
-  summary->add_option("NET", a.first, "In words, as for bench, or a file that `ferrite train` wrote")
+  CLI::App* summary =
+      app.add_subcommand("summary", "Prints the layers of a network with output shapes, parameters and multiply-adds");
+  summary->add_option("NET", a.first, "A network in words as for bench, or a file that `ferrite train` wrote")
       ->type_name("FILE(.safetensors)")
       ->required();
 }
@@ -126,8 +134,8 @@ std::unique_ptr<CLI::App> command_line(Arguments& a) {
   add_files(*app, a);
   add_bench(*app, a);
   add_training(*app, a);
-  CLI::App* completion = app->add_subcommand("completion", "Prints a script by which a shell completes this command");
-  completion->add_option("SHELL", a.shell, "Which shell")->type_name("{bash,zsh,fish}")->required();
+  CLI::App* completion = app->add_subcommand("completion", "Prints a completion script for a shell");
+  completion->add_option("SHELL", a.shell, "The shell")->type_name("{bash,zsh,fish}")->required();
   app->add_subcommand("man", "Prints the manual page, for man -l");
   return app;
 }

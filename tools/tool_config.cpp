@@ -157,7 +157,7 @@ void Config::finish() const {
     std::string keys;
     for (const std::string_view k : known) keys += (keys.empty() ? "" : ", ") + std::string(k);
     refuse(key.str(),
-           near.empty() ? "is no key; there are " + keys : "is no key; did you mean '" + std::string(near) + "'?");
+           near.empty() ? "unknown key; there are " + keys : "unknown key; did you mean '" + std::string(near) + "'?");
   }
   for (const auto& [key, table] : table_->tables) table.finish();
 }

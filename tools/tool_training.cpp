@@ -225,7 +225,7 @@ train::History fit(const dsl::Network& net, const train::DataLoader& training, c
     const std::string& name = e.changes().front().name;
     throw train::OtherTrainingError(e.file(), e.changes(),
                                     "delete " + folder.string() + " or pass --restart to start over, or --changed " +
-                                        name.substr(0, name.find('.')) + " to continue with what is new");
+                                        name.substr(0, name.find('.')) + " to continue with the new value");
   }
 }
 

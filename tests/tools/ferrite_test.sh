@@ -162,7 +162,7 @@ sys.stdout.buffer.write(b'\\x93NUMPY\\x01\\x00' + struct.pack('<H', len(head)) +
 fi
 expect 2 "none.csv" "$tool" run "$folder/first/net.safetensors" --input "$folder/none.csv"
 config 's/loss = "mse"/los = "mse"/' wrong
-expect 2 "wrong.toml:19: training.los: is no key; did you mean 'loss'" "$tool" train "$folder/wrong.toml"
+expect 2 "wrong.toml:19: training.los: unknown key; did you mean 'loss'" "$tool" train "$folder/wrong.toml"
 config 's/"adamw"/"sgdd"/' wrong
 expect 2 "training.optimizer: there is no 'sgdd'; did you mean 'sgd'" "$tool" train "$folder/wrong.toml"
 config 's/"mse"/"mes"/' wrong
@@ -182,14 +182,14 @@ refused() {
   if [ -e "$folder/wrong" ]; then echo "something was written in spite of: $1"; failures=$((failures + 1)); rm -rf "$folder/wrong"; fi
 }
 # Keys that nobody knows, at every level.
-refused "3: sead: is no key; did you mean 'seed'?" 's/^seed/sead/'
-refused "18: trainning: is no key; did you mean 'training'?" 's/^\[training\]/[trainning]/'
-refused "11: data.validaton: is no key; did you mean 'validation'?" 's/^validation/validaton/; s/^split.*//; s/^gap.*//'
-refused "10: data.windows.lenght: is no key; did you mean 'length'?" 's/length = 24/lenght = 24/'
-refused "16: loader.batch: is no key; there are batch_size" 's/^batch_size/batch/'
-refused "24: training.clipnorm: is no key; did you mean 'clip_norm'?" 's/^clip_norm/clipnorm/'
-refused "28: callbacks.early_stoping: is no key; did you mean 'early_stopping'?" 's/^early_stopping/early_stoping/'
-refused "28: callbacks.tensorbord: is no key; did you mean 'tensorboard'?" 's/^early_stopping.*/tensorbord = true/'
+refused "3: sead: unknown key; did you mean 'seed'?" 's/^seed/sead/'
+refused "18: trainning: unknown key; did you mean 'training'?" 's/^\[training\]/[trainning]/'
+refused "11: data.validaton: unknown key; did you mean 'validation'?" 's/^validation/validaton/; s/^split.*//; s/^gap.*//'
+refused "10: data.windows.lenght: unknown key; did you mean 'length'?" 's/length = 24/lenght = 24/'
+refused "16: loader.batch: unknown key; there are batch_size" 's/^batch_size/batch/'
+refused "24: training.clipnorm: unknown key; did you mean 'clip_norm'?" 's/^clip_norm/clipnorm/'
+refused "28: callbacks.early_stoping: unknown key; did you mean 'early_stopping'?" 's/^early_stopping/early_stoping/'
+refused "28: callbacks.tensorbord: unknown key; did you mean 'tensorboard'?" 's/^early_stopping.*/tensorbord = true/'
 # Keys without effect.
 refused "28: callbacks.monitor: is what early_stopping and reduce_on_plateau look at" 's/^early_stopping.*/monitor = "loss"/'
 refused "24: training.momentum: is for sgd, the optimizer is adamw" 's/^clip_norm.*/momentum = 0.9/'
