@@ -120,7 +120,7 @@ expect 0 "already trained: 3 of 3 epochs" "$tool" train "$folder/first.toml"
 # A checkpoint continues the same training alone: differences are named, and allowed on purpose.
 config "s/epochs = 3/epochs = 5/" first  # over which the cosine goes
 expect 2 "is of another training: schedule" "$tool" train "$folder/first.toml"
-expect 2 "or --changed schedule to continue with what is new" "$tool" train "$folder/first.toml"
+expect 2 "or --changed schedule to continue with the new value" "$tool" train "$folder/first.toml"
 expect 0 "epoch 4/5" "$tool" train "$folder/first.toml" --changed schedule
 if "$tool" train "$folder/first.toml" | grep -q "epoch 4/5"; then echo "what was done is done again"; failures=$((failures + 1)); fi
 expect 0 "5," tail -n 1 "$folder/first/log.csv"
