@@ -19,6 +19,7 @@ sys.path.insert(0, str(ROOT / "bench" / "compare"))
 sys.path.insert(0, str(ROOT / "bench"))
 import confirm  # noqa: E402
 import run as compare  # noqa: E402
+import sentences  # noqa: E402
 import where  # noqa: E402
 
 PAGE = ROOT / "docs" / "benchmarks.md"
@@ -375,6 +376,14 @@ SECTIONS = {
     "compile": lambda o: fenced("scripts/compile-cost"),
 }
 
+def told(words):
+    """A section in words, of what other sections say."""
+    return lambda options: words(PAGE.read_text()) if words.__code__.co_argcount else words()
+
+
+SECTIONS |= {f"{name}-words": told(words) for name, words in (
+    ("findings", sentences.findings), ("cells", sentences.own_cells), ("steps", sentences.training_steps),
+    ("gemm", sentences.products), ("convolutions", sentences.convolutions), ("threads", sentences.threads))}
 FROM_OTHERS = ("readme", "lost", "summary", "machine", "nam", "rtneural")  # of results that carry their own dates
 
 
@@ -391,7 +400,7 @@ def main():
         if name not in SECTIONS:
             parser.error(f"no such section: {name}")
         text = SECTIONS[name](options)
-        if name not in FROM_OTHERS:
+        if name not in FROM_OTHERS and not name.endswith("-words"):
             text = f"{where.machine()}, {where.today()}.\n\n{text}"
         pattern = re.compile(rf"(<!-- begin {name} -->\n).*?(<!-- end {name} -->)", re.S)
         path = README if name == "readme" else PAGE
