@@ -176,7 +176,7 @@ def grid_table(cells, job, kind):
 
 
 def measured_cells(options, names, out, runs, *arguments):
-    """Returns the head of the programs' output and the middle one of several runs of every cell; also written to `out`."""
+    """Returns the head of the programs' output and the middle one of every cell's runs; writes both to `out`."""
     cells, head = [], {}
     for name in names:
         path = options.build / f"{name}.json"

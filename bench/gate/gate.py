@@ -36,7 +36,7 @@ class Program:
             raise SystemExit(f"{path} does not start")
 
     def ask(self, cell, calls):
-        """Returns (seconds, instructions) of one call. Raises LookupError with the program's reason if there is none."""
+        """Returns (seconds, instructions) of one call. Raises LookupError with the program's reason without one."""
         self.process.stdin.write(f"{cell} {calls}\n")
         self.process.stdin.flush()
         answer = self.process.stdout.readline()
