@@ -36,11 +36,17 @@ class Compilation {
     Tensors (*call_)(void*, const Tensors&);
   };
 
+  /// Makes a compilation without plans.
   explicit Compilation(const PlanOptions& options);
+  /// Runs f by the plan that fits the arguments; traces and plans it first if there is none.
   Tensors call(const Arguments& arguments, const Body& f) const;
+  /// Throws TraceError when f is no longer the function that was traced for the arguments, NoPlanError without a plan.
   void verify(const Arguments& arguments, const Body& f) const;
+  /// Returns the number of plans kept.
   std::size_t plans() const;
+  /// Returns the report of the plan made last. Throws Error before the first call.
   PlanReport report() const;
+  /// Returns the program of the plan made last. Throws Error before the first call.
   Graph graph() const;
 
  private:
@@ -48,6 +54,7 @@ class Compilation {
   std::shared_ptr<State> state_;
 };
 
+/// Returns the result of a function as a list of tensors.
 inline Tensors to_tensors(Tensor t) { return {std::move(t)}; }
 inline Tensors to_tensors(Tensors t) { return t; }
 template <class... T>
@@ -132,6 +139,7 @@ class Compiled {
     return detail::FromTensors<Result>::get(out);
   }
 
+  /// Checks that a function of a list is still the one that was traced for these arguments.
   void verify(const Tensors& arguments) const requires std::is_invocable_v<const F&, const Tensors&> {
     using Result = std::invoke_result_t<const F&, const Tensors&>;
     auto body = [&](const Tensors& in) { return results<Result>([&]() -> decltype(auto) { return f_(in); }); };

@@ -20,15 +20,17 @@ using ValueId = std::uint32_t;
 /// variable as it was before the program ran, a constant, or one result of one node. Running the program computes the
 /// outputs and gives variables their new values.
 struct Graph {
+  /// An application of an operation to values.
   struct Node {
-    const Primitive* op = nullptr;
-    Attrs attrs{};
-    InlineVector<ValueId, 3> in{};
-    InlineVector<ValueId, 1> out{};
+    const Primitive* op = nullptr;   ///< the record of the operation
+    Attrs attrs{};                   ///< its constants
+    InlineVector<ValueId, 3> in{};   ///< operands
+    InlineVector<ValueId, 1> out{};  ///< results
     /// The layer that applied the operation, or whose gradient it is part of. In a scan's body, empty means the layer
     /// of the scan.
     Scope scope{};
   };
+  /// A value that is known before the program runs.
   struct Constant {
     ValueId value = 0;
     Tensor tensor{};  ///< may be strided: a repeated value takes one element
@@ -39,14 +41,14 @@ struct Graph {
     ValueId value = 0;
   };
 
-  std::vector<Spec> values;  ///< the type of each value, by ValueId
-  std::vector<ValueId> inputs;
-  std::vector<Variable> variables;
-  std::vector<VariableValue> reads;
-  std::vector<Constant> constants;
-  std::vector<Node> nodes;  ///< in an order in which every operand is defined before it is read
-  std::vector<ValueId> outputs;
-  std::vector<VariableValue> writes;
+  std::vector<Spec> values;           ///< the type of each value, by ValueId
+  std::vector<ValueId> inputs;        ///< values that the caller passes in
+  std::vector<Variable> variables;    ///< variables that the program reads or writes
+  std::vector<VariableValue> reads;   ///< values of variables before the program runs
+  std::vector<Constant> constants;    ///< values known before the program runs
+  std::vector<Node> nodes;            ///< in an order in which every operand is defined before it is read
+  std::vector<ValueId> outputs;       ///< values that the program returns
+  std::vector<VariableValue> writes;  ///< values that variables are given at the end
 
   /// Adds a value of the type `spec` and returns its number.
   ValueId add_value(const Spec& spec);
@@ -74,7 +76,9 @@ namespace detail {
 /// A program that an application carries among its constants, such as the body of a scan.
 class Body : public Subprogram {
  public:
+  /// Returns the program as a graph.
   virtual const Graph& graph() const = 0;
+  /// Returns the body among the constants of an application that has one.
   static const Body& of(const Attrs& attrs) { return static_cast<const Body&>(*attrs.body); }
 };
 

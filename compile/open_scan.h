@@ -33,6 +33,7 @@ class OpenScan {
   OpenScan& operator=(const OpenScan&) = delete;
   ~OpenScan();
 
+  /// Returns the number of carries.
   std::size_t carries() const;
   /// Returns whether a step may throw, because some operation refuses some values or communicates.
   bool may_fail() const;

@@ -13,6 +13,7 @@ namespace detail {
 class PlanBody;
 }
 
+/// Options of plans and compiled functions.
 struct PlanOptions {
   bool fuse = true;   ///< elementwise operations run together; if off, each is a kernel
   bool guard = true;  ///< a value that would be computed many times is computed once; off to measure what that saves
@@ -24,6 +25,7 @@ struct PlanOptions {
 
 /// A description of a plan in numbers and words: its steps, their memory, and what was not fused.
 struct PlanReport {
+  /// A step of a plan: a fused kernel, or an operation that runs alone.
   struct Step {
     std::string what;            ///< names of the operations, "matmul" or "sub exp sum"
     std::size_t operations = 0;  ///< number of operations in the step
@@ -31,7 +33,7 @@ struct PlanReport {
     std::int64_t bytes = 0;      ///< bytes read and written
     std::vector<Scope> layers;   ///< whose operations it runs, in order, each once; none for operations outside layers
   };
-  std::vector<Step> steps;
+  std::vector<Step> steps;            ///< in the order in which they run
   std::size_t operations = 0;         ///< nodes of the simplified graph
   std::size_t kernels = 0;            ///< number of fused kernels
   std::size_t products = 0;           ///< number of matrix products
@@ -71,6 +73,7 @@ class Plan {
   /// variables read; the results are the outputs, then the new values of the variables written.
   Tensors evaluate(std::span<const Tensor* const> arguments) const;
 
+  /// Returns the report of this plan.
   const PlanReport& report() const&;
   PlanReport report() const&& { return report(); }
   /// The simplified graph, the one that runs.

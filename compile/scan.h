@@ -7,6 +7,7 @@
 
 namespace ferrite {
 
+/// Options of `scan`.
 struct ScanOptions {
   bool reverse = false;  ///< run from the last step to the first; stacks keep their order
   /// Number of valid steps of each row, i64 [B], each in 0..T; rows are axis 0 of the carries and of one step of the
@@ -27,6 +28,7 @@ struct ScanStep {
   Tensors y{};    ///< values to be stacked over all steps
 };
 
+/// The results of a scan: the last carries and the stacked ys.
 struct ScanResult {
   Tensors carry;  ///< carries after the last step
   Tensors y;      ///< stacks [T, ...] of the steps' ys
@@ -73,7 +75,9 @@ ScanResult scan(const ScanBodyFunction& body, const Tensors& init, const Tensors
 /// Several threads may call it.
 class Scan {
  public:
+  /// Makes a scan of a body, which is traced when it is first called. Throws ValueError when it is null.
   explicit Scan(ScanBodyFunction body);
+  /// Runs the scan. Takes the arguments and throws the errors of `scan`.
   ScanResult operator()(const Tensors& init, const Tensors& xs, const ScanOptions& options = {}) const;
   /// Returns whether the body runs as `linear_scan` for operands of these types.
   bool is_linear(const Tensors& init, const Tensors& xs) const;

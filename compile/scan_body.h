@@ -82,10 +82,15 @@ class ScanBody final : public Body, public std::enable_shared_from_this<ScanBody
   static Attrs attrs_of(std::shared_ptr<const ScanBody> body, std::int64_t steps, bool reverse, std::int64_t every);
 
   const Graph& graph() const override { return graph_; }
+  /// Returns the numbers of carries, xs and sums.
   const ScanSignature& signature() const { return signature_; }
+  /// Returns the number of captures, the last inputs.
   std::size_t captures() const { return graph_.inputs.size() - signature_.carries - signature_.xs; }
+  /// Returns the number of ys, the last outputs.
   std::size_t ys() const { return graph_.outputs.size() - signature_.carries - signature_.sums; }
+  /// Returns the type of the i-th input.
   const Spec& input(std::size_t i) const { return graph_.values[graph_.inputs[i]]; }
+  /// Returns the type of the i-th output.
   const Spec& output(std::size_t i) const { return graph_.values[graph_.outputs[i]]; }
   bool equals(const Subprogram& other) const override;
 

@@ -64,10 +64,12 @@ class StreamProgram {
   /// which nothing is known. The errors name the layer and the operation.
   StreamProgram(Graph graph, std::span<const int> axes, std::int64_t steps);
 
+  /// A state that a stream holds between steps.
   struct State {
     Tensor first;       ///< value at the beginning of a sequence
     std::string words;  ///< description: "convolution of encoder: 2 frames"
   };
+  /// Returns the states that a stream holds between steps.
   const std::vector<State>& states() const { return states_; }
   /// Returns the outputs, each with its axis of time, -1 for none.
   const std::vector<FrameOperand>& outputs() const { return outputs_; }

@@ -24,10 +24,12 @@ class SymbolicNumber {
     std::uint32_t symbols = 0;  ///< bit k: the k-th symbol is part of the product; not 0
     std::int64_t factor = 0;    ///< the product's factor; not 0
 
+    /// Returns whether a symbol is part of the product.
     bool has(std::size_t symbol) const { return (symbols >> symbol & 1) != 0; }
     auto operator<=>(const Term&) const = default;
   };
 
+  /// Makes a number that depends on no symbol.
   SymbolicNumber(std::int64_t constant = 0) : more_(constant) {}
   /// Returns the k-th symbol as a number. Throws ValueError when k is not below kMaxSymbols.
   static SymbolicNumber symbol(std::size_t k);
@@ -49,10 +51,13 @@ class SymbolicNumber {
 
   /// Returns the value of a number that does not depend on symbols, nullopt for other numbers.
   std::optional<std::int64_t> constant() const { return terms_.empty() ? std::optional(more_) : std::nullopt; }
+  /// Returns whether the number depends on no symbol.
   bool is_constant() const { return terms_.empty(); }
   /// Returns the terms of floor((sum of terms + more) / divisor), in the order of their symbols.
   std::span<const Term> terms() const& { return terms_; }
+  /// Returns the constant that is added to the terms.
   std::int64_t more() const { return more_; }
+  /// Returns the divisor, at least 1.
   std::int64_t divisor() const { return divisor_; }
 
   /// Returns the value at these sizes of the symbols. Throws ShapeError beyond 64 bits, ValueError for too few sizes.

@@ -53,6 +53,7 @@ class Tracer final : public Recorder {
     Tensor tensor{};
     Variable variable{};
   };
+  /// Returns what was captured so far, with Outside::captures, in the order of the inputs.
   const std::vector<Capture>& captures() const& { return captures_; }
   /// Returns the switches that were read so far.
   const std::vector<TracedFlag>& flags() const& { return flags_; }
