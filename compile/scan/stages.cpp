@@ -92,7 +92,7 @@ BodyValues::BodyValues(const GraphView& view, const ScanSignature& s)
   }
   for (const Graph::Node& n : g.nodes)
     if (effects_of(g, n).communicates)
-      for (const ValueId v : n.out) depends_[v] = kOnCarry;  // received values differ from call to call
+      for (const ValueId v : n.out) depends_[v] = kOnCarry;  // what is received differs from call to call
   mark_dependents(g, depends_);
   for (const Graph::Node& n : g.nodes) {
     const bool communicates = effects_of(g, n).communicates;
