@@ -37,8 +37,7 @@ struct Kernel {
     /// The extents of the outer axes, and a last axis of extent 1: the space of values with one element for each row.
     Shape row_extents;
     int outer = 0;  ///< number of axes before those that are reduced
-    /// Number of elements of a row that the group reduces, which a tile holds whole; 0 for groups without. `length` is
-    /// the extent of the last axis; a row that is reduced may consist of several rows of that length.
+    /// Number of elements that one reduction takes, one or several rows of `length` in one tile; 0 without reductions.
     std::int64_t reduced = 0;
     Across across = Across::none;
     std::int64_t across_elements = 0;  ///< elements that each result is reduced from
