@@ -108,8 +108,8 @@ class Compiled {
     }
   }
 
-  /// Calls the function with tensors (or parameters) and objects that hold variables. Throws what the function throws
-  /// while it is traced, and TraceError when it reads values of a tensor made inside.
+  /// Calls the function with tensors (or parameters) and objects that hold variables. Throws what the function throws,
+  /// and TraceError when it reads values of a tensor made inside.
   template <class... A>
   requires((std::is_convertible_v<const A&, Tensor> || HoldsVariables<A>)&&...) auto operator()(const A&... a) const {
     using Result = std::invoke_result_t<const F&, Passed<A>...>;
@@ -120,10 +120,10 @@ class Compiled {
         },
         a...);
   }
-  /// Checks that the function is still the one that was traced for these arguments: traces it again and throws
-  /// TraceError, naming the first difference, when the program has changed because C++ values that the function
-  /// captures have. A call does not notice that. Throws Error when no call with such arguments has been made. Computes
-  /// nothing and changes no variable.
+  /// Checks that the function is still the one that was traced for these arguments. Traces it again and throws
+  /// TraceError, naming the first difference, when C++ values that the function captures have changed the program, as
+  /// no call would notice. Throws Error when there is no plan for such arguments. Computes nothing and changes no
+  /// variable.
   template <class... A>
   requires((std::is_convertible_v<const A&, Tensor> || HoldsVariables<A>)&&...) void verify(const A&... a) const {
     with_arguments([&](const detail::Compilation::Arguments& arguments,

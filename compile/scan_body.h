@@ -25,11 +25,12 @@ std::span<const Primitive* const> scan_operations();
 /// Returns the scan operation of a name, or null.
 const Primitive* find_scan(std::string_view name);
 
-/// Returns the shape of a stack of `steps` steps of shape s; `without_steps` returns the shape of one step of a stack.
+/// Returns the shape of a stack of `steps` steps of shape s.
 inline Shape with_steps(std::int64_t steps, Shape s) {
   s.insert(0, steps);
   return s;
 }
+/// Returns the shape of one step of a stack of shape s.
 inline Shape without_steps(Shape s) {
   s.erase(0);
   return s;
@@ -73,6 +74,7 @@ class ScanBody final : public Body, public std::enable_shared_from_this<ScanBody
   ScanBody(Graph graph, const ScanSignature& signature);
   ~ScanBody() override;
 
+  /// Returns the body among the constants of a scan.
   static const ScanBody& of(const Attrs& attrs) { return static_cast<const ScanBody&>(*attrs.body); }
   /// Makes a body from a graph and the signature in `attrs`, and stores it in `attrs`.
   static void give(Attrs& attrs, Graph graph);
@@ -136,12 +138,14 @@ class ScanBack {
     std::vector<std::size_t> arrived;  ///< by y named here: its index among those that a cotangent arrives at
   };
 
+  /// Differentiates one step of a body.
   explicit ScanBack(const ScanBody& body);
   ~ScanBack();
   /// Returns the graph of a step that also computes what the backward pass reads.
   Graph forward() const;
   /// Returns the number of values that the backward pass reads of each step.
   std::size_t saved() const;
+  /// Returns the backward pass for a request, made when it is first asked for.
   const Pass& pass(const Request& request) const;
 
  private:
@@ -157,8 +161,8 @@ class ScanBack {
 /// Returns the multiply-adds of a scan: its body's, times the number of steps.
 std::int64_t scan_multiply_adds(std::span<const Spec> in, std::span<const Spec> out, const Attrs& attrs);
 
-/// Returns the gradients of a body that the constants of a checkpointed scan's gradient ask for. Throws TraceError for
-/// constants that do not fit the body.
+/// Returns the gradients and cotangents that the constants of a checkpointed scan's gradient name. Throws TraceError
+/// for constants that do not fit the body.
 ScanBack::Request checkpointed_request(const Attrs& attrs, const ScanBody& body);
 
 }  // namespace ferrite::detail

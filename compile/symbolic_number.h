@@ -62,7 +62,7 @@ class SymbolicNumber {
 
   /// Returns the value at these sizes of the symbols. Throws ShapeError beyond 64 bits, ValueError for too few sizes.
   std::int64_t at(std::span<const std::int64_t> sizes) const;
-  /// Returns whether the value may be below 0 at sizes above 0: a factor is negative, or the value is with all sizes 1.
+  /// Returns whether the value may be below 0 at sizes above 0: a factor is negative, or the value at sizes 1.
   bool may_be_negative() const;
   /// Returns the number as text: "2*T - 1", "(B*T + 2)/4".
   std::string str(std::span<const std::string> symbols) const;

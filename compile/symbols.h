@@ -23,8 +23,9 @@ struct SymbolicSpec {
   SymbolicSpec(const Spec& spec) : shape(spec.shape.begin(), spec.shape.end()), dtype(spec.dtype) {}
   /// Returns the type at these sizes of the symbols.
   Spec at(std::span<const std::int64_t> sizes) const;
-  /// Returns the type as text, "f32[B, T, 7]"; `shape_str` returns the shape alone, "[B, T, 7]".
+  /// Returns the type as text: "f32[B, T, 7]".
   std::string str(std::span<const std::string> symbols) const;
+  /// Returns the shape as text: "[B, T, 7]".
   std::string shape_str(std::span<const std::string> symbols) const;
   bool operator==(const SymbolicSpec&) const = default;
 };

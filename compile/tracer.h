@@ -38,6 +38,7 @@ class Tracer final : public Recorder {
     parts,  ///< recorded as the operations that they are made of, which can be differentiated, fused and exported
     whole,  ///< recorded as one node, for exporters whose language has such an operation; where no tape listens
   };
+  /// Makes a tracer; by default one whose graph holds tensors from outside as constants and the parts of composites.
   explicit Tracer(Outside outside = Outside::constants, Composites composites = Composites::parts)
       : outside_(outside), composites_(composites) {}
 
@@ -97,8 +98,8 @@ class Tracer final : public Recorder {
 };
 
 /// Runs f once on abstract tensors of the types `inputs` and returns the operations that it applies as a graph. Nothing
-/// is computed and no variable changes. Throws ValueError for a null f, TraceError as Tracer::finish does, and whatever
-/// f throws.
+/// is computed and no variable changes. Throws ValueError for a null f, TraceError for what cannot be traced, and
+/// whatever f throws.
 Graph trace(const std::function<Tensors(const Tensors&)>& f, std::span<const Spec> inputs,
             Tracer::Composites composites = Tracer::Composites::parts);
 
