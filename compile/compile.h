@@ -121,9 +121,9 @@ class Compiled {
         a...);
   }
   /// Checks that the function is still the one that was traced for these arguments. Traces it again and throws
-  /// TraceError, naming the first difference, when C++ values that the function captures have changed the program, as
-  /// no call would notice. Throws Error when there is no plan for such arguments. Computes nothing and changes no
-  /// variable.
+  /// TraceError, naming the first difference, when changed C++ values that the function captures make another program,
+  /// which a call does not notice. Throws Error when there is no plan for such arguments. Computes nothing and changes
+  /// no variable.
   template <class... A>
   requires((std::is_convertible_v<const A&, Tensor> || HoldsVariables<A>)&&...) void verify(const A&... a) const {
     with_arguments([&](const detail::Compilation::Arguments& arguments,

@@ -9,6 +9,7 @@
 
 namespace ferrite::tools {
 
+/// The options of `ferrite bench`.
 struct BenchOptions {
   std::string run = "eager";  ///< eager, compiled, stream, train or compiled-train
   std::int64_t batch = 1;

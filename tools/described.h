@@ -19,6 +19,7 @@ struct DescribedOption {
   bool takes_value() const { return !is_word && !type.empty(); }
 };
 
+/// A command with its options and words.
 struct DescribedCommand {
   std::string name{}, description{};
   std::vector<DescribedOption> options{};  ///< in the order of the help, including words

@@ -7,6 +7,7 @@
 
 namespace ferrite::tools {
 
+/// The options of `ferrite export`.
 struct ExportChoice {
   std::int64_t batch = 0;  ///< extent of the batch; 0 leaves it open
   std::int64_t steps = 0;  ///< number of steps; 0 leaves it open

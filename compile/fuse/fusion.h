@@ -51,6 +51,7 @@ struct GroupOutput {
 /// Reductions that no tile holds whole: of the first axes (columns), or of rows too long for a tile.
 enum class Across : std::uint8_t { none, columns, long_rows };
 
+/// A fusion group: expressions over one domain, which become one fused kernel.
 struct Group {
   explicit Group(const Shape& extents) : domain(extents) {}
   std::size_t position = 0;  ///< position in the graph of the node in whose place the group runs
@@ -84,6 +85,7 @@ struct Window {
   std::int64_t offset = 0;
 };
 
+/// The groups of a graph and the order in which they and the other operations run.
 struct Fused {
   std::deque<Group> groups;
   std::vector<Task> tasks;
@@ -91,6 +93,7 @@ struct Fused {
   std::vector<Window> windows;        ///< by value: the window through which operations that run alone see it
 };
 
+/// Options of `fuse`, taken from PlanOptions.
 struct FusionOptions {
   bool fuse = true;   ///< if off, every operation is a group by itself
   bool guard = true;  ///< if off, values are computed wherever they are read, however often

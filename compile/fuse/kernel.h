@@ -29,6 +29,7 @@ struct alignas(64) RepeatedLine {
   std::byte bytes[kLineBytes];
 };
 
+/// A fused kernel: what it runs over, the memory that it reads and writes, and its program.
 struct Kernel {
   // ---- the domain ------------------------------------------------------------------------------------------
 

@@ -27,6 +27,7 @@ struct TextOperations {
   void (*give_body)(Attrs& attrs, Graph body) = nullptr;  ///< may throw TraceError
 };
 
+/// Reads a graph from its text form. Throws TraceError, naming the line, when the text is not a graph.
 Graph parse(std::string_view text, const ParseOptions& options, const TextOperations& operations);
 
 }  // namespace ferrite::detail

@@ -55,6 +55,7 @@ struct PlannedProduct {
   std::int64_t row_bytes = 0;  ///< bytes of a row of the result
 };
 
+/// A step of a plan: a kernel with the products that run in it, or an operation that runs alone.
 struct PlannedStep {
   int kernel = -1;
   int call = -1;

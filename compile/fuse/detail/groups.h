@@ -121,6 +121,7 @@ struct RowsOfReduction {
   std::int64_t elements = 0;  ///< elements of a row
   bool fit() const;
 };
+/// Returns the rows that a reduction node reduces.
 RowsOfReduction rows_of(const Graph& g, const Graph::Node& n);
 
 /// Returns, by value, the number of elements of the rows that the value was reduced from, as long as operations keep
@@ -138,6 +139,7 @@ struct RowsInReader {
   int first_axis = 0;     ///< declared: the first axis of the rows
   std::string refusal{};  ///< not at all: the reason
 };
+/// Returns how the group at placement `at`, which reads the reduction n, gets its rows.
 RowsInReader rows_in_reader(const Groups& groups, const Graph::Node& n, const Placement& at);
 
 }  // namespace ferrite::detail

@@ -128,6 +128,7 @@ struct PackableProduct {
   std::int64_t offset;  ///< of the matrix in its tensor, in elements
   std::int64_t rows;
 };
+/// Returns the products of a step whose weights can be packed once for all steps.
 std::vector<PackableProduct> packable_products(const PlanBody& step, const ScanStage& stage);
 
 /// Returns a tensor whose elements change from step to step, so that nothing stored in it may be packed.

@@ -74,6 +74,7 @@ struct SummedBody {
   Graph graph;
   std::vector<SumTerm> terms;
 };
+/// Returns a body with the terms of its sums.
 SummedBody find_terms(const Graph& body, const ScanSignature& s);
 
 enum class When : std::uint8_t { once, before, step, after, anywhere };
@@ -111,10 +112,12 @@ class BodyValues {
   std::vector<When> when_;
 };
 
+/// The stage in which each node of a body runs.
 struct Stages {
   std::vector<When> when;        ///< by node: the stage that it runs in
   std::vector<char> before_too;  ///< by node: cheap operations that `before` may compute, too, for its own use
 };
+/// Chooses the stage of every node: what can leave the step does.
 Stages choose_stages(const BodyValues& body, const ScanSignature& s, const std::vector<SumTerm>& terms);
 
 /// Returns whether an operation can act on many steps at once: then those of its operands that differ from step to step
