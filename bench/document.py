@@ -375,7 +375,7 @@ SECTIONS = {
     "compile": lambda o: fenced("scripts/compile-cost"),
 }
 
-FROM_OTHERS = ("readme", "lost", "summary", "machine", "nam", "rtneural")  # made from results with their own dates
+FROM_OTHERS = ("readme", "lost", "summary", "machine", "nam", "rtneural")  # of results that carry their own dates
 
 
 def main():
