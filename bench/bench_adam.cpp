@@ -1,6 +1,6 @@
-// Adam: nanoseconds a step, as one operation and as its definition in operations, beside a sweep written by hand with
-// the vectors of the instruction set in use, and beside the time that reading w, g, m and v and writing w, m and v
-// takes at best. FERRITE_ISA=avx2 compares with AVX2.
+// Adam: nanoseconds a step, as one operation and as its definition in operations, compared with a sweep written by hand
+// with the vectors of the instruction set in use, and with the least time for reading w, g, m and v and writing w, m
+// and v. FERRITE_ISA=avx2 compares with AVX2.
 #include <cstdio>
 #include <vector>
 
@@ -19,7 +19,7 @@ using namespace ferrite;
 
 namespace {
 
-/// The traffic of an update in place with as little arithmetic as keeps it from being left out.
+/// The memory traffic of an update in place, with just enough arithmetic that it is not optimised away.
 class Sweep {
  public:
   explicit Sweep(std::int64_t n) : n_(n) {
@@ -74,7 +74,7 @@ struct ByHand {
 };
 #endif
 
-/// One step with the definition of `rule_update` in its place.
+/// One step in which the definition of `rule_update` replaces the operation.
 class Composed {
  public:
   explicit Composed(std::int64_t n)
@@ -102,7 +102,7 @@ class Composed {
   const Primitive* op_ = &nn::detail::rule_operation();
 };
 
-/// The other optimisers, beside the same bound.
+/// Times the other optimisers and compares them with the same bound.
 void others() {
   std::printf("\n%9s %12s %12s %12s %12s %12s\n", "elements", "sgd", "momentum", "rmsprop", "centered", "bound");
   for (const std::int64_t n : {16, 1'000, 25'000, 100'000, 1'000'000}) {

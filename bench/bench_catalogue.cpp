@@ -1,7 +1,7 @@
-// Parts of the catalogue beside recurrent layers: optimisers, losses over alignments, Fourier transforms, gradients of
+// Parts of the catalogue besides recurrent layers: optimisers, losses over alignments, Fourier transforms, gradients of
 // indexing. Answers the questions of compare/catalogue.py: bench_catalogue reads lines "job a b c d seconds" and prints
-// microseconds. Sizes are, of an optimiser: tensors, rows, columns; of a sweep: states, tensors, elements; of a loss:
-// T, B, C, S; of a transform: points, batch; of indexing: rows, columns, places.
+// microseconds. The sizes a to d are, for an optimiser: tensors, rows, columns; for a sweep: states, tensors, elements;
+// for a loss: T, B, C, S; for a transform: points, batch; for indexing: rows, columns, places.
 #include <array>
 #include <functional>
 #include <iostream>
@@ -63,8 +63,8 @@ const std::map<std::string, Call (*)(const Sizes&)> kOptimizers = {
     {"lion", [](const Sizes& s) { return steps<nn::Lion>(s, nn::LionOptions{}); }},
 };
 
-/// The traffic of an update in place: reads w, g and the states, writes w and the states, with as little arithmetic as
-/// keeps it from being left out.
+/// Returns the memory traffic of an update in place: reads w, g and the states, writes w and the states, with just
+/// enough arithmetic that it is not optimised away.
 Call sweep(const Sizes& s) {
   const std::int64_t n = s[2] / bench::kFloats * bench::kFloats;
   const auto arrays = std::make_shared<std::vector<std::vector<float>>>(

@@ -1,5 +1,5 @@
-// Layers of cells that users write: microseconds of a forward pass and of a training step with Adam, beside those of
-// the built-in fused layer that is nearest (the column `limit`).
+// Layers of cells that users write: microseconds of a forward pass and of a training step with Adam, compared with
+// those of the nearest built-in fused layer (the column `limit`).
 //   bench_cells [--kinds plain_gru,peephole_lstm,minimal_gated,layer_norm_gru] [--seconds 0.15] [--json FILE]
 #include "own_cells.h"
 

@@ -1,5 +1,5 @@
-// Training steps compiled beside eager and beside the same written by hand for this machine, in one run; and how long
-// planning takes.
+// Compiled training steps compared with eager ones and with the same written by hand for this machine, in one run; and
+// the time that planning takes.
 #include <cstdio>
 
 #include "ferrite/autograd/tape.h"
@@ -18,7 +18,8 @@ using namespace ferrite;
 
 namespace {
 
-/// One row: the jobs in turn; of the last, `compiled`, over the others.
+/// Times the jobs in turn and prints one row: the first and the last one, `compiled`, with their ratio; and, if there
+/// is one between, its time and the ratio of `compiled` to it.
 void row(const char* name, const bench::Cell& c, const std::vector<std::string>& jobs) {
   bench::check_limit("train", c);
   std::vector<std::function<void()>> functions;
@@ -33,7 +34,7 @@ void row(const char* name, const bench::Cell& c, const std::vector<std::string>&
   std::fflush(stdout);
 }
 
-/// A compiled training step of a small GRU -> linear(10), part by part: what each adds to the ones before.
+/// Times a compiled training step of a small GRU -> linear(10), part by part: what each adds to the ones before.
 void parts(std::int64_t hidden, std::int64_t steps) {
   const nn::Gru gru(hidden, hidden, {}, {.seed = 1});
   const nn::Linear head(hidden, 10, {.seed = 2});
@@ -85,7 +86,7 @@ void planning() {
 }  // namespace
 
 int main() {
-  const FlushDenormals guard;  // states of a net that has learned its batch die away
+  const FlushDenormals guard;  // states of a net that has learned its batch decay to denormals
   std::printf("%-28s %5s %11s %11s %8s %11s %8s\n", "us a training step", "B", "eager", "compiled", "ratio", "limit",
               "over it");
   for (const std::int64_t batch : {1, 32, 128})

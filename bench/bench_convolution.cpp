@@ -1,6 +1,6 @@
 // Convolutions for bench/compare/convolutions.py. Answers lines "pass x channels kernel stride before after dilation
-// groups seconds", as in "forward 8x3x32x32 16 3x3 1 1 1 1 1 0.02", with microseconds; pass is forward, input or
-// weights (the gradients of these), or peak: then with GFLOP/s.
+// groups seconds", such as "forward 8x3x32x32 16 3x3 1 1 1 1 1 0.02", with microseconds. The pass is forward, input or
+// weights (the gradients of these), or peak, which is answered with GFLOP/s.
 #include <iostream>
 #include <string>
 

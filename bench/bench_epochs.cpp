@@ -1,6 +1,6 @@
-// Epochs of the example programs, each through `fit` as the example does it, on data of its shapes. Answers the
-// questions of compare/epochs.py: bench_epochs NET THREADS trains NET, and for every line that it reads one epoch more,
-// of which it prints the seconds.
+// Epochs of the example programs, each through `fit` as in the example, on data of the same shapes. Answers the
+// questions of compare/epochs.py: bench_epochs NET THREADS trains NET for one more epoch for every line that it reads,
+// and prints the seconds of that epoch.
 #include <cmath>
 #include <cstdlib>
 #include <iostream>
@@ -14,7 +14,7 @@ using namespace ferrite;
 
 namespace {
 
-/// Waits for a line before every epoch, and says how long the epoch took; ends training where there are no more lines.
+/// Waits for a line before every epoch, and prints how long the epoch took; ends training when there are no more lines.
 class Server final : public train::Callback {
  public:
   std::string name() const override { return "server"; }
@@ -34,7 +34,7 @@ constexpr std::int64_t kEpochs = 1'000'000;
 Tensor draw(const Shape& shape, std::uint64_t seed = 1) { return uniform(shape, {.seed = seed}, -1, 1); }
 Tensor classes(const Shape& shape, std::int64_t C) { return randint(shape, {.seed = 2}, 0, C); }
 
-/// Sequences of `least` to `most` steps, all lengths alike.
+/// Returns n sequences of `least` to `most` steps, all lengths equally likely.
 std::vector<Tensor> pieces(std::int64_t n, std::int64_t least, std::int64_t most, std::int64_t features) {
   std::vector<Tensor> each;
   for (std::int64_t i = 0; i < n; ++i) {
@@ -120,7 +120,7 @@ void overdrive() {
   (void)train::fit(net, data, o);
 }
 
-/// examples/digits_vae.cpp
+/// The net of examples/digits_vae.cpp.
 struct Autoencoder : nn::Module {
   dsl::Network encoder = dsl::features(64).linear(128).relu().linear(16).build();
   dsl::Network decoder = dsl::features(8).linear(128).relu().linear(64).build();
@@ -144,7 +144,7 @@ void digits_vae() {
       net, [&](const train::Batch& b) { return train::StepOutput{net.loss(b.x(), draws)}; }, data, o);
 }
 
-/// One update of examples/pole.cpp: six epochs over what 16 carts have seen, by a call of fit of its own.
+/// One update of examples/pole.cpp: six epochs over the observations of 16 carts, by a separate call of fit.
 void pole() {
   const train::Dataset set({draw({2048, 4}), classes({2048}, 2), log(uniform({2048}, {.seed = 4}, 0.4, 0.6)),
                             draw({2048}, 5), draw({2048}, 6)});
@@ -166,7 +166,7 @@ void pole() {
   }
 }
 
-/// examples/dates.cpp, its letters made before.
+/// The net of examples/dates.cpp, with letters made in advance.
 struct Translator : nn::Module {
   nn::Embedding letters{96, 32}, digits{96, 32};
   nn::Gru encoder{32, 32, {.bidirectional = true}}, decoder{32, 64};

@@ -1,4 +1,4 @@
-// Reading 100 MB of weights from files that are cached: GB/s of tensors made, the file opened, checked and copied.
+// Reads 100 MB of weights from cached files: GB/s of tensors made, with the file opened, checked and copied.
 #include <cstdio>
 #include <filesystem>
 
@@ -11,7 +11,7 @@ using namespace ferrite;
 namespace {
 
 constexpr std::int64_t kSide = 1024;
-constexpr int kCount = 24;  // 4 MiB each
+constexpr int kCount = 24;  // tensors of 4 MiB
 
 }  // namespace
 

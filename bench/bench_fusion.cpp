@@ -1,6 +1,6 @@
-// Chains of elementwise operations: a compiled function beside the eager one, beside one loop over the library's own
-// functions and beside an expression that Eigen fuses when compiling (its functions are others: less exact, faster),
-// all in one run. Ratios above 1 are in favour of the compiled function.
+// Chains of elementwise operations: a compiled function compared with the eager one, with one loop over the library's
+// own functions and with an expression that Eigen fuses at compile time (its functions differ: less exact, faster), all
+// in one run. Ratios above 1 are in favour of the compiled function.
 #include <Eigen/Core>
 #include <cmath>
 #include <cstdio>
@@ -34,7 +34,7 @@ void loop(const Tensor& a, const Tensor& b, const Tensor& c, const Tensor& d, fl
         .store(out + i);
 }
 
-/// relu(exp2(a) - sin(b)) + c / d.
+/// Returns relu(exp2(a) - sin(b)) + c / d.
 Tensor mixed(const Tensor& a, const Tensor& b, const Tensor& c, const Tensor& d) {
   return relu(exp2(a) - sin(b)) + c / d;
 }
@@ -45,7 +45,7 @@ void mixed_loop(const Tensor& a, const Tensor& b, const Tensor& c, const Tensor&
   loop(a, b, c, d, out, [](auto x, auto y, auto z, auto w) { return max(exp2(x) - sin(y), 0.0F) + z / w; });
 }
 
-/// gelu in its tanh form, of a alone.
+/// Returns gelu of a in its tanh form.
 Tensor gelu_of(const Tensor& a, const Tensor&, const Tensor&, const Tensor&) { return gelu(a, GeluForm::tanh); }
 void gelu_eigen(const Tensor& a, const Tensor&, const Tensor&, const Tensor&, float* out) {
   const Map x = view(a);
@@ -58,7 +58,7 @@ void gelu_loop(const Tensor& a, const Tensor&, const Tensor&, const Tensor&, flo
   });
 }
 
-/// relu(a b + c) - d / 2.
+/// Returns relu(a b + c) - d / 2.
 Tensor cheap(const Tensor& a, const Tensor& b, const Tensor& c, const Tensor& d) { return relu(a * b + c) - d * 0.5; }
 void cheap_eigen(const Tensor& a, const Tensor& b, const Tensor& c, const Tensor& d, float* out) {
   Out(out, a.numel()) = (view(a) * view(b) + view(c)).cwiseMax(0.0F) - view(d) * 0.5F;
@@ -97,7 +97,7 @@ void measure(const char* name, Chain chain, Expression own, Expression expressio
 
 // ---- rotary position embedding -----------------------------------------------------------------------------
 
-/// The pairs (i, i + half) of each row rotated by the row's angles, in a plain loop.
+/// Rotates the pairs (i, i + half) of each row by the row's angles, in a plain loop.
 void rotate_loop(const Tensor& x, const Tensor& c, const Tensor& s, float* out) {
   const std::int64_t half = c.shape()[1];
   const std::int64_t rows = x.numel() / (2 * half);
@@ -193,7 +193,7 @@ Tensor viewed(std::mt19937_64& random, const Tensor& x) {
   }
 }
 
-/// A random stack of views with pointwise operations between.
+/// Returns a random stack of views of x with pointwise operations between them.
 Tensor stack_of_views(std::uint64_t seed, const Tensor& x) {
   std::mt19937_64 random(seed);
   Tensor y = x;
@@ -208,7 +208,7 @@ Tensor stack_of_views(std::uint64_t seed, const Tensor& x) {
   return relu(y);
 }
 
-/// Stacks of which the guard keeps a part out of the kernel: as planned, and all in one kernel all the same.
+/// Measures stacks of which the guard keeps a part out of the kernel: as planned, and all in one kernel nevertheless.
 void measure_refused(std::uint64_t stacks, const Shape& shape) {
   int refused = 0;
   int right = 0;
@@ -260,8 +260,8 @@ void measure_rotaries() {
 
 }  // namespace
 
-/// With "chains", "rotary", "joined" or "refused" only that part; "refused" counts as many stacks as the next argument
-/// says.
+/// Measures everything, or only the part named "chains", "rotary", "joined" or "refused"; "refused" takes the number of
+/// stacks as the next argument.
 int main(int argc, char** argv) {
   const std::string_view part = argc > 1 ? argv[1] : "";
   if (part.empty() || part == "chains") measure_chains();

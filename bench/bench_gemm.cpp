@@ -1,6 +1,6 @@
-// The product against the machine's peak, Eigen, and the libraries that are found: one thread. The environment's
-// FERRITE_MKL, FERRITE_OPENBLAS and FERRITE_ONEDNN name their shared objects (libmkl_rt, libopenblas, libdnnl); else
-// those of the system are tried. They are opened when the program runs, each with symbols of its own.
+// The matrix product compared with the machine's peak, Eigen, and other libraries, on one thread. The environment
+// variables FERRITE_MKL, FERRITE_OPENBLAS and FERRITE_ONEDNN name their shared objects (libmkl_rt, libopenblas,
+// libdnnl); otherwise those of the system are tried. They are opened at run time, each with separate symbols.
 #include <dlfcn.h>
 
 #include <Eigen/Core>
@@ -27,7 +27,7 @@ struct Peer {
   Product product;
 };
 
-/// A symbol by the first of its names that there is; the wheels of OpenBLAS put their own before and after.
+/// Returns the first symbol that exists among these names; the wheels of OpenBLAS add a prefix and a suffix to theirs.
 template <class F>
 F* symbol(void* library, std::initializer_list<const char*> names) {
   for (const char* name : names)
@@ -121,7 +121,7 @@ std::vector<double> measure(Operands& o, bool transposed) {
   return bench::interleaved(runs, 11, 1e-3);
 }
 
-/// The heads of the columns.
+/// Returns the headings of the columns.
 std::string heads() {
   std::string all = "        ours       Eigen";
   for (const Peer& peer : peers()) all += std::string(12 - std::string_view(peer.name).size(), ' ') + peer.name;
@@ -174,7 +174,7 @@ std::vector<int> numbers(const char* list) {
 
 }  // namespace
 
-/// Without arguments: the grid. Else the rows and the H to measure, each with commas.
+/// Measures the grid, or only the rows and the H given as arguments, each separated by commas.
 int main(int argc, char** argv) {
   Eigen::setNbThreads(1);
   const double peak = bench::peak_flops();

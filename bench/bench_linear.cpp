@@ -1,6 +1,6 @@
 // Recurrences without a product in their loop: answers lines "job size seconds" with microseconds, as
-// bench/compare/linear.py asks for them. `sweep` reads two arrays and writes a third, the memory that linear_scan
-// needs; its gradient reads three and writes two. Training is the mean square of all outputs, gradients and Adam,
+// bench/compare/linear.py asks for them. `sweep` reads two arrays and writes a third, the memory traffic of
+// linear_scan; its gradient reads three and writes two. Training is the mean square of all outputs, gradients and Adam,
 // compiled.
 #include <ferrite/ferrite.h>
 
@@ -16,7 +16,7 @@ namespace {
 
 using Call = std::function<void()>;
 
-/// Beyond the caches: 8 rows of 1,024 channels.
+/// Returns a job on data larger than the caches: 8 rows of 1,024 channels.
 Call of_scan(const std::string& job, std::int64_t T) {
   const auto drawn = [&](std::uint64_t seed) { return uniform({8, T, 1024}, {.seed = seed}, 0, 1); };
   const Tensor a = drawn(1), b = drawn(2), h = drawn(3);
@@ -46,7 +46,7 @@ Call training(std::shared_ptr<L> layer, std::int64_t T) {
   return [=] { step(x); };
 }
 
-/// d_model 16 of Mamba: 32 channels, 16 states.
+/// Returns a selective scan of the size of Mamba with d_model 16: 32 channels, 16 states.
 Call selective(bool gradient, std::int64_t T) {
   const std::int64_t B = 8, D = 32, N = 16;
   const Tensor x = uniform({B, T, D}, {.seed = 1}, -1, 1), delta = uniform({B, T, D}, {.seed = 2}, 0.001, 0.1);

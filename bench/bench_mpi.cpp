@@ -1,5 +1,5 @@
-// Steps and exchanges of ranks: mpirun -np 2 bench_mpi. Every rank has the same rows whatever their number (weak
-// scaling); the ratio of the times of one rank and of several is the efficiency.
+// Steps and exchanges of ranks: mpirun -np 2 bench_mpi. Every rank has the same number of rows (weak scaling), so the
+// ratio of the times of one rank and of several is the efficiency.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -12,10 +12,10 @@ using namespace ferrite;
 
 namespace {
 
-constexpr std::int64_t kRows = 96;  // of a rank
-constexpr int kShards = 4;          // of a rank
+constexpr std::int64_t kRows = 96;  // rows of a rank
+constexpr int kShards = 4;          // shards of a rank
 
-/// The median of seconds of a call that all ranks begin together.
+/// Returns the median seconds of a call that all ranks begin together.
 template <class F>
 double seconds(const mpi::World& world, int calls, F&& f) {
   std::vector<double> all;

@@ -1,7 +1,7 @@
 // Ferrite's answers to bench/compare/onnx_nets.py: bench_onnx whole|step MODEL NAME=SHAPE:TYPE... prints "ready", then
-// for every line that it reads the least time of a call in microseconds, on one thread. `step`: a frame of a stream,
-// whose axis of time is the dimension "S" of the file; of Silero VAD a call, with its states. Inputs are random numbers
-// in -1..1; integers are 16000 (a sample rate) and the same in all calls.
+// for every line that it reads the least time of a call in microseconds, on one thread. `step` times a frame of a
+// stream whose axis of time is the dimension "S" of the file; for Silero VAD a call with its states. Inputs are random
+// numbers in -1..1; integers are 16000 (a sample rate) and the same in all calls.
 #include <chrono>
 #include <iostream>
 #include <string>

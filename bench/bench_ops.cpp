@@ -1,4 +1,4 @@
-// What one operation on four elements costs: computed, recorded on a tape, and with its share of the backward pass.
+// The cost of one operation on four elements: computed, recorded on a tape, and with its share of the backward pass.
 #include <cstdio>
 
 #include "ferrite/autograd/tape.h"
@@ -13,7 +13,7 @@ constexpr int kChain = 200;
 
 using Op = std::function<Tensor(const Tensor&)>;
 
-/// Nanoseconds of one application, of one recorded, and of one recorded and walked back.
+/// Prints nanoseconds of one application, of one that is recorded, and of one that is recorded and differentiated.
 void measure(const char* name, const Tensor& start, const Op& op, const Op& next) {
   const auto eager = [&] {
     for (int i = 0; i < kChain; ++i) bench::keep(op(start));
@@ -56,7 +56,7 @@ int main() {
       "sigmoid", x, [&](const Tensor& t) { return sigmoid(t); }, same);
   measure(
       "matmul 4x4", m, [&](const Tensor& t) { return matmul(t, m); }, same);
-  // A slice or a sum cannot be chained: each is taken of the start, and all results are added up by one stack.
+  // A slice or a sum cannot be chained: each is applied to the start, and all results are added up by one stack.
   const auto many = [](const char* name, const Tensor& start, const Op& op) {
     const auto eager = [&] {
       for (int i = 0; i < kChain; ++i) bench::keep(op(start));

@@ -1,6 +1,6 @@
 // Functions of elements and activations, f32, one thread: nanoseconds an element, forward and with the gradient, of
-// rows that stay in the first cache, in the second and in memory. bench/compare/torch_pointwise.py times the same jobs
-// with PyTorch, in turn with this program.
+// rows that stay in the first-level cache, in the second-level cache and in memory. bench/compare/torch_pointwise.py
+// times the same jobs with PyTorch, alternating with this program.
 #include <cstdio>
 #include <cstring>
 #include <string>
@@ -17,7 +17,7 @@ namespace {
 
 struct Job {
   const char* name;
-  double low, high;  ///< of the operands
+  double low, high;  ///< bounds of the operands
   std::function<Tensor(const Tensor& a, const Tensor& b)> of;
   bool differentiable = true;
 };
@@ -110,7 +110,7 @@ std::vector<Job> jobs() {
   };
 }
 
-/// Nanoseconds an element: forward, with the gradient.
+/// Prints nanoseconds an element of a job on n elements: forward, with the gradient.
 void measure(const Job& job, std::int64_t n) {
   const Tensor a = uniform({n}, {1, 1, 1}, job.low, job.high), b = uniform({n}, {1, 2, 1}, job.low, job.high);
   const Tensor back = uniform(job.of(a, b).shape(), {1, 3, 1});
@@ -128,7 +128,7 @@ void measure(const Job& job, std::int64_t n) {
   std::fflush(stdout);
 }
 
-/// The same bytes copied.
+/// Prints nanoseconds an element of copying n elements.
 void measure_copy(std::int64_t n) {
   const Tensor x = uniform({n}, {1, 1, 1});
   std::vector<float> to(static_cast<std::size_t>(n));
@@ -142,7 +142,7 @@ void measure_copy(std::int64_t n) {
 
 }  // namespace
 
-/// Without arguments: all jobs. Else those named.
+/// Measures all jobs, or only those named as arguments.
 int main(int argc, char** argv) {
   const auto chosen = [&](const std::string& name) {
     if (argc == 1) return true;

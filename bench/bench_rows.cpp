@@ -1,6 +1,6 @@
-// Functions along rows: softmax, norms, statistics, pooling, running sums, sorting; and what the machine needs at least
-// for them. Answers the questions of compare/rows.py: bench_rows reads lines "job rows n seconds" and prints
-// microseconds. A job is a function, `_grad` behind it for the same with its gradient, or one of the limits.
+// Functions along rows: softmax, norms, statistics, pooling, running sums, sorting; and the least that the machine
+// needs for them. Answers the questions of compare/rows.py: bench_rows reads lines "job rows n seconds" and prints
+// microseconds. A job is a function, with the suffix `_grad` for the function with its gradient, or one of the limits.
 #include <Eigen/Core>
 #include <cstdlib>
 #include <functional>
@@ -29,7 +29,7 @@ const double kInfinity = std::numeric_limits<double>::infinity();
 
 Tensor norm_of(const Tensor& x, double p) { return norm(x, {.p = p, .axes = {-1}}); }
 
-/// Of x [rows, n].
+/// Functions of x [rows, n].
 const std::map<std::string, Function> kOfRows = {
     {"softmax", [](const Tensor& x) { return softmax(x, -1); }},
     {"log_softmax", [](const Tensor& x) { return log_softmax(x, -1); }},
@@ -53,7 +53,7 @@ const std::map<std::string, Function> kOfRows = {
     {"topk_4", [](const Tensor& x) { return topk(x, 4).values; }},
     {"kthvalue", [](const Tensor& x) { return kthvalue(x, x.shape()[1] / 2).values; }},
 };
-/// Of x [rows / 8, 8, n], and of planes [rows / 8, 8, n, n].
+/// Functions of x [rows / 8, 8, n], and of planes [rows / 8, 8, n, n].
 const std::map<std::string, Function> kOfLines = {
     {"max_pool1d_2", [](const Tensor& x) { return max_pool1d(x, {2}); }},
     {"avg_pool1d_2", [](const Tensor& x) { return avg_pool1d(x, {2}); }},
@@ -88,7 +88,7 @@ Call own(const Function& f, const Tensor& x, bool with_gradient) {
 }
 
 /// Batcher's odd-even merge sort of n = 2^k entries of 64 bits in as many columns as a packet has lanes: the
-/// comparisons alone, on rows that lie transposed.
+/// comparisons alone, on transposed rows.
 template <class Compare>
 void network(std::int64_t n, Compare&& compare) {
   for (std::int64_t p = 1; p < n; p *= 2)
@@ -98,8 +98,9 @@ void network(std::int64_t n, Compare&& compare) {
           if ((i + j) / (2 * p) == (i + j + k) / (2 * p)) compare(i + j, i + j + k);
 }
 
-/// What a machine needs at least: `limit_copy` reads rows n floats and writes as many, `limit_read` reads them,
-/// `limit_exp` is the library's exponential of them, `limit_comparisons` a sorting network's comparisons.
+/// Returns a job that a machine needs at least: `limit_copy` reads rows n floats and writes as many, `limit_read` reads
+/// them, `limit_exp` applies the library's exponential to them, `limit_comparisons` does a sorting network's
+/// comparisons.
 Call limit(const std::string& name, std::int64_t rows, std::int64_t n) {
   const Tensor x = uniform({rows, n}, {1, 1, 1}, -1, 1);
   const std::int64_t size = rows * n;
@@ -140,7 +141,7 @@ Call job(std::string name, std::int64_t rows, std::int64_t n) {
   if (with_gradient) name.resize(name.size() - 5);
   const auto of = [&](const std::map<std::string, Function>& list, const Shape& shape) -> Call {
     const auto found = list.find(name);
-    // Away from 0: a product of many elements stays a normal number.
+    // Elements are not near 0, so that a product of many stays a normal number.
     return found == list.end() ? Call{} : own(found->second, uniform(shape, {1, 1, 1}, 0.9, 1.1), with_gradient);
   };
   if (Call call = of(kOfRows, {rows, n})) return call;

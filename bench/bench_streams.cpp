@@ -1,6 +1,7 @@
-// A step of a stream: layers whose step is written by hand beside the program of their step in operations, in one run.
-// The last column is a step of 64 in one call. A step by hand stays where it takes less than 1 / 1.1 of the program's
-// time (docs/benchmarks.md). Then small nets sample by sample, in blocks of 64, beside the same written by hand.
+// A step of a stream: layers whose step is written by hand compared with the program of their step in operations, in
+// one run. The last column is a step of 64 in one call. A step by hand is kept where it takes less than 1 / 1.1 of the
+// program's time (docs/benchmarks.md). Then small nets sample by sample and in blocks of 64, compared with the same
+// written by hand.
 #include <cmath>
 #include <cstdio>
 #include <memory>
@@ -15,7 +16,7 @@ using namespace ferrite;
 
 namespace {
 
-/// A layer without a step by hand.
+/// A layer without a step written by hand, so that its step runs in operations.
 class InOperations final : public nn::Layer {
  public:
   explicit InOperations(std::unique_ptr<nn::Layer> layer) : layer_(std::move(layer)) { adopt("", *layer_); }
@@ -31,7 +32,8 @@ class InOperations final : public nn::Layer {
   std::unique_ptr<nn::Layer> layer_;
 };
 
-/// So many steps in a call; the stream begins anew before it has made more than `most`, 0: never.
+/// Returns a function that makes n steps in a call; the stream starts over before it has made more than `most` steps.
+/// 0: never.
 std::function<void()> steps(const nn::Layer& layer, std::int64_t batch, std::int64_t features, std::int64_t most,
                             std::int64_t n = 1) {
   const auto stream = std::make_shared<nn::Stream>(layer.stream(batch));
@@ -60,7 +62,7 @@ void row(const char* name, std::int64_t size, std::int64_t batch, const dsl::Bui
   std::fflush(stdout);
 }
 
-/// x [1] -> layer -> linear(1) beside the limit; the outputs are compared.
+/// Times x [1] -> layer -> linear(1) and the limit in turn, and compares their outputs.
 void samples(const char* name, std::int64_t H, std::int64_t gates, const dsl::Network& net) {
   const auto values = [&](std::size_t k) {
     return contiguous(net.named_parameters()[k].variable.peek()).to_vector<float>();

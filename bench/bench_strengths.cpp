@@ -1,6 +1,6 @@
-// What recurrent programs ask for beside plain sequences: lengths, resets, the first step of a user's cell, the same
-// bits for any batch, many small layers. Answers the questions of compare/strengths.py: bench_strengths reads lines
-// "job H T B seconds" and prints microseconds; of `bits` the largest difference.
+// Needs of recurrent programs besides plain sequences: lengths, resets, the first step of a user's cell, the same bits
+// for any batch, many small layers. Answers the questions of compare/strengths.py: bench_strengths reads lines "job H T
+// B seconds" and prints microseconds; for `bits` the largest difference.
 #include <cstdlib>
 #include <iostream>
 #include <memory>
@@ -25,7 +25,7 @@ constexpr int kLayers = 28;
 
 Tensor input(const Question& c) { return uniform({c.B, c.T, c.H}, {1, 1, 1}, -1, 1); }
 
-/// 1, T and what lies evenly between, in an order without trend.
+/// Returns lengths evenly spaced from 1 to T, in an order without trend.
 Tensor lengths(const Question& c) {
   return Tensor::build<std::int64_t>({c.B}, [&](std::span<std::int64_t> n) {
     for (std::int64_t b = 0; b < c.B; ++b)
@@ -50,7 +50,7 @@ std::function<void()> layer_job(const std::string& name, const Question& c) {
   };
 }
 
-/// From nothing to the end of the first training step.
+/// Makes a layer from scratch and runs its first training step.
 void first_step(const Question& c) {
   const nn::Custom layer = nn::custom<nn::LayerNormGruCell>(c.H, c.H, {}, {.seed = 1, .prefix = "layer"});
   nn::Adam adam(layer.parameters());

@@ -1,8 +1,8 @@
-// Two threads beside one, and beside two processes of one thread each on the same two processors: what the threads of a
-// layer give of what the machine has. Answers lines "job kind H T B" with microseconds by one thread, by two and by one
-// beside another process, and with the nanoseconds in which a line of the cache goes to the other processor and back:
-// where a host moves one of the two to another chip, that time rises several times. Needs two processors that nothing
-// else uses. bench/compare/threads.py asks.
+// Two threads compared with one, and with two processes of one thread each on the same two processors: how much of the
+// machine the threads of a layer use. Answers lines "job kind H T B" with microseconds by one thread, by two and by one
+// next to another process, and with the nanoseconds in which a cache line goes to the other processor and back: when a
+// host moves one of the two to another chip, that time rises several times. Needs two processors that nothing else
+// uses. bench/compare/threads.py asks.
 #include <sched.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -30,7 +30,7 @@ void stay_on(int processor) {
   if (sched_setaffinity(0, sizeof set, &set) != 0) throw std::runtime_error("bench_threads: no such processor");
 }
 
-/// Another process that does the same job on a processor of its own for as long as this lives.
+/// Another process that does the same job on another processor during the lifetime of this object.
 class Neighbour {
  public:
   Neighbour(const std::string& name, const bench::Cell& cell, int processor) : child_(fork()) {
@@ -52,7 +52,7 @@ class Neighbour {
 };
 
 struct Times {
-  double one, two, beside;  ///< one thread, two threads, one thread beside another process
+  double one, two, beside;  ///< one thread, two threads, one thread next to another process
 };
 
 Times measure(const std::string& name, const bench::Cell& cell) {
@@ -72,7 +72,7 @@ Times measure(const std::string& name, const bench::Cell& cell) {
   return t;
 }
 
-/// Seconds in which a line of the cache goes to the other processor and back, at best.
+/// Returns the least seconds in which a cache line goes to the other processor and back.
 double round_trip() {
   constexpr int kSamples = 20;
   constexpr int kTurns = 100;
@@ -104,7 +104,7 @@ double round_trip() {
 int main() {
   const ferrite::FlushDenormals guard;
   stay_on(0);
-  ferrite::set_threads(2);  // the second one stays here, on a processor of its own
+  ferrite::set_threads(2);  // the second thread stays here, on its own processor
   ferrite::set_threads(1);
   stay_on(1);
   std::string name;

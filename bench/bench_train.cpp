@@ -1,5 +1,5 @@
-// Layer -> last step -> linear(10) -> cross-entropy: microseconds a training step with Adam, beside the same written by
-// hand for this machine (the GRU) and the bound set by its peak and its bandwidth.
+// Layer -> last step -> linear(10) -> cross-entropy: microseconds a training step with Adam, compared with the same
+// written by hand for this machine (the GRU) and the bound set by its peak and its bandwidth.
 //   bench_train [--full] [--kinds gru,lstm,rnn] [--seconds 0.15] [--json FILE]
 #include "jobs.h"
 

@@ -1,4 +1,4 @@
-// The demo's training over several seeds: test accuracy and seconds. Given the file of recordings.
+// The demo's training over several seeds: test accuracy and seconds. Takes the file of recordings as an argument.
 #include <cstdio>
 #include <cstdlib>
 

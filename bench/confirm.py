@@ -3,7 +3,7 @@ import re
 import statistics
 
 RUNS = 3
-APART = 0.10  # how far two runs may lie apart, as a share of the larger figure
+APART = 0.10  # maximum difference of two runs, as a share of the larger figure
 NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?:e[+-]?\d+)?%?(?![\w.])")
 
 
@@ -12,8 +12,8 @@ def agree(a, b):
 
 
 def confirmed(texts):
-    """One text from the outputs of several runs. A number that is the same in all of them, such as a size, stays as it
-    is. Any other is the median of the runs, or "-" where the median agrees with no second run within APART. Throws
+    """Merges the outputs of several runs to one text. A number that is the same in all of them, such as a size, stays.
+    Any other becomes the median of the runs, or "-" where the median agrees with no second run within APART. Raises
     ValueError when the runs printed different texts around their numbers."""
     around = [NUMBER.split(text) for text in texts]
     figures = [NUMBER.findall(text) for text in texts]

@@ -1,5 +1,5 @@
 #pragma once
-/// The lines that bench/compare/convolutions.py asks its programs.
+/// The questions that bench/compare/convolutions.py asks its programs, one a line.
 #include <charconv>
 #include <cstdint>
 #include <istream>
@@ -8,7 +8,7 @@
 
 namespace bench {
 
-/// The numbers of "8x3x32x32".
+/// Returns the numbers in a text such as "8x3x32x32".
 inline std::vector<std::int64_t> extents_of(const std::string& text) {
   std::vector<std::int64_t> all;
   std::int64_t n = 0;

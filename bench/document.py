@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Measures and writes the figures of docs/benchmarks.md: what stands between <!-- begin NAME --> and <!-- end NAME -->
-is replaced by what the program of that section gives now, and so is the short table of README.md. No figure is printed
-that a second run does not confirm (bench/confirm.py). Run by scripts/benchmarks.
+"""Measures and writes the figures of docs/benchmarks.md: the text between <!-- begin NAME --> and <!-- end NAME --> is
+replaced by the present output of that section's program, and so is the short table of README.md. Figures that a second
+run does not confirm are not printed (bench/confirm.py). Run by scripts/benchmarks.
 
     python3 bench/document.py [--build build/release] [--full] [SECTION ...]
 """
@@ -24,7 +24,7 @@ import where  # noqa: E402
 
 PAGE = ROOT / "docs" / "benchmarks.md"
 README = ROOT / "README.md"
-RESULTS = ROOT / "bench" / "results"  # what was measured, as JSON
+RESULTS = ROOT / "bench" / "results"  # measurements, as JSON
 
 
 def pinned():
@@ -85,7 +85,7 @@ def by_cell(result):
 
 
 def readme(options):
-    """Some cells of the last comparison with the peers, those that are lost among them."""
+    """Returns some cells of the last comparison with the peers, including those that are lost."""
     result = json.loads((RESULTS / "compare.json").read_text())
     names = ["torch", "jax.jit", "ONNX Runtime", "oneDNN"]
     rows = by_cell(result)
@@ -100,7 +100,7 @@ def readme(options):
 
 
 def machine(options):
-    """Where the present figures come from: the processor as bench_gru found it, and the system and compiler of now."""
+    """Returns the origin of the figures: the processor as bench_gru found it, and the present system and compiler."""
     head = json.loads((RESULTS / "limit.json").read_text())
     release = dict(re.findall(r'^(\w+)="?([^"\n]*)', pathlib.Path("/etc/os-release").read_text(), re.M))
     compiler = subprocess.run(["g++", "-dumpfullversion"], capture_output=True, text=True, check=True).stdout.strip()
@@ -109,7 +109,7 @@ def machine(options):
 
 
 def summary(options):
-    """The last comparison over the whole grid in one table: medians and least ratios, and how many cells are lost."""
+    """Returns the last comparison over the whole grid in one table: medians, least ratios, numbers of lost cells."""
     cells = json.loads((RESULTS / "compare-full.json").read_text())["cells"]
     cells += json.loads((RESULTS / "onednn.json").read_text())["cells"]
     names = [name for name in compare.PEERS if any(name in row["ratios"] for row in cells)]
@@ -126,7 +126,7 @@ def summary(options):
 
 
 def peer_grid(options):
-    """The whole grid in short: of every job, layer, batch and peer the median and the least ratio, and all lost cells."""
+    """Returns the whole grid in short: median and least ratio by job, layer, batch and peer, and all lost cells."""
     names = [name for name in compare.PEERS if name != "torch.compile"]  # compiling every cell would take hours
     result = run_peers(RESULTS / "compare-full.json", options, "--full", "--rounds", "3", "--seconds", "0.03",
                        "--peers", *names)
@@ -155,15 +155,15 @@ def over_limit(cell):
 
 
 def middle_of(runs):
-    """The run of a cell with the median ratio, and whether another run confirms it."""
+    """Returns the run of a cell with the median ratio, and whether another run confirms it."""
     ordered = sorted(runs, key=over_limit)
     middle = ordered.pop(len(ordered) // 2)
     return middle | {"confirmed": any(confirm.agree(over_limit(middle), over_limit(other)) for other in ordered)}
 
 
 def grid_table(cells, job, kind):
-    """One row for H and B, one column for T: ours over the yardstick (of a user's cell the fused layer), or over the
-    bound where there is none."""
+    """Returns a table with one row for each H and B and one column for each T: ours over the yardstick (for a user's
+    cell, over the fused layer), or over the bound where there is none."""
     chosen = [c for c in cells if c["job"] == job and c["kind"] == kind]
     lengths = sorted({c["T"] for c in chosen})
     over = {(c["H"], c["B"], c["T"]): f"{over_limit(c):.2f}" if c.get("confirmed", True) else "-" for c in chosen}
@@ -177,7 +177,7 @@ def grid_table(cells, job, kind):
 
 
 def measured_cells(options, names, out, runs, *arguments):
-    """The head of what the programs write, and of every cell the middle one of several runs; both go to `out`."""
+    """Returns the head of the programs' output and the middle one of every cell's runs; writes both to `out`."""
     cells, head = [], {}
     for name in names:
         path = options.build / f"{name}.json"
@@ -192,7 +192,7 @@ def measured_cells(options, names, out, runs, *arguments):
 
 
 def limit_grid(options):
-    """How many cells of the whole grid come close to a GRU written by hand, in one sentence."""
+    """Says in one sentence how many cells of the whole grid come close to a GRU written by hand."""
     _, cells = measured_cells(options, ("bench_gru", "bench_train"), "full.json", 2, "--full", "--kinds", "gru")
 
     def close(job, most, chosen=lambda cell: True):
@@ -223,7 +223,7 @@ def strengths(options):
 
 
 def onednn(options):
-    """The whole grid beside oneDNN alone: medians, least ratios and lost cells of every job and layer."""
+    """Returns the comparison of the whole grid with oneDNN: median, least ratio, lost cells of every job and layer."""
     result = run_peers(RESULTS / "onednn.json", options, "--full", "--rounds", "3", "--seconds", "0.02", "--peers",
                        "oneDNN")
     return onednn_text(result)
@@ -249,7 +249,7 @@ def onednn_text(result):
 
 
 def samples(name, checkouts):
-    """A table of streams sample by sample; measured now where the environment names the peers' checkouts."""
+    """Returns a table of streams sample by sample; measures it if the environment names the peers' checkouts."""
     def section(options):
         path = RESULTS / f"{name}.json"
         given = [(option, os.environ.get(variable)) for option, variable in checkouts.items()]
@@ -266,7 +266,7 @@ def spread(ratios):
 
 
 def lost(options):
-    """Where the page's tables say that others are faster, in words."""
+    """Says in words where others are faster by the page's tables."""
     import streams
     lines = []
     cells = [row for row in json.loads((RESULTS / "onednn.json").read_text())["cells"] if "oneDNN" in row["ratios"]]
@@ -293,7 +293,7 @@ def lost(options):
 
 
 def chains(options):
-    """The tables of fused chains, and what they say of a loop by hand."""
+    """Returns the tables of fused chains, and their result compared with a loop by hand."""
     first = fenced(program(options, "bench_fusion"), "chains")
     found = [line.split() for line in first.splitlines()]
     ratios = [(int(words[1]), float(words[3])) for words in found if len(words) > 4 and words[1].isdigit() and words[3] != "-"]
@@ -335,7 +335,7 @@ def epochs(options):
 
 
 def pointwise(options):
-    """The functions of elements beside PyTorch: as measured now, by the Python that has it."""
+    """Returns the elementwise functions compared with PyTorch, measured now by the Python that has it."""
     path, program_of = RESULTS / "pointwise.json", ROOT / "bench" / "compare" / "torch_pointwise.py"
     path.unlink(missing_ok=True)
     run(sys.executable, program_of, "--build", options.build, "--out", path)

@@ -1,5 +1,5 @@
 #pragma once
-/// Instructions as a measure of work: unlike time they do not depend on what else the machine does.
+/// Instructions as a measure of work: unlike time, they do not depend on what else the machine does.
 #include <cstdint>
 #include <cstring>
 
@@ -12,8 +12,8 @@
 
 namespace bench {
 
-/// Counts the instructions of the thread that made it, outside the kernel, where the system lets a program do so
-/// (Linux with performance counters; many containers forbid them).
+/// Counts the instructions of the thread that made it, outside the kernel, where the system lets a program do so (Linux
+/// with performance counters; many containers forbid them).
 class Instructions {
  public:
   Instructions() {
@@ -45,7 +45,7 @@ class Instructions {
     ioctl(file_, PERF_EVENT_IOC_ENABLE, 0);
 #endif
   }
-  /// Since `start`; -1 where nothing is counted.
+  /// Returns the instructions since `start`; -1 where they cannot be counted.
   std::int64_t stop() const {
 #ifdef __linux__
     if (file_ < 0) return -1;

@@ -1,4 +1,4 @@
-// The work that benchmarks time, by name: ours and the same written by hand.
+// The work that benchmarks time, by name: by this library and written by hand.
 #include "jobs.h"
 
 #include <cmath>
@@ -79,7 +79,7 @@ struct Network {
     adam->step(tape.grad(l, parameters));
     return l;
   }
-  std::unique_ptr<nn::GatedRecurrent> layer;  ///< or
+  std::unique_ptr<nn::GatedRecurrent> layer;  ///< null for mlp, which has `first`
   std::unique_ptr<nn::Linear> first;
   nn::Linear head;
   Tensor x, targets;
@@ -137,7 +137,7 @@ void differ(const std::string& what, const Cell& c) {
                            ", T = " + std::to_string(c.T) + ", B = " + std::to_string(c.B));
 }
 
-/// err = max |a - b| / max(1e-3, max |b|), of elements read through functions.
+/// The error max |a - b| / max(1e-3, max |b|) of elements read through functions.
 class Gap {
  public:
   void add(double a, double b) {
@@ -241,7 +241,7 @@ double Bounds::seconds(const std::string& name, const Cell& c) {
 }
 
 void serve() {
-  const FlushDenormals guard;  // as XLA does, and torch where asked
+  const FlushDenormals guard;  // as XLA does, and torch on request
   std::cout.precision(9);
   std::string name, last;
   Cell c;
@@ -250,7 +250,7 @@ void serve() {
   while (std::cin >> name >> c.kind >> c.H >> c.T >> c.B >> seconds) {
     const std::string key =
         name + " " + c.kind + " " + std::to_string(c.H) + " " + std::to_string(c.T) + " " + std::to_string(c.B);
-    if (key != last) run = nullptr;  // frees the memory before the next is made
+    if (key != last) run = nullptr;  // frees its memory before the next job is made
     if (key != last && !name.starts_with("check_")) run = job(name, c);
     last = key;
     if (name.starts_with("check_")) {

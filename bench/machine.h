@@ -15,7 +15,7 @@ namespace bench {
 using namespace ferrite::detail::FERRITE_LEVEL;
 inline constexpr int kFloats = kLanes<float>;
 
-/// Floating-point operations a second of independent chains of fused multiply-adds in registers.
+/// Returns the floating-point operations a second of independent chains of fused multiply-adds in registers.
 inline double peak_flops() {
   constexpr int kChains = 12;
   constexpr int kSteps = 4000;
@@ -38,7 +38,7 @@ inline double peak_flops() {
   return 2.0 * kChains * kFloats * kSteps / best(run);
 }
 
-/// Bytes a second read from a buffer of this size, again and again.
+/// Returns the bytes a second at which a buffer of this size is read repeatedly.
 inline double read_bandwidth(std::size_t bytes) {
   const std::size_t n = std::max<std::size_t>(1, bytes / sizeof(float) / (8 * kFloats)) * (8 * kFloats);
   const ferrite::Tensor x = ferrite::ones({static_cast<std::int64_t>(n)});
@@ -54,7 +54,7 @@ inline double read_bandwidth(std::size_t bytes) {
   return static_cast<double>(n * sizeof(float)) / best(run);
 }
 
-/// The processor's name, where the system tells.
+/// Returns the processor's name, if the system provides it.
 inline std::string processor() {
   std::ifstream file("/proc/cpuinfo");
   for (std::string line; std::getline(file, line);)

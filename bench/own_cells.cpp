@@ -47,7 +47,8 @@ const Own* find(const std::string& kind) {
   return at == all().end() ? nullptr : &*at;
 }
 
-/// In [-1, 1), by the tensor's number and the element's: whoever computes this gets the same bits.
+/// Returns a number in [-1, 1) that depends only on the tensor's number and the element's, with the same bits wherever
+/// it is computed.
 float number(std::uint32_t tensor, std::uint32_t element) {
   std::uint32_t z = element * 2654435761U + tensor * 0x9E3779B9U + 1;
   z = (z ^ (z >> 16U)) * 0x85EBCA6BU;

@@ -59,7 +59,7 @@ std::vector<Cell> grid(const std::string& job, const Options& o) {
   return cells;
 }
 
-/// Microseconds of one cell; limit 0 where there is none.
+/// The microseconds of one cell; limit is 0 if there is none.
 struct Row {
   std::string job;
   Cell cell;

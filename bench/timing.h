@@ -1,5 +1,5 @@
 #pragma once
-/// How benchmarks take times: samples in turn, medians without disturbed ones.
+/// Timing for benchmarks: samples of several functions in turn, medians without disturbed samples.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -12,7 +12,7 @@ inline double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/// How often f must be called for a sample to take `seconds`.
+/// Returns how often f must be called for a sample to take `seconds`.
 inline std::int64_t calls_for(const std::function<void()>& f, double seconds) {
   f();
   for (std::int64_t n = 1;; n *= 4) {
@@ -27,14 +27,15 @@ inline std::int64_t calls_for(const std::function<void()>& f, double seconds) {
   }
 }
 
-/// The median of the samples that took at most 1.15 times the least: others were disturbed by other programs.
+/// Returns the median of the samples that took at most 1.15 times the least; other programs disturbed the others.
 inline double undisturbed_median(std::vector<double> times) {
   std::sort(times.begin(), times.end());
   const auto end = std::upper_bound(times.begin(), times.end(), 1.15 * times.front());
   return times[static_cast<std::size_t>(end - times.begin()) / 2];
 }
 
-/// Seconds a call of each function: medians over samples taken in turn, so that all see the same machine.
+/// Returns the seconds a call of each function takes: medians over samples taken in turn, so that all see the same
+/// machine.
 inline std::vector<double> interleaved(const std::vector<std::function<void()>>& functions, int samples = 11,
                                        double seconds = 2e-3) {
   std::vector<std::int64_t> calls;
@@ -51,7 +52,7 @@ inline std::vector<double> interleaved(const std::vector<std::function<void()>>&
   return medians;
 }
 
-/// Seconds a call at best: what a bound is computed from.
+/// Returns the least seconds that a call takes, from which bounds are computed.
 inline double best(const std::function<void()>& f, int samples = 25, double seconds = 1e-3) {
   const std::int64_t calls = calls_for(f, seconds);
   double least = 1e30;
@@ -63,7 +64,7 @@ inline double best(const std::function<void()>& f, int samples = 25, double seco
   return least;
 }
 
-/// The same as `interleaved` with about so many seconds for each function in all: never fewer than three samples.
+/// Returns the same as `interleaved`, taking about `seconds` for each function in all, and at least three samples.
 inline std::vector<double> interleaved_for(const std::vector<std::function<void()>>& functions, double seconds) {
   double longest = 0;
   for (const auto& f : functions) {
@@ -76,7 +77,7 @@ inline std::vector<double> interleaved_for(const std::vector<std::function<void(
   return interleaved(functions, std::clamp(static_cast<int>(seconds / sample), 3, 9), std::min(sample, seconds / 9));
 }
 
-/// Keeps the compiler from dropping a value.
+/// Keeps the compiler from optimising a value away.
 template <class T>
 inline void keep(const T& v) {
   asm volatile("" : : "g"(&v) : "memory");

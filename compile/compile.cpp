@@ -57,8 +57,8 @@ struct CompiledCall {
     return pull_back(p, v, residuals);
   }
 
-  /// Where a gradient of a gradient arrives at what the first one saved, the saved values are results like others: the
-  /// program that gives them is differentiated instead, its own residuals computed anew.
+  /// Differentiates the program that computes the residuals instead, with residuals computed again. Needed when a
+  /// gradient of a gradient arrives at residuals: then these are results like others.
   static Tensors recomputed(const Program& p, const Vjp& v) {
     const Program& forward = *p.gradient().forward;
     if (effects_of(forward.graph()).communicates)
@@ -99,7 +99,8 @@ constexpr Primitive kCompiled = {.name = "compiled",
                                  .multiply_adds = CompiledCall::multiply_adds,
                                  .takes_storage_types = true};
 
-/// The values that a graph starts from, as one list of inputs: the variables it reads become arguments.
+/// Returns a graph without variables: the values that it reads become further inputs, those that it writes further
+/// outputs.
 Graph closed(const Graph& g) {
   Graph c = g;
   for (const Graph::VariableValue& r : g.reads) c.inputs.push_back(r.value);
@@ -180,7 +181,7 @@ std::shared_ptr<Program> Program::backward(std::vector<char> arriving, std::vect
 // ---- calls ------------------------------------------------------------------------------------------------
 
 struct Compilation::State {
-  using List = std::list<std::shared_ptr<Program>>;  ///< the one used last first
+  using List = std::list<std::shared_ptr<Program>>;  ///< most recently used first
 
   explicit State(const PlanOptions& o) : options(o) {}
 
@@ -189,9 +190,9 @@ struct Compilation::State {
     return find_locked(arguments);
   }
 
-  /// Keeps a program, unless another thread has made its like meanwhile; gives the one that is kept.
+  /// Keeps a program, unless another thread has made an equal one meanwhile; returns the one that is kept.
   std::shared_ptr<Program> keep(std::shared_ptr<Program> made, const Arguments& arguments) {
-    List dropped;  // ended without the lock
+    List dropped;  // destroyed without the lock
     {
       const std::lock_guard lock(mutex);
       if (std::shared_ptr<Program> other = find_locked(arguments)) return other;
@@ -233,7 +234,7 @@ Compilation::Compilation(const PlanOptions& options) : state_(std::make_shared<S
 
 namespace {
 
-/// The program of a function for such arguments.
+/// Traces a function for such arguments.
 Traced trace_function(const Compilation::Arguments& arguments, const Compilation::Body& f) {
   Tracer tracer;
   const NewFrame frame(tracer);
@@ -253,7 +254,7 @@ std::shared_ptr<Program> make_program(const Compilation::Arguments& arguments, c
   return p;
 }
 
-/// The call as one entry of the tapes that listen: parameters are read through them, variables written afterwards.
+/// Runs the call as one entry of the tapes that listen: parameters are read through them, variables written afterwards.
 Tensors call_recorded(const Program& program, std::span<const Tensor* const> arguments) {
   const Graph& g = program.graph();
   std::vector<Tensor> variables;

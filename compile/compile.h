@@ -1,5 +1,5 @@
 #pragma once
-/// Compiled functions: a function of tensors, traced once for each combination of types and replayed as one program.
+/// Compiled functions: a function of tensors is traced once for each combination of types and replayed as one program.
 #include <array>
 #include <memory>
 #include <span>
@@ -14,16 +14,16 @@
 namespace ferrite {
 namespace detail {
 
-/// The plans of one compiled function. Copies share them. No lock is held while the function runs or a log is written:
-/// both may ask for plans and reports.
+/// The plans of one compiled function. Copies share them. No lock is held while the function runs or a log is written,
+/// so the function and the log may ask for plans and reports.
 class Compilation {
  public:
-  /// What a call is given: tensors, and the identities of the variables that other arguments hold.
+  /// The arguments of a call: tensors, and the identities of the variables that the other arguments hold.
   struct Arguments {
     std::span<const Tensor* const> tensors;
     std::span<const void* const> variables;
   };
-  /// A borrowed function of tensors.
+  /// A borrowed function of tensors, without its type.
   class Body {
    public:
     template <class F>
@@ -36,11 +36,17 @@ class Compilation {
     Tensors (*call_)(void*, const Tensors&);
   };
 
+  /// Makes a compilation without plans.
   explicit Compilation(const PlanOptions& options);
+  /// Runs f by the plan that fits the arguments; traces and plans it first if there is none.
   Tensors call(const Arguments& arguments, const Body& f) const;
+  /// Throws TraceError when f is no longer the function that was traced for the arguments, NoPlanError without a plan.
   void verify(const Arguments& arguments, const Body& f) const;
+  /// Returns the number of plans kept.
   std::size_t plans() const;
+  /// Returns the report of the plan made last. Throws Error before the first call.
   PlanReport report() const;
+  /// Returns the program of the plan made last. Throws Error before the first call.
   Graph graph() const;
 
  private:
@@ -48,6 +54,7 @@ class Compilation {
   std::shared_ptr<State> state_;
 };
 
+/// Returns the result of a function as a list of tensors.
 inline Tensors to_tensors(Tensor t) { return {std::move(t)}; }
 inline Tensors to_tensors(Tensors t) { return t; }
 template <class... T>
@@ -60,7 +67,7 @@ Tensors to_tensors(const std::array<Tensor, N>& t) {
   return Tensors(t.begin(), t.end());
 }
 
-/// A function's result from the tensors of its trace.
+/// Converts the tensors of a trace to the function's result type R.
 template <class R>
 struct FromTensors {
   static R get(Tensors& t) {
@@ -83,26 +90,26 @@ struct FromTensors<void> {
 
 }  // namespace detail
 
-/// An argument of a compiled function that is no tensor but holds variables (nn::Carry): the function is given it as it
-/// is, and one that holds other variables has a program of its own.
+/// An argument of a compiled function that is not a tensor but holds variables (nn::Carry). It is passed to the
+/// function unchanged. An argument that holds other variables gets another program.
 template <class T>
 concept HoldsVariables = requires(const T& t) {
   { t.variables() } -> std::convertible_to<std::span<const State>>;
 };
 
-/// A function that is traced when first called and replayed from then on. See `compile`.
+/// A function that is traced at its first call and replayed from then on, as `compile` makes it.
 template <class F>
 class Compiled {
  public:
-  /// Throws ValueError for a null function.
+  /// Wraps the function f. Throws ValueError when it is null.
   Compiled(F f, const PlanOptions& options) : f_(std::move(f)), compilation_(options) {
     if constexpr (requires { f_ == nullptr; }) {
       if (f_ == nullptr) detail::throw_value_error("compile: the function is null");
     }
   }
 
-  /// Calls it with tensors (or parameters) and what holds variables. Throws what the function throws while it is
-  /// traced, and TraceError when it reads values of a tensor made inside.
+  /// Calls the function with tensors (or parameters) and objects that hold variables. Throws what the function throws,
+  /// and TraceError when it reads values of a tensor made inside.
   template <class... A>
   requires((std::is_convertible_v<const A&, Tensor> || HoldsVariables<A>)&&...) auto operator()(const A&... a) const {
     using Result = std::invoke_result_t<const F&, Passed<A>...>;
@@ -113,16 +120,17 @@ class Compiled {
         },
         a...);
   }
-  /// Traces the function again for these arguments, of which a call has been made, and throws TraceError, naming the
-  /// first difference, where the program is no longer the one that was planned: C++ values that the function captures
-  /// have changed, which a call does not notice. Computes nothing and changes no variable.
+  /// Checks that the function is still the one that was traced for these arguments. Traces it again and throws
+  /// TraceError, naming the first difference, when changed C++ values that the function captures make another program,
+  /// which a call does not notice. Throws Error when there is no plan for such arguments. Computes nothing and changes
+  /// no variable.
   template <class... A>
   requires((std::is_convertible_v<const A&, Tensor> || HoldsVariables<A>)&&...) void verify(const A&... a) const {
     with_arguments([&](const detail::Compilation::Arguments& arguments,
                        const detail::Compilation::Body& body) { compilation_.verify(arguments, body); },
                    a...);
   }
-  /// For a function of a list: f(const Tensors&).
+  /// Calls a function that takes a list, f(const Tensors&).
   auto operator()(const Tensors& arguments) const requires std::is_invocable_v<const F&, const Tensors&> {
     using Result = std::invoke_result_t<const F&, const Tensors&>;
     auto body = [&](const Tensors& in) { return results<Result>([&]() -> decltype(auto) { return f_(in); }); };
@@ -131,6 +139,7 @@ class Compiled {
     return detail::FromTensors<Result>::get(out);
   }
 
+  /// Checks that a function of a list is still the one that was traced for these arguments.
   void verify(const Tensors& arguments) const requires std::is_invocable_v<const F&, const Tensors&> {
     using Result = std::invoke_result_t<const F&, const Tensors&>;
     auto body = [&](const Tensors& in) { return results<Result>([&]() -> decltype(auto) { return f_(in); }); };
@@ -138,16 +147,16 @@ class Compiled {
     compilation_.verify({operands, {}}, detail::Compilation::Body(body));
   }
 
-  /// Number of plans that are kept: one for each combination of shapes, dtypes, switches read and variables given, at
-  /// most PlanOptions::most_plans.
+  /// Returns the number of plans kept: one for each combination of shapes, dtypes, switches read and variables given,
+  /// at most PlanOptions::most_plans.
   std::size_t plans() const { return compilation_.plans(); }
-  /// What the plan made last does. Throws Error when there is none yet.
+  /// Returns a report of the plan made last. Throws Error before the first call.
   PlanReport report() const { return compilation_.report(); }
-  /// The program of the plan made last, as traced. Throws Error when there is none yet.
+  /// Returns the program of the plan made last, as traced. Throws Error before the first call.
   Graph graph() const { return compilation_.graph(); }
 
  private:
-  /// As what the function is given an argument.
+  /// The type with which an argument of type A is passed to the function.
   template <class A>
   using Passed = std::conditional_t<HoldsVariables<A>, const A&, Tensor>;
 
@@ -169,7 +178,7 @@ class Compiled {
   static void add_argument(const A& a, InlineVector<Tensor, 8>& tensors, InlineVector<const void*, 8>& variables) {
     if constexpr (HoldsVariables<A>) {
       for (const State& s : std::span<const State>(a.variables())) variables.push_back(s.identity());
-      variables.push_back(nullptr);  // the end of this one's
+      variables.push_back(nullptr);  // marks the end of this argument's variables
     } else {
       tensors.push_back(Tensor(a));
     }
@@ -182,7 +191,7 @@ class Compiled {
       return Tensor(in[next++]);
     }
   }
-  /// What the function gives, as tensors.
+  /// Returns what the function returns, as tensors.
   template <class Result, class Call>
   static Tensors results(const Call& call) {
     if constexpr (std::is_void_v<Result>) {
@@ -197,9 +206,9 @@ class Compiled {
   detail::Compilation compilation_;
 };
 
-/// Makes one program of a function of tensors: traced once for every combination of shapes, dtypes and switches (train
-/// or eval) that it meets, simplified, fused, planned, and replayed without touching the heap. The bits are those of
-/// the function itself.
+/// Compiles a function of tensors to one program: traced once for every combination of shapes, dtypes and switches
+/// (train or eval) that it meets, simplified, fused, planned, and replayed without touching the heap. The results are
+/// those of the function itself, bit for bit.
 ///
 ///   auto step = compile([&](const Tensor& x, const Tensor& y) {
 ///     Tape tape;
@@ -208,13 +217,13 @@ class Compiled {
 ///     return loss;
 ///   });
 ///
-/// The function takes tensors and what holds variables (an nn::Carry, by const reference), or one `const Tensors&`, and
-/// gives a Tensor, Tensors, a tuple, a pair or an array of them, or nothing. Variables (parameters, running statistics,
-/// optimiser state, step counts, learning rates, draw counters) are read and written in every call. Any other C++ state
-/// is read once, while tracing (`verify` tells whether it has changed since); captured tensors are constants. Reading
-/// values inside throws TraceError. Under a Tape a call is one entry, and its gradient is compiled as well; inside
-/// another compiled function it becomes part of that one. May be called by several threads at once as far as the
-/// function writes no variables. Copies share their plans. What the function refers to must outlive it.
+/// The function takes tensors and objects that hold variables (an nn::Carry, by const reference), or one `const
+/// Tensors&`. It returns a Tensor, Tensors, a tuple, a pair or an array of them, or nothing. Variables (parameters,
+/// running statistics, optimiser state, step counts, learning rates, draw counters) are read and written in every call.
+/// Any other C++ state is read once, while tracing (`verify` checks whether it has changed since); captured tensors are
+/// constants. Reading values inside throws TraceError. Under a Tape a call is one entry, and its gradient is compiled
+/// as well; inside another compiled function it becomes part of that one. Several threads may call it at once if the
+/// function writes no variables. Copies share their plans. Whatever the function refers to must outlive it.
 template <class F>
 Compiled<std::decay_t<F>> compile(F&& f, const PlanOptions& options = {}) {
   return {std::forward<F>(f), options};
@@ -222,7 +231,7 @@ Compiled<std::decay_t<F>> compile(F&& f, const PlanOptions& options = {}) {
 
 namespace detail {
 
-/// No plan of a compiled function fits a call as things stand: none was made for such arguments and switches, or it was
+/// Thrown when no plan of a compiled function fits the arguments and switches: none was made for them, or it was
 /// dropped. A call would make one, of the function as it is now.
 class NoPlanError final : public Error {
  public:

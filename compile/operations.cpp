@@ -1,4 +1,5 @@
-/// All operations that a program may have: those that the compiler adds to those of tensors, and what a text names.
+/// All operations that a program may contain: those of tensors, those that the compiler adds, and those that a text
+/// names.
 #include "ferrite/compile/operations.h"
 
 #include "ferrite/autograd/lenient_grad.h"
@@ -16,7 +17,7 @@ std::span<const Primitive* const> program_operations() {
 
 namespace {
 
-/// Composites that every trace holds as one application: those with a gradient of their own.
+/// Returns a composite that every trace holds as one application, because it has its own gradient.
 const Primitive* find_whole(std::string_view name) {
   for (const Primitive* op : composites())
     if (op->name == name && op->differentiable()) return op;

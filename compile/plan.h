@@ -13,44 +13,46 @@ namespace detail {
 class PlanBody;
 }
 
+/// Options of plans and compiled functions.
 struct PlanOptions {
-  bool fuse = true;   ///< elementwise operations run together; off: one kernel each
-  bool guard = true;  ///< what would be computed many times is computed once; off: for measuring what that saves
-  bool reuse = true;  ///< buffers are used again after their last reader; off: for finding faults, the same results
-  /// Plans that a compiled function keeps, one for each combination of shapes; the one not used for longest goes first,
-  /// with a line in the log. 0: any number.
+  bool fuse = true;   ///< elementwise operations run together; if off, each is a kernel
+  bool guard = true;  ///< a value that would be computed many times is computed once; off to measure what that saves
+  bool reuse = true;  ///< buffers are reused after their last reader; off to find faults: the results are the same
+  /// Maximum number of plans that a compiled function keeps, one for each combination of shapes; 0 for no limit. The
+  /// least recently used plan is dropped first, with a line in the log.
   std::size_t most_plans = 128;
 };
 
-/// What a plan does, in numbers and words.
+/// A description of a plan in numbers and words: its steps, their memory, and what was not fused.
 struct PlanReport {
+  /// A step of a plan: a fused kernel, or an operation that runs alone.
   struct Step {
-    std::string what;            ///< the operations, "matmul" or "sub exp sum"
-    std::size_t operations = 0;  ///< how many
-    bool kernel = false;         ///< a fused kernel; else an operation that runs alone
-    std::int64_t bytes = 0;      ///< read and written
-    std::vector<Scope> layers;   ///< whose operations it runs, in order, each once; none for those of no layer
+    std::string what;            ///< names of the operations, "matmul" or "sub exp sum"
+    std::size_t operations = 0;  ///< number of operations in the step
+    bool kernel = false;         ///< is a fused kernel, not an operation that runs alone
+    std::int64_t bytes = 0;      ///< bytes read and written
+    std::vector<Scope> layers;   ///< whose operations it runs, in order, each once; none for operations outside layers
   };
-  std::vector<Step> steps;
+  std::vector<Step> steps;            ///< in the order in which they run
   std::size_t operations = 0;         ///< nodes of the simplified graph
-  std::size_t kernels = 0;            ///< fused kernels
-  std::size_t products = 0;           ///< matrix products
-  std::size_t epilogues = 0;          ///< products among them that run inside a kernel's step, rows by rows
+  std::size_t kernels = 0;            ///< number of fused kernels
+  std::size_t products = 0;           ///< number of matrix products
+  std::size_t epilogues = 0;          ///< products among them that run inside a kernel's step, a few rows at a time
   std::size_t others = 0;             ///< other operations that run alone
-  std::int64_t bytes_moved = 0;       ///< read and written by all steps
-  std::int64_t arena_bytes = 0;       ///< intermediates
+  std::int64_t bytes_moved = 0;       ///< bytes read and written by all steps
+  std::int64_t arena_bytes = 0;       ///< size of the intermediate values
   std::int64_t bound_bytes = 0;       ///< the largest sum of intermediates that live at one step
-  std::int64_t result_bytes = 0;      ///< outputs and new values of variables
-  std::int64_t constant_bytes = 0;    ///< captured tensors
+  std::int64_t result_bytes = 0;      ///< size of the outputs and new values of variables
+  std::int64_t constant_bytes = 0;    ///< size of the captured tensors
   std::vector<std::string> refusals;  ///< what was not fused, and why
 
-  /// A line for the whole, one for each step and one for each refusal. With `layers`, the lines of steps end with the
-  /// layers whose operations they run: "in encoder.0, head".
+  /// Returns the report as text: a line for the whole, one for each step and one for each refusal. With `layers`, the
+  /// lines of steps end with the layers whose operations they run: "in encoder.0, head".
   std::string str(bool layers = false) const;
 };
 
-/// A graph made ready to run: kernels built, views resolved, buffers placed in one arena. Immutable; may be run by
-/// several threads at once, each call on a workspace of its own.
+/// A graph made ready to run: kernels built, views resolved, buffers placed in one arena. Immutable; several threads
+/// may run it at once, each call in its own workspace.
 class Plan {
  public:
   /// Simplifies the graph and plans it. Throws TraceError for a graph that is not valid.
@@ -60,20 +62,21 @@ class Plan {
   Plan& operator=(Plan&&) noexcept;
 
   /// Computes the outputs from the inputs and the variables, and assigns the variables. Outputs are fresh tensors. From
-  /// the third call on nothing is allocated but tensors from the pool. Throws ShapeError or DtypeError for inputs of
-  /// other types.
+  /// the third call on, nothing is allocated except tensors from the pool. Throws ShapeError or DtypeError for inputs
+  /// of other types.
   Tensors run(std::span<const Tensor> inputs) const;
   Tensors run(std::initializer_list<Tensor> inputs) const {
     return run(std::span<const Tensor>(inputs.begin(), inputs.size()));
   }
   Tensors run(std::span<const Tensor* const> inputs) const;
-  /// The same without touching variables: `arguments` are the inputs, then values of the variables read; the results
-  /// are the outputs, then values for the variables written.
+  /// Computes the same as `run` without touching variables: `arguments` are the inputs, then the values of the
+  /// variables read; the results are the outputs, then the new values of the variables written.
   Tensors evaluate(std::span<const Tensor* const> arguments) const;
 
+  /// Returns the report of this plan.
   const PlanReport& report() const&;
   PlanReport report() const&& { return report(); }
-  /// The simplified graph that runs.
+  /// The simplified graph, the one that runs.
   const Graph& graph() const&;
   Graph graph() const&& { return graph(); }
 

@@ -1,5 +1,5 @@
 #pragma once
-/// Scans: a step applied again and again, as one operation that can be differentiated.
+/// Scans: a step applied repeatedly, as one operation that can be differentiated.
 #include <functional>
 #include <string>
 
@@ -7,39 +7,43 @@
 
 namespace ferrite {
 
+/// Options of `scan`.
 struct ScanOptions {
-  bool reverse = false;  ///< from the last step to the first; stacks keep their order
-  /// i64 [B], each in 0..T: row b (axis 0 of carries and of one step of the xs) has so many steps. After these its
-  /// carries stay, its ys are 0, and no gradient reaches its xs, whatever they hold. Reverse begins at its last step.
+  bool reverse = false;  ///< run from the last step to the first; stacks keep their order
+  /// Number of valid steps of each row, i64 [B], each in 0..T; rows are axis 0 of the carries and of one step of the
+  /// xs. After these steps a row's carries stay, its ys are 0, and no gradient reaches its xs, whatever they hold. With
+  /// `reverse`, a row begins at its last valid step.
   Tensor lengths{};
-  /// 0: what the gradient reads of every step is kept. k: the carries of every k-th step alone, the steps between are
-  /// computed again: memory for T / k + k steps instead of T, about one more forward pass, the same bits.
+  /// Number of steps from one kept carry to the next. 0 keeps what the gradient reads of every step. k keeps only the
+  /// carries of every k-th step and computes the steps between again: memory for T / k + k steps instead of T, about
+  /// one more forward pass, the same bits.
   std::int64_t checkpoint_every = 0;
-  std::int64_t steps = -1;  ///< T, where there are no xs to tell it
-  bool by_steps = false;    ///< a body that is linear in its carries (see `scan`) runs step by step, too
+  std::int64_t steps = -1;  ///< number of steps T; needed only without xs
+  bool by_steps = false;    ///< run step by step even if the body is linear in its carries (see `scan`)
 };
 
-/// What one step gives.
+/// The results of one step: the next carries and the slices of the ys.
 struct ScanStep {
-  Tensors carry;  ///< of the types of the carries that came in
-  Tensors y{};    ///< what is stacked
+  Tensors carry;  ///< of the same types as the carries passed in
+  Tensors y{};    ///< values to be stacked over all steps
 };
 
+/// The results of a scan: the last carries and the stacked ys.
 struct ScanResult {
-  Tensors carry;  ///< after the last step
-  Tensors y;      ///< [T, ...] each
+  Tensors carry;  ///< carries after the last step
+  Tensors y;      ///< stacks [T, ...] of the steps' ys
 };
 
-/// A step: carries and one step of every x, without its axis of time.
+/// The body of a scan: computes one step from the carries and one step of every x, without its axis of time.
 using ScanBodyFunction = std::function<ScanStep(const Tensors& carry, const Tensors& x)>;
 
-/// Applies a step again and again, each time to the carries that the last one gave:
+/// Applies a step repeatedly, each time to the carries of the step before:
 ///
 ///   carry[0] = init;  carry[t + 1], y[t] = body(carry[t], x[t]);  -> carry[T], stack(y)
 ///
-/// `init` are the first carries, `xs` stacks [T, ...] whose slices the steps take one by one. The body is called once,
-/// with abstract tensors; what it refers to from outside (tensors, parameters) is the same in all steps and gets its
-/// gradient. T = 0 gives `init` and empty stacks.
+/// `init` holds the first carries, `xs` stacks [T, ...] whose slices the steps take one by one. The body is called
+/// once, with abstract tensors; whatever it refers to from outside (tensors, parameters) is the same in all steps and
+/// gets its gradient. T = 0 gives `init` and empty stacks.
 ///
 ///   const auto [carry, y] = scan(
 ///       [&](const Tensors& carry, const Tensors& x) -> ScanStep {
@@ -50,32 +54,35 @@ using ScanBodyFunction = std::function<ScanStep(const Tensors& carry, const Tens
 ///
 /// The steps run as one operation: products with the xs become one product for many steps, weight gradients one over
 /// all steps, products with weights that all steps share read packed copies, and what is left of a step is one planned
-/// program that allocates nothing. Under a Tape a scan is one entry (a linear one, see below, a few); it may be
-/// differentiated again, stand in the body of another one, and be traced. Equal bodies share their plans, wherever they
+/// program that allocates nothing. Under a Tape a scan is one entry (a linear one, see below, a few). It can be
+/// differentiated again, traced, and used in the body of another scan. Equal bodies share their plans, wherever they
 /// are called.
 ///
-/// A body whose every carry becomes a c + b, element by element, with a and b that do not depend on carries, runs as
+/// A body in which every carry becomes a c + b, element by element, with a and b that do not depend on carries, runs as
 /// `linear_scan` (tensor/linear_scan.h) instead: a, b and the ys are computed for all steps at once. Carries may pass
 /// additions, products and divisions by such values, `where` between such values of the same carry and, once, a reset:
-/// where(mask [B, 1, ...], 0, c). Values agree with the body's within rounding. `Scan::report` tells; with
-/// `checkpoint_every` or `by_steps` it runs step by step.
+/// where(mask [B, 1, ...], 0, c). Values agree with the body's within rounding. `Scan::report` says whether a body is
+/// linear. With `checkpoint_every` or `by_steps` it runs step by step.
 ///
 /// Throws ShapeError for xs of different lengths, for a step whose carries change their types and for lengths that fit
-/// no carry; TraceError where the body reads values of a tensor made inside or writes a variable (a module that draws
-/// random numbers does): make it a carry; what the body throws.
+/// no carry; ValueError for a null body, a negative `checkpoint_every`, and where neither xs nor `steps` give T;
+/// TraceError where the body reads values of a tensor made inside or writes a variable (a module that draws random
+/// numbers does): make it a carry; and whatever the body throws.
 ScanResult scan(const ScanBodyFunction& body, const Tensors& init, const Tensors& xs, const ScanOptions& options = {});
 
-/// The same for a function that is called with equal types again and again: traced once for each of them. Refers to
-/// parameters as `scan` does; captured tensors are traced again in every call. Copies share what was traced. May be
-/// called by several threads.
+/// A scan that is called repeatedly with equal types: its body is traced once for each combination of types. Parameters
+/// are used as in `scan`; a body that captures tensors is traced again in every call. Copies share what was traced.
+/// Several threads may call it.
 class Scan {
  public:
+  /// Makes a scan of a body, which is traced when it is first called. Throws ValueError when it is null.
   explicit Scan(ScanBodyFunction body);
+  /// Runs the scan. Takes the arguments and throws the errors of `scan`.
   ScanResult operator()(const Tensors& init, const Tensors& xs, const ScanOptions& options = {}) const;
-  /// Whether it runs as `linear_scan` for operands of these types.
+  /// Returns whether the body runs as `linear_scan` for operands of these types.
   bool is_linear(const Tensors& init, const Tensors& xs) const;
-  /// How it runs for operands of these types, and why: "linear in its carries: runs as linear_scan", "runs step by
-  /// step: a carry goes through tanh".
+  /// Says how the body runs for operands of these types, and why: "linear in its carries: runs as linear_scan", "runs
+  /// step by step: a carry goes through tanh".
   std::string report(const Tensors& init, const Tensors& xs) const;
 
  private:

@@ -43,7 +43,7 @@ long double real_product(std::uint32_t symbols, std::span<const std::int64_t> si
 }
 
 /// Solves for the factors x of some products, from differences to the first values: rows of products, then the value.
-/// Empty where the rows do not determine them.
+/// Returns an empty list where the rows do not determine them.
 std::vector<long double> solved(std::vector<std::vector<long double>> rows, std::size_t unknowns) {
   for (std::size_t c = 0; c < unknowns; ++c) {
     const auto below = [c](const auto& a, const auto& b) { return std::fabs(a[c]) < std::fabs(b[c]); };
@@ -61,7 +61,7 @@ std::vector<long double> solved(std::vector<std::vector<long double>> rows, std:
   return x;
 }
 
-/// Calls f(list) with each choice of `count` of these products, in order, until it gives true.
+/// Calls f(list) with each choice of `count` of these products, in order, until it returns true.
 template <class F>
 bool each_choice(std::span<const std::uint32_t> products, std::size_t count, std::vector<std::uint32_t>& chosen,
                  const F& f) {
@@ -74,7 +74,7 @@ bool each_choice(std::span<const std::uint32_t> products, std::size_t count, std
   return false;
 }
 
-/// Products of symbols, those of few first.
+/// Returns all products of symbols, products of few symbols first.
 std::vector<std::uint32_t> products_of(std::size_t symbols) {
   std::vector<std::uint32_t> all(((std::size_t{1} << symbols) - 1));
   std::iota(all.begin(), all.end(), 1U);
@@ -82,7 +82,7 @@ std::vector<std::uint32_t> products_of(std::size_t symbols) {
   return all;
 }
 
-/// What divides the product of steps: the divisors that a number may have.
+/// Returns the divisors of the product of `steps`, up to 4096: those that a number may have.
 std::vector<std::int64_t> divisors_of(std::span<const std::int64_t> steps) {
   std::int64_t all = 1;
   for (const std::int64_t s : steps)
@@ -124,7 +124,7 @@ std::optional<SymbolicNumber> SymbolicNumber::with_values(std::span<const Sizes>
   const std::vector<std::int64_t> divisors = divisors_of(steps);
 
   SymbolicNumber n;
-  /// Whether the number with these factors, times `divisor`, has all values.
+  /// Returns whether the number with these factors, times `divisor`, has all values.
   const auto fits = [&](const std::vector<std::uint32_t>& chosen, const std::vector<long double>& x) {
     n.terms_.clear();
     for (std::size_t i = 0; i < chosen.size(); ++i) {
@@ -314,7 +314,7 @@ std::string place_of(const Graph::Node& node, const std::string& where) {
   return (path.empty() ? where : "in " + path + ": ") + std::string(node.op->name);
 }
 
-/// The whole numbers of a constant: none for what is none.
+/// Returns the whole numbers in a constant; nullopt if it holds none.
 std::optional<std::vector<std::int64_t>> whole_numbers(const AttrValue& v) {
   const auto whole = [](double x) -> std::optional<std::vector<std::int64_t>> {
     constexpr double kExact = 9007199254740992;  // 2^53
@@ -328,7 +328,7 @@ std::optional<std::vector<std::int64_t>> whole_numbers(const AttrValue& v) {
   return {};
 }
 
-/// The same constant with another whole number.
+/// Replaces a whole number in a constant.
 void put_number(AttrValue& v, int element, std::int64_t n) {
   if (auto* i = std::get_if<std::int64_t>(&v)) *i = n;
   if (auto* x = std::get_if<double>(&v)) *x = static_cast<double>(n);
@@ -336,7 +336,7 @@ void put_number(AttrValue& v, int element, std::int64_t n) {
   if (auto* list = std::get_if<Shape>(&v)) (*list)[element] = n;
 }
 
-/// Whether two programs have as many of everything, and the same inputs, outputs and variables.
+/// Returns whether two programs have equally many of everything, and the same inputs, outputs and variables.
 bool same_form(const Graph& a, const Graph& b) {
   if (a.values.size() != b.values.size() || a.inputs != b.inputs || a.outputs != b.outputs ||
       a.nodes.size() != b.nodes.size() || a.variables.size() != b.variables.size() ||
@@ -379,7 +379,7 @@ std::vector<SymbolicGraph::Number> SymbolicGraph::numbers_of(const SymbolicTrial
     return (first == nullptr) != (value(g) == nullptr) || (first && !Attrs::same_bits(*first, *value(g)));
   };
   if (std::none_of(graphs.begin(), graphs.end(), differs)) return {};
-  std::vector<std::vector<std::int64_t>> lists;  // by trial
+  std::vector<std::vector<std::int64_t>> lists;  // by trial: its whole numbers
   for (const Graph* g : graphs) {
     const auto list = value(g) ? whole_numbers(*value(g)) : std::nullopt;
     if (list && (lists.empty() || lists[0].size() == list->size())) lists.push_back(*list);

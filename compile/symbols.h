@@ -1,6 +1,7 @@
 #pragma once
-/// Programs whose extents depend on sizes that are chosen later: a batch, a number of steps. Such symbols stand beside
-/// shapes and graphs, which have numbers only: what is traced is traced at several sizes and compared.
+/// Programs whose extents depend on sizes chosen later, such as a batch or a number of steps. Shapes and graphs
+/// themselves hold numbers only; symbols are kept next to them. To find them, a program is traced at several sizes and
+/// compared.
 #include <functional>
 #include <optional>
 #include <span>
@@ -12,7 +13,7 @@
 
 namespace ferrite {
 
-/// A type whose extents may depend on symbols.
+/// A tensor type whose extents may depend on symbols.
 struct SymbolicSpec {
   std::vector<SymbolicNumber> shape{};
   Dtype dtype = Dtype::f32;
@@ -20,31 +21,32 @@ struct SymbolicSpec {
   SymbolicSpec() = default;
   SymbolicSpec(std::vector<SymbolicNumber> extents, Dtype type = Dtype::f32) : shape(std::move(extents)), dtype(type) {}
   SymbolicSpec(const Spec& spec) : shape(spec.shape.begin(), spec.shape.end()), dtype(spec.dtype) {}
-  /// The type at these sizes.
+  /// Returns the type at these sizes of the symbols.
   Spec at(std::span<const std::int64_t> sizes) const;
-  /// "f32[B, T, 7]", and "[B, T, 7]".
+  /// Returns the type as text: "f32[B, T, 7]".
   std::string str(std::span<const std::string> symbols) const;
+  /// Returns the shape as text: "[B, T, 7]".
   std::string shape_str(std::span<const std::string> symbols) const;
   bool operator==(const SymbolicSpec&) const = default;
 };
 
 /// The sizes at which something is tried to see how it depends on symbols: every combination of two sizes for each
-/// symbol, which determine a sum of products, and one more that has to agree.
+/// symbol, which determines a sum of products, and one more that has to agree.
 class SymbolicTrial {
  public:
-  /// Most symbols: each doubles the number of sizes.
+  /// The maximum number of symbols: each doubles the number of sizes.
   static constexpr std::size_t kMaxSymbols = 3;
 
-  /// `sizes`: the smaller of the two sizes of each symbol. Throws ValueError for none, for more than kMaxSymbols, and
-  /// for sizes below 1.
+  /// Makes the trials from `sizes`, the smaller of the two sizes of each symbol. Throws ValueError without symbols, for
+  /// more than kMaxSymbols, and for sizes below 1.
   SymbolicTrial(std::vector<std::string> symbols, const std::vector<std::int64_t>& sizes);
 
   const std::vector<std::string>& symbols() const& { return symbols_; }
-  /// All trials; the first one has the sizes given.
+  /// Returns the sizes of all trials; the first trial has the given sizes.
   const std::vector<std::vector<std::int64_t>>& sizes() const& { return sizes_; }
-  /// The number that has this value in each trial; none if no sum of products has.
+  /// Returns the number that has these values, one for each trial; nullopt when no sum of products has.
   std::optional<SymbolicNumber> number(std::span<const std::int64_t> values) const;
-  /// The type that is this one in each trial.
+  /// Returns the symbolic type that is each of these types in its trial; nullopt when there is none.
   std::optional<SymbolicSpec> spec(std::span<const Spec> specs) const;
 
  private:
@@ -52,38 +54,38 @@ class SymbolicTrial {
   std::vector<std::vector<std::int64_t>> sizes_;
 };
 
-/// A traced program at any sizes of its symbols.
+/// A traced program that can be instantiated at any sizes of its symbols.
 ///
 ///   const SymbolicNumber B = SymbolicNumber::symbol(0), T = SymbolicNumber::symbol(1);
 ///   const SymbolicGraph g = trace_symbolic(f, {"B", "T"}, {{{B, T, 12}}}, {2, 16});
 ///   const Graph long_one = g.at({1, 1000});
 class SymbolicGraph {
  public:
-  /// The program at the first sizes that it was traced at.
+  /// Returns the program at the first sizes that it was traced at.
   const Graph& graph() const& { return graph_; }
   const std::vector<std::string>& symbols() const& { return symbols_; }
-  /// The type of a value.
+  /// Returns the symbolic type of a value.
   SymbolicSpec spec_of(ValueId value) const { return table_.values[value]; }
-  /// The program at other sizes: what tracing there gives, but for short cuts that tracing takes at size 1. Throws
-  /// ValueError for another number of sizes or sizes below 1, ShapeError where an operation does not fit its operands
-  /// there.
+  /// Returns the program at other sizes: what tracing there gives, except for shortcuts that tracing takes at size 1.
+  /// Throws ValueError for a wrong number of sizes or sizes below 1, ShapeError where an operation does not fit its
+  /// operands at these sizes.
   Graph at(const std::vector<std::int64_t>& sizes) const;
 
  private:
   friend SymbolicGraph trace_symbolic(const std::function<Tensors(const Tensors&)>&, std::vector<std::string>,
                                       const std::vector<SymbolicSpec>&, const std::vector<std::int64_t>&);
-  /// A number among the constants of a node: of a list the `element`.
+  /// A number among the constants of a node that depends on symbols; in a list, the element at index `element`.
   struct Number {
     std::size_t node = 0, field = 0;
     int element = 0;
     SymbolicNumber value{};
   };
-  /// What depends on symbols in a graph, and in the bodies of its nodes.
+  /// The parts of a graph, and of the bodies of its nodes, that depend on symbols.
   struct Table {
     std::vector<SymbolicSpec> values;
     std::vector<Number> numbers;
-    std::vector<std::size_t> scans;  ///< nodes whose bodies do
-    std::vector<Table> bodies;       ///< of these
+    std::vector<std::size_t> scans;  ///< nodes whose bodies depend on symbols
+    std::vector<Table> bodies;       ///< the tables of these bodies
   };
   static SymbolicSpec spec_of(const SymbolicTrial& trial, std::span<const Graph* const> graphs, std::size_t value,
                               const std::string& where);
@@ -97,10 +99,10 @@ class SymbolicGraph {
   Table table_;
 };
 
-/// Traces f at several sizes of the symbols and proves the programs alike but for numbers that are sums of products of
-/// symbols: extents, and constants of operations (the length of a range, the divisor of a mean). `sizes`: the smallest
-/// that are tried, for each symbol. Throws TraceError, naming the layer, the operation and what it found, where the
-/// program has another form, another captured tensor or any other number at another size; what f throws.
+/// Traces f at several sizes of the symbols and proves the programs equal except for numbers that are sums of products
+/// of symbols: extents, and constants of operations (the length of a range, the divisor of a mean). `sizes` holds the
+/// smallest size to try for each symbol. Throws TraceError, naming the layer, the operation and what it found, where
+/// the program has another form, another captured tensor or any other number at another size, and whatever f throws.
 SymbolicGraph trace_symbolic(const std::function<Tensors(const Tensors&)>& f, std::vector<std::string> symbols,
                              const std::vector<SymbolicSpec>& inputs, const std::vector<std::int64_t>& sizes);
 

@@ -1,5 +1,5 @@
 #pragma once
-/// The recorder that yields a graph.
+/// The tracer: the recorder that writes down a graph.
 #include <atomic>
 #include <map>
 #include <memory>
@@ -12,15 +12,15 @@
 
 namespace ferrite {
 
-/// A switch outside the tensors that a traced program read: whether a module trains.
+/// A switch outside the tensors that a traced program read, such as whether a module trains.
 struct TracedFlag {
   std::shared_ptr<const std::atomic<bool>> flag{};
   bool value = false;
 };
 
-/// A recorder that keeps no values and yields a Graph. Tensors made while it listens are abstract; tensors from outside
-/// become constants; a variable read becomes an input of the graph, a variable written an output, and a read after a
-/// write sees the new value.
+/// A recorder that computes nothing and writes down a Graph. Tensors made while it listens are abstract; tensors from
+/// outside become constants. Variables that are read or written become variables of the graph; a read after a write
+/// sees the new value.
 ///
 ///   Tracer tracer;
 ///   const NewFrame frame(tracer);
@@ -28,32 +28,35 @@ struct TracedFlag {
 ///   const Graph g = tracer.finish({f(x)});
 class Tracer final : public Recorder {
  public:
-  /// What becomes of tensors from outside, and of variables that are read.
+  /// Treatment of tensors from outside, and of variables that are read.
   enum class Outside : std::uint8_t {
-    constants,  ///< tensors are constants of the graph, variables its own
+    constants,  ///< tensors become constants of the graph, variables belong to it
     captures,   ///< both become further inputs, in the order of `captures()`
   };
-  /// What becomes of functions that are composed of operations: softmax, layer_norm.
+  /// Treatment of functions that are composed of operations, such as softmax and layer_norm.
   enum class Composites : std::uint8_t {
-    parts,  ///< the operations that they are made of, which can be differentiated, fused and exported
-    whole,  ///< one node each, for exporters whose language has a word for them; where no tape listens
+    parts,  ///< recorded as the operations that they are made of, which can be differentiated, fused and exported
+    whole,  ///< recorded as one node, for exporters whose language has such an operation; where no tape listens
   };
+  /// Makes a tracer; by default one whose graph holds tensors from outside as constants and the parts of composites.
   explicit Tracer(Outside outside = Outside::constants, Composites composites = Composites::parts)
       : outside_(outside), composites_(composites) {}
 
-  /// A new input of the program.
+  /// Adds an input to the program and returns it as an abstract tensor.
   Tensor input(const Spec& spec);
-  /// The program up to here with these results. Throws TraceError for an undefined result or a tensor of another trace.
+  /// Returns the program up to here with these results. Throws TraceError for an undefined result or a tensor of
+  /// another trace.
   Graph finish(std::span<const Tensor> outputs);
   Graph finish(const Tensors& outputs) { return finish(std::span<const Tensor>(outputs.data(), outputs.size())); }
-  /// A tensor from outside, as it was given, or a variable that was read.
+  /// A tensor from outside, as it was passed in, or a variable that was read.
   struct Capture {
     ValueId value = 0;
     Tensor tensor{};
     Variable variable{};
   };
+  /// Returns what was captured so far, with Outside::captures, in the order of the inputs.
   const std::vector<Capture>& captures() const& { return captures_; }
-  /// The switches that were read so far.
+  /// Returns the switches that were read so far.
   const std::vector<TracedFlag>& flags() const& { return flags_; }
 
   void record(const Primitive& op, const Attrs& attrs, Inputs in, std::span<Tensor> out) override;
@@ -66,11 +69,11 @@ class Tracer final : public Recorder {
  private:
   struct VariableState {
     std::uint32_t index = 0;
-    Tensor value;     ///< what it holds
-    Tensor constant;  ///< the same as no part of a gradient: what a read gives after a write, or where nothing is
+    Tensor value;     ///< what the variable holds
+    Tensor constant;  ///< the same, cut off from gradients: what a read gives after a write, or inside a cut
     bool written = false;
   };
-  /// What the trace knows of a tensor.
+  /// What the trace knows about a tensor.
   struct Known {
     ValueId value = 0;
     bool cut = false;  ///< made or read where nothing is part of a gradient
@@ -84,18 +87,19 @@ class Tracer final : public Recorder {
 
   Outside outside_;
   Composites composites_;
-  std::uint64_t began_ = Variable::made();  ///< variables up to now are from outside
+  std::uint64_t began_ = Variable::made();  ///< variables made up to now are from outside
   Graph graph_;
   std::vector<Capture> captures_;
-  std::vector<Tensor> alive_;  ///< so that no address is used again
+  std::vector<Tensor> alive_;  ///< kept so that no address is used again
   std::unordered_map<const void*, Known> known_;
-  std::map<std::tuple<const void*, std::uint64_t, std::uint32_t>, ValueId> captured_;  ///< by where they stand on tapes
+  std::map<std::tuple<const void*, std::uint64_t, std::uint32_t>, ValueId> captured_;  ///< by their places on tapes
   std::unordered_map<const void*, VariableState> variables_;
   std::vector<TracedFlag> flags_;
 };
 
-/// Runs f once on abstract tensors of these types and yields what it applies. Nothing is computed and no variable
-/// changes.
+/// Runs f once on abstract tensors of the types `inputs` and returns the operations that it applies as a graph. Nothing
+/// is computed and no variable changes. Throws ValueError for a null f, TraceError for what cannot be traced, and
+/// whatever f throws.
 Graph trace(const std::function<Tensors(const Tensors&)>& f, std::span<const Spec> inputs,
             Tracer::Composites composites = Tracer::Composites::parts);
 

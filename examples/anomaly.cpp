@@ -1,5 +1,5 @@
-// Anomaly detection in a process of its own: `anomaly learn` trains a net on a machine's hum, `anomaly watch` reads
-// samples from its standard input and says where they are not as expected. `anomaly samples` makes some, with faults.
+// Anomaly detection in a separate process: `anomaly learn` trains a net on a machine's hum, `anomaly watch` reads
+// samples from standard input and reports unexpected ones. `anomaly samples` makes some, with faults.
 #include <ferrite/ferrite.h>
 
 #include <CLI/CLI.hpp>
@@ -8,7 +8,7 @@
 
 using namespace ferrite;
 
-/// Two tones and noise, f32 [n].
+/// Returns two tones and noise, f32 [n].
 Tensor hum(std::int64_t n, std::uint64_t seed) {
   const Tensor t = arange(0.0, static_cast<double>(n), 1.0, Dtype::f64);
   return cast(sin(t * 0.31) + 0.5 * sin(t * 0.077), Dtype::f32) + normal({n}, {.seed = seed}, 0, 0.05);

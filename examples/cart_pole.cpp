@@ -10,7 +10,7 @@
 
 using namespace ferrite;
 
-/// CartPole-v1 of Gymnasium (Barto, Sutton and Anderson 1983), of which a policy sees the places alone.
+/// CartPole-v1 of Gymnasium (Barto, Sutton and Anderson 1983); a policy sees only the positions.
 class CartPole {
  public:
   static constexpr int kLongest = 500;
@@ -30,7 +30,7 @@ class CartPole {
   bool fallen() const { return std::abs(x_) > 2.4 || std::abs(angle_) > 12 * 3.14159265358979 / 180; }
   bool done() const { return fallen() || steps_ >= kLongest; }
 
-  /// One fiftieth of a second with a push to the right or to the left.
+  /// Advances one fiftieth of a second with a push to the right or to the left.
   void push(bool right) {
     constexpr double kGravity = 9.8, kPole = 0.1, kTotal = 1.1, kHalf = 0.5, kStep = 0.02;
     const double force = right ? 10 : -10, cosine = std::cos(angle_), sine = std::sin(angle_);
@@ -51,7 +51,7 @@ class CartPole {
 constexpr std::int64_t kCarts = 32, kSteps = 128, kOutputs = 3;  // two scores of actions and a value
 constexpr double kDiscount = 0.99, kTrace = 0.95, kRewardScale = 0.05;
 
-/// What the carts did in kSteps steps, row by row.
+/// The record of kSteps steps of all carts, row by row.
 struct Rollout {
   std::vector<float> places = std::vector<float>(kCarts * kSteps * 2), log_probs = std::vector<float>(kCarts * kSteps),
                      values = std::vector<float>(kCarts * (kSteps + 1)), rewards = std::vector<float>(kCarts * kSteps);
@@ -71,7 +71,7 @@ class Training {
     for (std::int64_t c = 0; c < kCarts; ++c) carts_.emplace_back(random_());
   }
 
-  /// Trains until the last hundred episodes are nearly as long as they can be, or so many steps were made.
+  /// Trains until the last hundred episodes are nearly as long as possible, or at least `most` steps were made.
   void run(std::int64_t most) {
     while (steps_ < most && !(lengths_.size() >= 100 && recent() >= 485)) {
       const Rollout r = roll();
@@ -80,7 +80,7 @@ class Training {
   }
   std::int64_t steps() const { return steps_; }
 
-  /// Mean steps of a hundred fresh episodes, by the action of the larger score.
+  /// Returns the mean steps of a hundred fresh episodes, with the action of the larger score.
   double evaluate(std::uint64_t seed) const {
     constexpr std::int64_t kEpisodes = 100;
     std::vector<CartPole> carts;
@@ -114,7 +114,7 @@ class Training {
       const std::vector<Tensor> before = t == kSteps ? stream_.save() : std::vector<Tensor>();
       stream_.step(seen, y);
       for (std::size_t c = 0; c < kCarts; ++c) r.values[c * (kSteps + 1) + t] = y[kOutputs * c + 2];
-      if (t == kSteps) {  // a look at the value behind the last step
+      if (t == kSteps) {  // looks at the value after the last step
         stream_.restore(before);
         break;
       }
@@ -125,7 +125,7 @@ class Training {
     return r;
   }
 
-  /// One step of one cart: a draw from the policy, the reward, and a fresh episode where one ends.
+  /// Makes one step of one cart: a draw from the policy, the reward, and a fresh episode where one ends.
   void act(Rollout& r, std::size_t c, std::size_t t, std::span<const float> seen, std::span<const float> scores) {
     const std::size_t i = c * kSteps + t;
     CartPole& cart = carts_[c];
@@ -138,7 +138,7 @@ class Training {
     cart.push(to_right);
     r.rewards[i] = static_cast<float>(kRewardScale);
     if (!cart.done()) return;
-    // An episode that is only cut off would have gone on as well as it was going.
+    // An episode that is only cut off would have gone on as well as before.
     if (!cart.fallen()) r.rewards[i] += static_cast<float>(kDiscount) * r.values[c * (kSteps + 1) + t];
     lengths_.push_back(cart.steps());
     cart.reset();
@@ -172,7 +172,7 @@ class Training {
     stream_.refresh();
   }
 
-  /// The clipped objective (arXiv 1707.06347), the error of the values, and a reward for chance.
+  /// Returns the loss: the clipped objective (arXiv 1707.06347), the error of the values, and a reward for chance.
   Tensor update(const Tensor& places, const Tensor& fresh, const Tensor& actions, const Tensor& before,
                 const Tensor& advantages, const Tensor& returns) const {
     Tape tape;
@@ -193,7 +193,7 @@ class Training {
   nn::Carry carry_;
   mutable nn::Adam adam_;
   std::vector<CartPole> carts_{};
-  std::vector<int> lengths_{};  ///< of the episodes that have ended
+  std::vector<int> lengths_{};  ///< steps of the episodes that have ended
   std::int64_t steps_ = 0;
   const std::function<Tensor(const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Tensor&)>
       update_ = compile([this](const Tensor& places, const Tensor& fresh, const Tensor& actions, const Tensor& before,

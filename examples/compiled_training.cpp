@@ -1,4 +1,4 @@
-// The same training step eagerly and compiled: the same bits, and what the plan does.
+// Trains with the same step eagerly and compiled: the bits are the same. Prints what the plan does.
 #include <ferrite/ferrite.h>
 
 #include <chrono>

@@ -8,9 +8,9 @@
 
 using namespace ferrite;
 
-const train::Characters characters("\n 0123456789-.,abcdefghijklmnopqrstuvwxyz");  // the first begins
+const train::Characters characters("\n 0123456789-.,abcdefghijklmnopqrstuvwxyz");  // the first character begins
 
-/// Example i: the letters, what the decoder is given, what it should say.
+/// Returns example i: the letters, the input of the decoder, and its target.
 Tensors example(std::int64_t i, std::uint64_t seed) {
   static const std::string months[] = {"january", "february", "march",     "april",   "may",      "june",
                                        "july",    "august",   "september", "october", "november", "december"};
@@ -35,7 +35,8 @@ struct Translator : nn::Module {
     adopt("letters", letters), adopt("digits", digits), adopt("encoder", encoder), adopt("decoder", decoder),
         adopt("head", head);
   }
-  /// Letters x [B, T] and what was said, y [B, S] -> logits [B, S, C], and the letters looked at [B, S, T].
+  /// Computes letters x [B, T] and output so far y [B, S] -> logits [B, S, C] and the attention to the letters [B, S,
+  /// T].
   Tensors forward(const Tensor& x, const Tensor& lengths, const Tensor& y) const {
     const Tensor read = encoder(letters(x), {.lengths = lengths}), said = decoder(digits(y));
     const Tensor there = unsqueeze(nn::length_mask(lengths, x.shape()[1]), 1);  // [B, 1, T]
@@ -70,7 +71,7 @@ int main(int argc, char** argv) try {
   train::fit(net, forward, data, options);
 
   const train::Batch b = dates(500, seed + 1).all();
-  Tensor said = zeros({b.size(), 1}, Dtype::i64), seen;  // one character after the other, the likeliest
+  Tensor said = zeros({b.size(), 1}, Dtype::i64), seen;  // one character at a time, the most likely
   for (std::int64_t t = 0; t < b.field(2).shape()[1]; ++t) {
     const Tensors now = net.forward(b.x(), b.lengths[0], said);
     said = concat({said, argmax(slice(now[0], 1, t), 2)}, 1), seen = now[1];

@@ -34,7 +34,7 @@ int main(int argc, char** argv) try {
   train::fit(net, training, options);
 
   net.eval();
-  const auto folded = nn::fold_batch_norms(net);  // what a program that only reads digits would hold
+  const auto folded = nn::fold_batch_norms(net);  // the net that a program needs which only reads digits
   const auto judge = [&](const nn::Layer& model) {
     train::Confusion confusion(10);
     confusion.add(argmax(train::predict(model, parts[1]), 1), parts[1].all().y());

@@ -16,7 +16,7 @@ struct Autoencoder : nn::Module {
     adopt("encoder", encoder), adopt("decoder", decoder);
   }
 
-  /// Minus the evidence lower bound, in nats an image: pixels in 0..1 as probabilities of ink.
+  /// Returns minus the evidence lower bound, in nats an image: pixels in 0..1 as probabilities of ink.
   Tensor loss(const Tensor& images, Generator& draws) const {
     const Tensors halves = split(encoder(images), kLatent, 1);
     const nn::Normal latent(halves[0], exp(halves[1])), prior(zeros_like(halves[0]), ones_like(halves[0]));

@@ -1,5 +1,5 @@
-// A deep ensemble (arXiv 1612.01474): five nets of different beginnings agree where there were data, and disagree where
-// there were none.
+// A deep ensemble (arXiv 1612.01474): five nets with different initial weights agree where there is data, and disagree
+// where there is none.
 #include <ferrite/ferrite.h>
 
 #include <CLI/CLI.hpp>
@@ -15,7 +15,7 @@ int main(int argc, char** argv) try {
   app.add_option("--out", out, "A folder"), app.add_option("--epochs", epochs)->check(CLI::PositiveNumber);
   CLI11_PARSE(app, argc, argv);
 
-  // Seen between -3 and -1, and between 1 and 3.
+  // Training data between -3 and -1, and between 1 and 3.
   const Tensor side = uniform({200, 1}, {.seed = 1}, 1, 3),
                sign = where(gt(uniform({200, 1}, {.seed = 2}), 0.5), 1.0F, side * 0 - 1);
   const Tensor x = side * sign, y = sin(2 * x) + normal({200, 1}, {.seed = 3}, 0, 0.05);

@@ -1,5 +1,5 @@
-// Fine-tuning: a GRU that PyTorch trained to tell nine speakers apart learns from a few recordings which three groups
-// they belong to, first its new head alone, then the whole net at a lower rate.
+// Fine-tuning: a GRU that PyTorch trained to distinguish nine speakers learns from a few recordings which of three
+// groups they belong to, first its new head alone, then the whole net at a lower rate.
 #include <ferrite/ferrite.h>
 
 #include <CLI/CLI.hpp>
@@ -30,7 +30,7 @@ int main(int argc, char** argv) try {
                        few = train::split(all, {0.2}, {.seed = seed, .stratify = all.all().y()})[0];
   const train::DataLoader training(few, {.batch_size = 8, .seed = seed}), test(part(path, "test"), {.shuffle = false});
   const auto net = dsl::sequence(12).gru(64).last_step().linear(3, "head").build(seed);
-  io::load(net, io::read_safetensors(weights), {.strict = false});  // "0.*" of the GRU; the old head is left out
+  io::load(net, io::read_safetensors(weights), {.strict = false});  // loads "0.*", the GRU; leaves out the old head
   const auto train_on = [&](nn::Optimizer& optimizer, std::int64_t epochs) {
     train::FitOptions options{.loss = "cross_entropy", .optimizer = &optimizer, .epochs = epochs, .validation = &test};
     options.metrics = {"accuracy"}, options.clip_norm = 1;

@@ -1,4 +1,4 @@
-// Words to phonemes with the GRUs that g2p-en trained in PyTorch: scripts/example-data fetches them.
+// Converts words to phonemes with the GRUs that g2p-en trained in PyTorch: scripts/example-data fetches them.
 #include <ferrite/ferrite.h>
 
 #include <CLI/CLI.hpp>
@@ -45,7 +45,7 @@ struct Pronouncer : nn::Module {
   }
 };
 
-/// The names that the package gives its arrays, as ours.
+/// Returns our name for an array of the package.
 std::string our_name(std::string_view theirs) {
   static const std::map<std::string, std::string, std::less<>> names = {{"enc_emb", "letters.weight"},
                                                                         {"enc_w_ih", "encoder.weight_ih_l0"},

@@ -1,4 +1,4 @@
-// A GRU learns to tell rising sequences from falling ones.
+// A GRU learns to distinguish rising sequences from falling ones.
 #include <ferrite/ferrite.h>
 
 #include <iostream>

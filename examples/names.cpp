@@ -18,7 +18,7 @@ int main(int argc, char** argv) try {
   CLI11_PARSE(app, argc, argv);
 
   constexpr std::int64_t kLongest = 16;
-  const train::Characters letters(".abcdefghijklmnopqrstuvwxyz");  // the first begins and ends a name
+  const train::Characters letters(".abcdefghijklmnopqrstuvwxyz");  // the first character begins and ends a name
   std::vector<Tensor> names;
   std::istringstream text(io::read_text(path));
   for (std::string name; text >> name;)
@@ -42,7 +42,7 @@ int main(int argc, char** argv) try {
   const double held_loss = train::fit(net, training, options)["val_loss"].back();
 
   net.eval();
-  nn::Stream stream = net.stream();  // each step reads the keys and values of those before
+  nn::Stream stream = net.stream();  // each step reads the keys and values of the steps before
   for (std::uint64_t name = 0; name < 12; ++name, stream.reset())
     std::cout << letters.text(nn::generate(
                      stream, letters.tokens("."),

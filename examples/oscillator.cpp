@@ -1,5 +1,5 @@
-// A net learns the motion of a damped oscillator from its equation alone: no data, but the second derivative of the
-// net.
+// A net learns the motion of a damped oscillator from its equation alone: without data, but with the net's second
+// derivative.
 #include <ferrite/ferrite.h>
 
 #include <CLI/CLI.hpp>

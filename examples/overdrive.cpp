@@ -9,14 +9,14 @@
 using namespace ferrite;
 constexpr std::int64_t kRate = 16000, kEpochs = 20;
 
-/// Notes of a guitar of sorts, four harmonics that decay, [n, T, 1].
+/// Returns notes of a guitar of sorts, four harmonics that decay, [n, T, 1].
 Tensor notes(std::int64_t n, std::int64_t length, std::uint64_t seed) {
   const Tensor seconds = arange(0.0, static_cast<double>(length)) / kRate, h = reshape(arange(1.0, 5.0), {4, 1, 1});
   const Tensor pitch = uniform({n, 1}, {.seed = seed}, 80, 400);
   return unsqueeze(sum(0.4 / h * exp(-8 * h * seconds) * sin(6.283185307 * h * pitch * seconds), {0}), 2);
 }
 
-/// The amplifier: a high pass, a soft clipper that is not symmetric, and a low pass.
+/// Returns the amplifier's output: a high pass, a soft clipper that is not symmetric, and a low pass.
 Tensor amplifier(const Tensor& dry) {
   const Tensor change = dry - pad(slice(dry, 1, 0, -1), Shape{0, 1, 0}, Shape{0, 0, 0});
   const Tensor high = linear_scan(full({1}, 0.97), 0.97 * change);

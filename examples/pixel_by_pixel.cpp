@@ -1,5 +1,5 @@
 // Handwritten digits pixel by pixel, 64 steps of one number: a minimal GRU, Mamba and a GRU of about equal size learn
-// the same sequences; what they reach and how long they take stands side by side, and as a picture.
+// the same sequences. Prints and draws their accuracies and times for comparison.
 #include <ferrite/ferrite.h>
 
 #include <CLI/CLI.hpp>
@@ -11,13 +11,13 @@ using namespace ferrite;
 
 struct Digits {
   Tensor pixels;  ///< f32 [N, 64, 1], 0 to 1
-  Tensor labels;  ///< i64 [N]
+  Tensor labels;  ///< classes, i64 [N]
 
   std::int64_t size() const { return labels.numel(); }
   Digits at(const Tensor& places) const { return {index_select(pixels, 0, places), index_select(labels, 0, places)}; }
 };
 
-/// Every fifth digit, or all others.
+/// Returns every fifth digit, or all others.
 Digits part_of(const Digits& all, bool held_out) {
   std::vector<std::int64_t> places;
   for (std::int64_t i = 0; i < all.size(); ++i)
@@ -28,8 +28,8 @@ Digits part_of(const Digits& all, bool held_out) {
 struct Result {
   std::string name;
   std::int64_t parameters = 0;
-  double accuracy = 0, seconds = 0;  ///< of the last epoch, of all of them
-  train::Series curve{};             ///< accuracy after so many seconds of training
+  double accuracy = 0, seconds = 0;  ///< accuracy of the last epoch, seconds of all epochs
+  train::Series curve{};             ///< accuracy over the seconds of training
 };
 
 Result learn(const std::string& name, const dsl::Network& net, const Digits& training, const Digits& held_out,

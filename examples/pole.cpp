@@ -10,7 +10,7 @@ using namespace ferrite;
 
 constexpr std::int64_t kCarts = 16, kSteps = 128;
 
-/// CartPole-v1 of Gymnasium: place, speed, angle, speed of the angle.
+/// CartPole-v1 of Gymnasium: position, speed, angle, angular speed.
 struct Cart {
   std::vector<float> s{};
   int steps = 0;
@@ -48,7 +48,7 @@ int main(int argc, char** argv) try {
   };
   std::vector<Cart> carts(kCarts);
   for (std::uint64_t c = 0; c < kCarts; ++c) carts[c].begin(seed * 100 + c);
-  std::vector<double> lately = {0};  // steps that a pole stands, by iteration
+  std::vector<double> lately = {0};  // mean steps until a pole falls, by iteration
   for (std::uint64_t i = 0; i < iterations && lately.back() < 475; ++i) {
     std::vector<Tensor> seen, actions, log_probs, values, rewards, goes_on;
     double steps = lately.back();

@@ -1,4 +1,4 @@
-// A small transformer from a GGUF file, quantised to 8 bits, tells stories, word by word, from its cache of keys.
+// A small transformer from a GGUF file, quantised to 8 bits, writes stories, word by word, from its cache of keys.
 #include <ferrite/ferrite.h>
 #include <ferrite/io/gguf.h>
 
@@ -9,7 +9,7 @@ using namespace ferrite;
 
 namespace {
 
-/// A number of the file's metadata.
+/// Returns a number from the file's metadata.
 std::int64_t number(const io::GgufMetadata& metadata, const std::string& key) {
   const auto at = metadata.find(key);
   if (at == metadata.end() || !std::holds_alternative<std::uint32_t>(at->second))

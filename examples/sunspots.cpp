@@ -1,4 +1,4 @@
-// Forecasting: how many sunspots next year? A GRU on windows of the past 24 years, beside "the same as this year".
+// Forecasts next year's sunspots: a GRU on windows of the past 24 years, compared with "the same as this year".
 #include <ferrite/ferrite.h>
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
 // A GRU learns this project's own documentation, character by character, by truncated back-propagation through time:
-// the states go on from piece to piece, gradients end at their borders. Then it writes.
+// states are carried from piece to piece, gradients end at their borders. Then it writes.
 #include <ferrite/ferrite.h>
 #include <unistd.h>
 

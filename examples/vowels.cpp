@@ -46,7 +46,7 @@ dsl::Network build(std::int64_t hidden, std::uint64_t seed) {
   return dsl::sequence(kFeatures).gru(hidden).last_step().linear(kSpeakers).build(seed);
 }
 
-/// Trains, with a picture of the loss and of the test accuracy.
+/// Trains, and draws the loss and the test accuracy.
 void train_net(const dsl::Network& net, const Vowels& data, const Options& o) {
   nn::Adam adam(net.parameters(), {.learning_rate = 3e-3});
   const train::DataLoader training(data.training, {.batch_size = o.batch, .seed = o.seed});
@@ -61,7 +61,7 @@ void train_net(const dsl::Network& net, const Vowels& data, const Options& o) {
                             train::Curves(o.out / "loss.svg", {"loss", "val_accuracy"}, "Who is speaking?")}});
 }
 
-/// Saves, loads into a fresh network and compares all logits to the bit.
+/// Saves the network, loads it into a fresh one and compares all logits bit for bit.
 void check_reload(const dsl::Network& net, const Vowels& data, const Options& o) {
   const std::filesystem::path path = o.out / "vowels.safetensors";
   io::save(net, path);
@@ -72,7 +72,7 @@ void check_reload(const dsl::Network& net, const Vowels& data, const Options& o)
   std::cout << "saved to " << path.string() << ", reloaded: the same logits to the bit\n";
 }
 
-/// Weights of the same net trained in PyTorch, and the logits that PyTorch gave.
+/// Weights of the same net trained in PyTorch, and PyTorch's logits.
 struct Reference {
   io::TensorFile weights, expected;
 };
@@ -117,7 +117,7 @@ void run(const Options& o) {
   std::cout << "done in " << seconds.count() << " s\n";
 }
 
-/// CLI11 reads "-1" as a large unsigned number.
+/// Refuses negative numbers, because CLI11 reads "-1" as a large unsigned number.
 std::string not_negative(const std::string& text) {
   return text.starts_with('-') ? "must not be negative: " + text : "";
 }

@@ -1,4 +1,4 @@
-// Who is speaking? The vowels of examples/vowels.cpp, told by convolutions over time.
+// Who is speaking? The speakers of examples/vowels.cpp, recognised by convolutions over time.
 #include <ferrite/ferrite.h>
 #include <unistd.h>
 

@@ -9,7 +9,7 @@
 
 using namespace ferrite;
 
-/// The words of a text, each once, in small letters.
+/// Returns the words of a text, each once, in lower case.
 std::set<std::string> read_words(const std::string& path) {
   std::istringstream in(io::read_text(path));
   std::set<std::string> words;
@@ -31,7 +31,7 @@ int main(int argc, char** argv) try {
   app.add_option("--out", out, "A folder");
   CLI11_PARSE(app, argc, argv);
 
-  const train::Characters letters(".abcdefghijklmnopqrstuvwxyz");  // the first begins and ends a word
+  const train::Characters letters(".abcdefghijklmnopqrstuvwxyz");  // the first character begins and ends a word
   std::vector<Tensor> words;
   for (const std::string& word : read_words(path)) words.push_back(letters.tokens(word));
   const auto parts = train::split(train::next_tokens(words, 0), {0.9, 0.1});

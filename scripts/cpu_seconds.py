@@ -1,4 +1,4 @@
-"""Adds up the CPU seconds that scripts/timed listed, by part: cpu_seconds.py LOG --levels LEVELS [--write]."""
+"""Adds up the CPU seconds listed by scripts/timed, by part: cpu_seconds.py LOG --levels LEVELS [--write]."""
 
 import argparse
 import collections
@@ -11,7 +11,7 @@ BEGIN, END = "<!-- scripts/cpu-seconds -->", "<!-- end -->"
 
 
 def part_of(command: str) -> str:
-    """The part of the project that a command of the build makes something of."""
+    """Returns the part of the project for which a command of the build makes something."""
     made = re.search(r" -o (\S+)", command)
     if not made:
         return "other"

@@ -3,21 +3,21 @@
 
     python3 scripts/keras_weights.py [--allow KIND.OPTION]... MODEL.keras|MODEL.weights.h5 WEIGHTS.safetensors
 
-Names are "<layer>.<variable>", with the layer's name in the model, those of layers in layers joined by dots. Variables
-of dense and recurrent layers and embeddings stay in Keras's layout: kernel, recurrent_kernel, bias, embeddings. Others
-are written as PyTorch's: of Conv1D weight [out, in / groups, k] and bias, of BatchNormalization weight, bias,
-running_mean and running_var, of LayerNormalization weight and bias, of PReLU weight. Numbers that decide what a layer
-computes stand beside them as f64: epsilon of normalisations, reset_after of a GRU, and stride, dilation, padding_left
-and padding_right of Conv1D; io::load compares them with those of the net.
+Names are "<layer>.<variable>", with the layer's name in the model; names of nested layers are joined by dots. Variables
+of dense and recurrent layers and embeddings keep Keras's layout: kernel, recurrent_kernel, bias, embeddings. Others are
+written in PyTorch's: weight [out, in / groups, k] and bias of Conv1D; weight, bias, running_mean and running_var of
+BatchNormalization; weight and bias of LayerNormalization; weight of PReLU. Numbers that decide what a layer computes
+are written as well, as f64: epsilon of normalisations, reset_after of a GRU, and stride, dilation, padding_left and
+padding_right of Conv1D; io::load compares them with those of the net.
 
-A .keras file says how its layers compute. What such a file cannot tell the net is refused, by layer and option: other
-activations of recurrent layers, go_backwards, stateful, a Bidirectional that merges otherwise than by concat or gives
-its last step alone, masks (Masking, Embedding with mask_zero), a normalisation of another axis, options that this
-script does not know, a layer of another kind that has weights. `--allow Embedding.mask_zero` lets an option pass: the
-net then has to do what it does. The list of layers that is printed says what else the net needs: activations, layers
-without weights. Options that only training looks at are not carried: dropout, momentum, initialisers, regularizers.
+A .keras file says how its layers compute. Options that the weights cannot express are refused, by layer and option:
+other activations of recurrent layers, go_backwards, stateful, a Bidirectional that merges otherwise than by concat or
+returns its last step alone, masks (Masking, Embedding with mask_zero), a normalisation of another axis, options that
+this script does not know, and other kinds of layers with weights. `--allow Embedding.mask_zero` accepts an option; the
+net then has to implement it. The printed list of layers says what else the net needs: activations, layers without
+weights. Options that only affect training are not carried over: dropout, momentum, initialisers, regularizers.
 
-A .weights.h5 says nothing of options, so that it is taken on trust, and only dense and recurrent layers are read.
+A .weights.h5 file says nothing about options, so it is taken on trust, and only dense and recurrent layers are read.
 """
 import io
 import json
@@ -33,14 +33,14 @@ import numpy as np
 RECURRENT = {"GRU", "LSTM", "SimpleRNN"}
 DTYPES = {"float32": "F32", "float64": "F64", "float16": "F16"}
 
-# What only training or speed depends on, what shapes say, and what the list of layers is for.
+# Options that only affect training or speed, options that shapes determine, and options that the printed list shows.
 OF_TRAINING = {"dropout", "recurrent_dropout", "seed", "unroll", "momentum", "synchronized", "renorm_momentum",
                "renorm_clipping", "unit_forget_bias", "zero_output_for_mask", "return_state", "implementation",
                "time_major", "autocast"}
 OF_SHAPES = {"name", "trainable", "dtype", "units", "filters", "kernel_size", "groups", "input_dim", "output_dim",
              "use_bias", "center", "scale", "input_length", "batch_input_shape", "batch_shape"}
 SHOWN = ("activation", "return_sequences", "padding", "strides", "dilation_rate", "groups", "epsilon", "reset_after")
-# By kind: the options that are looked at, each with the only value that it may have, or None where any can be carried.
+# By kind: the options that are checked, each with the only value allowed, or None where any value can be carried over.
 OPTIONS = {
     "GRU": {"activation": "tanh", "recurrent_activation": "sigmoid", "go_backwards": False, "stateful": False,
             "return_sequences": None, "reset_after": None},
@@ -65,7 +65,7 @@ def refuse(what):
 
 
 class Node:
-    """A layer in the configuration: its kind and options; without a configuration it says nothing."""
+    """A layer in the configuration: its kind and options, which are unknown without a configuration."""
 
     def __init__(self, config=None):
         config = config or {}
@@ -103,7 +103,7 @@ class Reader:
             refuse(f"{what} is not supported (--allow {kind}.{option} if the net does it)")
 
     def check(self, path, node):
-        """Refuses what would change numbers."""
+        """Refuses options that would change numbers."""
         kind, options = node.kind, node.options
         if kind in REFUSED_KINDS:
             key = REFUSED_KINDS[kind]
@@ -152,7 +152,7 @@ class Reader:
             self.tensors[full] = np.asarray(array, order="C")
 
     def walk(self, group, node, names, key, known):
-        """A layer's group in the HDF5 file, and those in it."""
+        """Reads a layer's group in the HDF5 file, and the groups in it."""
         own = group.get("vars")
         own = own if isinstance(own, h5py.Group) else {}
         path = ".".join(names)
@@ -201,7 +201,7 @@ class Reader:
             self.walk(child, by_name[str(name)] if known else Node(), path, key, known)
 
     def check_all(self, node, names):
-        """Every layer of the configuration, those without weights, too."""
+        """Checks every layer of the configuration, including those without weights."""
         for layer in node.layers():
             path = names + [str(layer.name())]
             if layer.layers():
@@ -221,7 +221,7 @@ def holds_arrays(group):
 
 
 def variables(path, node, values):
-    """The tensors of a layer by their names."""
+    """Returns the tensors of a layer by their names."""
     kind, options = node.kind, node.options
 
     def take(*names):
@@ -230,7 +230,7 @@ def variables(path, node, values):
         return dict(zip(names, values))
 
     def with_ones(norm, *more):
-        """Without scale or center there are ones or zeros to multiply by and to add."""
+        """Returns the variables of a normalisation, with ones for a missing scale and zeros for a missing center."""
         given = take(*[n for n, key in (("weight", "scale"), ("bias", "center")) if options.get(key, True)], *more)
         like = values[0] if values else None
         if like is None:
@@ -270,7 +270,7 @@ def variables(path, node, values):
 
 
 def kind_of(path, key, values):
-    """The kind of a layer in a file of weights, by its group and by its shapes."""
+    """Returns the kind of a layer in a file of weights, by its group and by its shapes."""
     word = re.sub(r"_\d+$", "", key)
     shapes = [v.shape for v in values]
     found = None
@@ -287,7 +287,7 @@ def kind_of(path, key, values):
 
 
 def read(path):
-    """The HDF5 file and the model's configuration, none of a file of weights."""
+    """Returns the HDF5 file and the model's configuration, None for a file of weights."""
     if zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
             config = json.loads(archive.read("config.json"))

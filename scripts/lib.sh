@@ -1,12 +1,11 @@
-# Shared by the scripts of this folder; sourced, not run.
+# Functions and settings shared by the scripts of this folder; sourced, not run.
 set -euo pipefail
 ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 cd "$ROOT"
 
 say() { printf '== %s\n' "$*"; }
 
-# ensure_packages PACKAGE...: installs the Debian packages that are missing, as root or through sudo; else prints the
-# command.
+# ensure_packages PACKAGE...: installs missing Debian packages, as root or through sudo; otherwise prints the command.
 ensure_packages() {
   local missing=() package
   if ! command -v dpkg >/dev/null 2>&1; then
@@ -44,8 +43,9 @@ TEST_LIBRARIES=(libboost-test-dev libeigen3-dev libspdlog-dev zlib1g-dev)
 TEST_PACKAGES=("${LIBRARY_PACKAGES[@]}" libcli11-dev libtomlplusplus-dev "${TEST_LIBRARIES[@]}" libpng-dev libprotozero-dev
   pkg-config)
 
-# cmake_for FOLDER: sets CMAKE to the cmake that made a build tree, and for a new one to that of the path, which a build
-# by hand takes, too, unless it is older than 3.25: a tree that two versions configure in turn is compiled again each time.
+# cmake_for FOLDER: sets CMAKE to the cmake that made a build tree. For a new tree this is the cmake on the path, as a
+# build by hand would use, unless it is older than 3.25: a tree that two versions configure in turn is compiled again
+# each time.
 cmake_for() {
   local found
   CMAKE="$(sed -n 's/^CMAKE_COMMAND:INTERNAL=//p' "$1/CMakeCache.txt" 2>/dev/null || true)"
@@ -55,7 +55,7 @@ cmake_for() {
   if [ "$(printf '%s\n' 3.25 "$found" | sort -V | head -n 1)" != 3.25 ] && [ -x /usr/bin/cmake ]; then CMAKE=/usr/bin/cmake; fi
 }
 
-# configure FOLDER OPTION...: a CMake build tree with Ninja. Several sources are compiled at once
+# configure FOLDER OPTION...: configures a CMake build tree with Ninja. Several sources are compiled at once
 # (cmake/FerriteFlags.cmake).
 configure() {
   local folder="$1"
@@ -68,7 +68,7 @@ configure() {
   fi
 }
 
-# The widest instruction set of this machine that kernels are compiled for, or what FERRITE_LEVELS says, such as all.
+# own_level: prints FERRITE_LEVELS, or else the widest instruction set of this machine that kernels are compiled for.
 own_level() {
   local flags flag level=all
   if [ -n "${FERRITE_LEVELS:-}" ]; then
@@ -81,9 +81,10 @@ own_level() {
   echo "$level"
 }
 
-# configure_release OPTION...: build/release, the one build that the demo, the tests and the benchmarks share: each adds
-# its part and leaves the others as they are. Tests, which need Boost, are left out of a new one that does not ask for
-# them. Its kernels are those of this machine, unless FERRITE_LEVELS or an option asks for others.
+# configure_release OPTION...: configures build/release, the one build that the demo, the tests and the benchmarks
+# share. Each script adds its part and leaves the others as they are. Tests, which need Boost, are left out of a new
+# build unless they are asked for. Its kernels are those of this machine, unless FERRITE_LEVELS or an option chooses
+# others.
 configure_release() {
   local start=()
   [ -e build/release/CMakeCache.txt ] || start=(-DFERRITE_BUILD_TESTS=OFF "-DFERRITE_ISA_LEVELS=$(own_level)")
@@ -94,7 +95,7 @@ configure_release() {
 
 seconds_since() { echo "$(($(date +%s) - $1)) s"; }
 
-# eigen5: FERRITE_EIGEN5 names a folder with the headers of Eigen 5, which are taken out of a package of PyPI.
+# eigen5: makes FERRITE_EIGEN5 name a folder with the headers of Eigen 5, which come from a package of PyPI.
 eigen5() {
   local folder="build/eigen5" wheel
   if [ ! -e "$folder/Eigen/Version" ]; then
@@ -109,8 +110,8 @@ eigen5() {
   export FERRITE_EIGEN5
 }
 
-# python_with FOLDER OPTION...: a virtual environment in build/ with what `pip install OPTION...` installs; FERRITE_PYTHON
-# names its Python from then on. Made again when a requirements file among the options has changed.
+# python_with FOLDER OPTION...: makes a virtual environment in build/ with the packages that `pip install OPTION...`
+# installs; FERRITE_PYTHON then names its Python. Made again when a requirements file among the options has changed.
 python_with() {
   local folder="build/$1" stamp
   shift

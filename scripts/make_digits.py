@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes data/digits.safetensors from the images that the `scikit-learn` package of PyPI carries.
+"""Makes data/digits.safetensors from the images in the `scikit-learn` package of PyPI.
 
     python3 -m pip install scikit-learn==1.9.1 safetensors==0.8.0 && python3 scripts/make_digits.py [OUTPUT]
 

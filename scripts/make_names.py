@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
-"""Makes data/names.txt from the lists that the `names` package of PyPI carries.
+"""Makes data/names.txt from the lists in the `names` package of PyPI.
 
     python3 -m pip install names==0.3.0 && python3 scripts/make_names.py [OUTPUT]
 
-First names of the census of the United States in 1990 (public domain), in small letters, each once, in the order of the
-alphabet.
+First names of the census of the United States in 1990 (public domain), in lower case, each once, in alphabetical order.
 """
 import pathlib
 import sys

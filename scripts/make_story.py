@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes data/story.gguf: a transformer of words that tells small stories, quantised to blocks of 8 bits. It learns stories
-that this script makes up by a grammar of its own, so nothing of it has another author.
+"""Writes data/story.gguf: a transformer of words that tells small stories, quantised to blocks of 8 bits. It learns
+stories that this script makes up from its own grammar, so nothing in it has another author.
 
     python3 scripts/make_story.py [--out data/story.gguf]
 
@@ -24,7 +24,7 @@ CONTEXT, WIDTH, HEADS, LAYERS, HIDDEN = 64, 64, 4, 2, 128
 
 
 def story(r):
-    """Whoever and whatever is named at first comes back: what is to be learned."""
+    """Returns a story as words. The animals and things named first come back later, which the net has to learn."""
     who, other = r.sample(ANIMALS, 2)
     colour, thing, place, verb = r.choice(COLOURS), r.choice(THINGS), r.choice(PLACES), r.choice(list(FEELINGS))
     lines = [f"once there was a {colour} {who} .", f"one day the {who} went to {place} .",
@@ -40,7 +40,7 @@ def story(r):
 
 
 class Net(nn.Sequential):
-    """dsl::tokens(V).embedding(64).positions(64).repeat(2, transformer).layer_norm().linear(V), by the names of its parts."""
+    """dsl::tokens(V).embedding(64).positions(64).repeat(2, transformer).layer_norm().linear(V), with the same names."""
 
     def __init__(self, words):
         layers = [nn.TransformerEncoderLayer(WIDTH, HEADS, HIDDEN, dropout=0, activation="gelu", batch_first=True,
@@ -58,7 +58,7 @@ class Net(nn.Sequential):
 
 
 def trained(words, rows):
-    """`words` are the tokens; 0 stands before and behind a story."""
+    """Returns a net trained on `rows` of words. `words` are the tokens; token 0 comes before and after a story."""
     numbers = {w: i for i, w in enumerate(words)}
     data = torch.zeros(len(rows), CONTEXT, dtype=torch.long)
     for i, row in enumerate(rows):

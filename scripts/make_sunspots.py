@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes data/sunspots.csv from the table that the `statsmodels` package of PyPI carries.
+"""Makes data/sunspots.csv from the table in the `statsmodels` package of PyPI.
 
     python3 -m pip install --no-deps statsmodels==0.15.0 && python3 scripts/make_sunspots.py [OUTPUT]
 

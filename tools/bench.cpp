@@ -1,4 +1,4 @@
-/// Times a net, and says where the time goes.
+/// Times a net, and shows where the time goes.
 #include "bench.h"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ Tensor train(const nn::Layer& net, nn::Adam& adam, const Tensor& x) {
   return loss;
 }
 
-/// One call for every step of the input.
+/// Returns a function that runs one call of a stream for every step of the input.
 template <class In>
 std::function<void()> streamed(const Subject& s, const Tensor& by_step) {
   const auto stream = std::make_shared<nn::Stream>(s.net->stream(s.x.shape()[0]));
@@ -94,7 +94,7 @@ void bench(const std::string& net, const BenchOptions& o, std::ostream& out) {
   set_threads(o.threads);
   const Subject subject = subject_of(net, o.batch, o.steps);
   const std::function<void()> run = run_of(subject, o.run);
-  for (int i = 0; i < 3; ++i) run();  // plans are made, weights packed
+  for (int i = 0; i < 3; ++i) run();  // these calls make plans and pack weights
   const std::vector<Seconds> times = times_of(run, o.calls);
   const auto us = [&](Seconds t) { return 1e6 * t.count(); };
   out << o.run << " on " << subject.x.spec().str() << ": " << std::fixed << std::setprecision(2) << us(times[0])

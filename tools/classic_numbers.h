@@ -6,8 +6,8 @@
 
 namespace ferrite::tools {
 
-/// Has a stream print numbers as C++ writes them, 1234.5, while it lives; afterwards the stream has its own locale and
-/// format again.
+/// Makes a stream print numbers as C++ writes them, 1234.5, during its lifetime; the destructor restores the stream's
+/// locale and format.
 class ClassicNumbers {
  public:
   explicit ClassicNumbers(std::ostream& out) : out_(out), before_(nullptr) {

@@ -1,5 +1,5 @@
 #pragma once
-/// The words and options of `ferrite`, and what they were set to.
+/// The words and options of `ferrite`, and the values that the user gave them.
 #include <CLI/App.hpp>
 #include <memory>
 #include <string>
@@ -10,21 +10,21 @@
 
 namespace ferrite::tools {
 
-/// What a command line said.
+/// The words and option values of a parsed command line.
 struct Arguments {
-  std::string first, second;  ///< the words behind the command: files, a net
+  std::string first, second;  ///< the words after the command: files, a net
   double tolerance = 0;
   bool widen = false;
   BenchOptions timing{};
-  ExportChoice choice{};                  ///< of export
-  std::string rows = "kernel-and-layer";  ///< of the profile
+  ExportChoice choice{};                  ///< options of the `export` command
+  std::string rows = "kernel-and-layer";  ///< of the profile's table
   std::string input, output, shell;
-  TrainingChoice training{};  ///< of train
+  TrainingChoice training{};  ///< options of the `train` command
 };
 
-/// The command line, which writes into `arguments`; it must not outlive them. Help, completion and the manual page are
-/// all made from it. Types of options tell what completes them: FILE, FILE(.a|.b) for files of these endings, FOLDER,
-/// {a,b} for one of these words.
+/// Returns the command line, which writes into `arguments` and must not outlive them. Help, completion and the manual
+/// page are all made from it. The types of options also say how to complete them: FILE, FILE(.a|.b) for files with
+/// these endings, FOLDER, {a,b} for one of these words.
 std::unique_ptr<CLI::App> command_line(Arguments& arguments);
 
 }  // namespace ferrite::tools

@@ -1,4 +1,4 @@
-/// What the commands of `ferrite` do: info, convert, diff.
+/// The commands info, about, convert and diff of `ferrite`.
 #include "commands.h"
 
 #include <algorithm>
@@ -30,7 +30,7 @@ std::string size_text(std::uint64_t bytes) {
   return s.str();
 }
 
-/// A name as a terminal may show it: no control characters.
+/// Returns a name as a terminal may show it, without control characters.
 std::string printable(std::string_view name) {
   std::string s;
   for (const char c : name) s += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
@@ -57,7 +57,8 @@ void print_metadata(const io::Metadata& metadata, std::ostream& out) {
   if (metadata.size() > kMost) out << "  and " << metadata.size() - kMost << " more\n";
 }
 
-/// The tensors of a file in any format; of a model of the Neural Amp Modeler those of its layer, by their names there.
+/// Returns the tensors of a file in any format; for a model of the Neural Amp Modeler those of its layer, by their
+/// names there.
 io::TensorFile opened(const std::filesystem::path& path) {
   if (path.extension() != ".nam") return io::read_tensors(path);
   const io::NamModel model = io::read_nam(path);
@@ -74,7 +75,7 @@ io::TensorFile opened(const std::filesystem::path& path) {
   return io::tensor_file_of(std::move(contents.tensors), io::detail::shown(path), std::move(contents.metadata));
 }
 
-/// max |a - b|, infinity where only one is NaN; and max |b|.
+/// The difference of two tensors: max |a - b|, infinity where only one is NaN; and max |b|.
 struct Gap {
   double absolute = 0;
   double largest = 0;

@@ -1,25 +1,26 @@
 #pragma once
-/// The commands of `ferrite`.
+/// The commands `ferrite info`, `about`, `convert` and `diff`.
 #include <filesystem>
 #include <iosfwd>
 
-/// What the `ferrite` command does, without its command line: results go to `out`.
+/// The functions that the `ferrite` command calls, without its command line: results are written to `out`.
 namespace ferrite::tools {
 
-/// Names, dtypes, shapes and sizes of all tensors, the layers that they tell, metadata.
+/// Prints the names, dtypes, shapes and sizes of all tensors of a file, the layers recognised in them, and the
+/// metadata.
 void info(const std::filesystem::path& path, std::ostream& out);
 
-/// The instruction set in use, and those that FERRITE_ISA may name.
+/// Prints the instruction set in use, and those that FERRITE_ISA may name.
 void about(std::ostream& out);
 
-/// Writes the tensors of one file in the format that the other's name ends with, in the dtypes that they are stored in;
-/// `widen` makes f32 of F16 and BF16, i32 of I8. What has no dtype here becomes wider in any case (U8, I16), and `out`
-/// says so. `progress` gets a line on long work.
+/// Writes the tensors of `from` to `to` in the format that its ending names, in the dtypes in which they are stored.
+/// `widen` converts F16 and BF16 to f32, I8 to i32. Tensors without a matching dtype are always widened (U8, I16);
+/// `out` says so. `progress` gets a line during long work.
 void convert(const std::filesystem::path& from, const std::filesystem::path& to, std::ostream& out, bool widen,
              std::ostream* progress);
 
-/// Compares two files tensor by tensor: the largest difference, and relative to max(1, largest |b|). True: all names
-/// and shapes agree and no difference is above the tolerance.
+/// Compares two files tensor by tensor and prints the largest difference of each, also relative to max(1, largest |b|).
+/// Returns whether all names and shapes agree and no relative difference exceeds the tolerance.
 bool diff(const std::filesystem::path& a, const std::filesystem::path& b, double tolerance, std::ostream& out);
 
 }  // namespace ferrite::tools

@@ -13,14 +13,15 @@ namespace {
 
 using Commands = std::vector<DescribedCommand>;
 
-/// In single quotes, as all three shells read them: a quote ends them, stands escaped, and begins them again.
+/// Returns the text in single quotes, as all three shells read them: a quote ends the string, follows escaped, and
+/// begins the string again.
 std::string in_quotes(const std::string& text) {
   std::string s = "'";
   for (const char c : text) s += c == '\'' ? "'\\''" : std::string(1, c);
   return s + "'";
 }
 
-/// Of the words behind a command, in their order.
+/// Returns the words that a command takes, in their order.
 std::vector<DescribedOption> words_of(const DescribedCommand& c) {
   std::vector<DescribedOption> words;
   std::ranges::copy_if(c.options, std::back_inserter(words), &DescribedOption::is_word);
@@ -113,7 +114,7 @@ std::string bash(const Commands& commands) {
 
 // ---- zsh -----------------------------------------------------------------------------------------------------
 
-/// What _arguments would read as its own signs.
+/// Returns the text with the characters escaped that _arguments would read as its own.
 std::string escaped(const std::string& text) {
   std::string s;
   for (const char c : text) s += (c == ':' || c == '[' || c == ']' || c == '\\' ? "\\" : "") + std::string(1, c);
@@ -124,7 +125,7 @@ std::string zsh_action(const DescribedOption& o) {
   if (!o.choices.empty()) return "(" + joined(o.choices, " ") + ")";
   if (!o.is_file) return " ";
   if (o.endings.empty()) return "_files";
-  // "*(.a)" would be a glob qualifier.
+  // A pattern "*(.a)" would be a glob qualifier.
   const std::string pattern = o.endings.size() == 1 ? "*" + o.endings[0] : "*(" + joined(o.endings, "|") + ")";
   return "_files -g \"" + pattern + "\"";
 }
@@ -166,14 +167,14 @@ std::string zsh(const Commands& commands) {
 
 // ---- fish ----------------------------------------------------------------------------------------------------
 
-/// In single quotes, which end in fish with no other escapes than \' and \\.
+/// Returns the text in single quotes, in which fish knows no escapes but \' and \\.
 std::string fish_quotes(const std::string& text) {
   std::string s = "'";
   for (const char c : text) s += (c == '\'' || c == '\\' ? "\\" : "") + std::string(1, c);
   return s + "'";
 }
 
-/// What stands behind an option or word: -a with a list, or a command that lists files.
+/// Returns the arguments of `complete` for an option's or word's values: -a with a list, or a command that lists files.
 std::string fish_candidates(const DescribedOption& o) {
   if (!o.choices.empty()) return " -a " + fish_quotes(joined(o.choices, " "));
   if (!o.is_file) return "";

@@ -1,4 +1,4 @@
-/// Reads a CLI::App: names, descriptions, types.
+/// Reads names, descriptions and types from a CLI::App.
 #include "described.h"
 
 #include <algorithm>
@@ -6,7 +6,7 @@
 namespace ferrite::tools {
 namespace {
 
-/// "a|b" -> a, b.
+/// Splits a text at a separator: "a|b" -> a, b.
 std::vector<std::string> parts_of(const std::string& text, char separator) {
   std::vector<std::string> parts;
   for (std::size_t at = 0; at <= text.size();) {
@@ -25,7 +25,7 @@ DescribedOption described_option(const CLI::Option& o) {
   if (o.get_items_expected_max() == 0) return d;
   d.otherwise = o.get_default_str();
   d.type = o.get_type_name();
-  d.type = d.type.substr(0, d.type.find(':'));  // what a check adds
+  d.type = d.type.substr(0, d.type.find(':'));  // without the text that a check adds
   if (d.type.starts_with('{')) d.choices = parts_of(d.type.substr(1, d.type.size() - 2), ',');
   d.is_file = d.type.starts_with("FILE");
   if (d.type.starts_with("FILE(")) d.endings = parts_of(d.type.substr(5, d.type.size() - 6), '|');

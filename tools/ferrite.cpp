@@ -21,7 +21,7 @@ namespace {
 constexpr int kDifferent = 1;
 constexpr int kFailed = 2;
 
-/// Runs the command that was named: the exit code.
+/// Runs the command that the user named and returns the exit code.
 int run_command(const CLI::App& app, ferrite::tools::Arguments& a) {
   using namespace ferrite::tools;
   const auto named = [&](const char* command) { return app.got_subcommand(command); };
@@ -44,7 +44,8 @@ int run_command(const CLI::App& app, ferrite::tools::Arguments& a) {
   return 0;
 }
 
-/// What is said of a first word that is no command: the one that was probably meant. Empty where that is not the fault.
+/// Returns the message for a first word that is not a command, with the command that was probably meant; empty if the
+/// first word is not at fault.
 std::string no_command(const CLI::App& app, int argc, char** argv) {
   if (argc < 2 || argv[1][0] == '-') return {};
   std::vector<std::string> names;
@@ -56,7 +57,7 @@ std::string no_command(const CLI::App& app, int argc, char** argv) {
          (near.empty() ? "; ferrite --help lists them" : "; did you mean '" + std::string(near) + "'?");
 }
 
-/// The exit code of a command, once all that it printed has reached its file or pipe.
+/// Returns the exit code of a command, after all that it printed has reached its file or pipe.
 int ended(int code) {
   std::cout.flush();
   if (std::cout) return code;

@@ -8,7 +8,7 @@
 namespace ferrite::tools {
 namespace {
 
-/// A text as roff shows it: no requests at the beginning of lines, dashes that can be copied.
+/// Returns the text as roff shows it: no requests at the beginning of lines, dashes that can be copied.
 std::string roff(const std::string& text) {
   std::string s;
   bool begins = true;
@@ -25,7 +25,7 @@ std::string roff(const std::string& text) {
   return s;
 }
 
-/// The same of a paragraph, in lines of fewer than 80 characters.
+/// Returns a paragraph as roff shows it, in lines of fewer than 80 characters.
 std::string paragraph(const std::string& text) {
   std::string wrapped;
   std::istringstream words(text);
@@ -41,7 +41,7 @@ std::string paragraph(const std::string& text) {
 std::string bold(const std::string& text) { return "\\fB" + roff(text) + "\\fR"; }
 std::string italic(const std::string& text) { return "\\fI" + roff(text) + "\\fR"; }
 
-/// "-h, --help", "--run {a,b}", "FILE", in the help's own words.
+/// Returns the heading of an option: "-h, --help", "--run {a,b}", "FILE", in the help's own words.
 std::string title_of(const DescribedOption& o) {
   std::string s;
   for (const std::string& name : o.names) s += (s.empty() ? "" : ", ") + (o.is_word ? italic(name) : bold(name));
@@ -67,8 +67,8 @@ void add_options(const DescribedCommand& c, std::ostream& out) {
   }
 }
 
-/// Paragraphs of the footer: a line that ends with a colon begins a section of lines as they are, "Title: text" one of
-/// text.
+/// Writes the paragraphs of the footer: a line that ends with a colon begins a section of verbatim lines, "Title: text"
+/// a section of text.
 void add_footer(const std::string& footer, std::ostream& out) {
   std::istringstream lines(footer);
   bool verbatim = false;

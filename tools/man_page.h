@@ -5,8 +5,8 @@
 
 namespace ferrite::tools {
 
-/// Section 1 of the manual for `man -l`, in the macros of man(7), all as `app` declares it: its description, commands
-/// with their options, and its footer.
+/// Returns section 1 of the manual for `man -l`, in the macros of man(7), all as `app` declares it: its description,
+/// commands with their options, and its footer.
 std::string man_page(const CLI::App& app);
 
 }  // namespace ferrite::tools

@@ -29,7 +29,7 @@ void refuse_onnx(const std::filesystem::path& path) {
 std::optional<std::int64_t> extent_of(const std::string& axis) {
   std::int64_t n = 0;
   const auto [end, failed] = std::from_chars(axis.data(), axis.data() + axis.size(), n);
-  if (failed != std::errc() || end != axis.data() + axis.size()) return {};  // "2*T" is a name
+  if (failed != std::errc() || end != axis.data() + axis.size()) return {};  // "2*T" is a name, not a number
   return n;
 }
 
@@ -41,7 +41,7 @@ std::string type_of(const onnx::Port& port) {
   return port.type + (port.ranked ? "[" + joined(port.shape, ", ") + "]" : " of any shape");
 }
 
-/// A tensor for an input: bytes and halves are read as the model holds them.
+/// Returns a tensor in the dtype of an input: bytes and halves are read as the model holds them.
 Tensor fitting(const Tensor& x, const onnx::Port& port) { return x.dtype() == port.dtype ? x : cast(x, port.dtype); }
 
 Tensors inputs_from(const std::filesystem::path& path, const std::vector<onnx::Port>& ports) {
@@ -59,7 +59,7 @@ Tensors inputs_from(const std::filesystem::path& path, const std::vector<onnx::P
   return all;
 }
 
-/// Random numbers for an input.
+/// Returns random numbers for an input.
 Tensor any_input(const onnx::Port& port, const BenchOptions& o) {
   if (!port.ranked) throw ValueError("bench: the file does not say the shape of input '" + port.name + "'");
   Shape shape;
@@ -117,7 +117,7 @@ void bench_onnx(const std::filesystem::path& path, const BenchOptions& o, std::o
   const auto compiled = compile([&](const Tensors& x) { return model.run(x); });
   const auto call = [&] { (void)(o.run == "eager" ? model.run(in) : compiled(in)); };
   using Seconds = std::chrono::duration<double>;
-  for (int i = 0; i < 3; ++i) call();  // plans are made, weights packed
+  for (int i = 0; i < 3; ++i) call();  // these calls make plans and pack weights
   std::vector<double> times;
   Seconds all{};
   while (o.calls ? static_cast<std::int64_t>(times.size()) < o.calls : all.count() < 0.3 || times.size() < 5) {

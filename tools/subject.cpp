@@ -1,4 +1,4 @@
-/// Reads nets and makes inputs for them.
+/// Reads the nets of commands and makes inputs for them.
 #include "subject.h"
 
 #include "ferrite/io/module_file.h"

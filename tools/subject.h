@@ -1,5 +1,5 @@
 #pragma once
-/// The net that a command is about.
+/// The net that a command works on.
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -8,21 +8,22 @@
 
 namespace ferrite::tools {
 
-/// A net, and what it is called with: random numbers.
+/// A net and an input x of random numbers to call it with.
 struct Subject {
   std::shared_ptr<nn::Layer> net;
   Tensor x;
-  std::int64_t steps = 1;  ///< in x
+  std::int64_t steps = 1;  ///< number of steps in x
 };
 
-/// The words of a net, in the metadata of its file.
+/// The key in a file's metadata under which the net is written in words.
 constexpr const char* kNet = "ferrite.net";
 
-/// A net that `ferrite train` has written, in evaluation.
+/// Reads a net that `ferrite train` has written, in evaluation mode.
 dsl::Network trained(const std::filesystem::path& path);
 
-/// A net in words (words.h), or a file: of RTNeural (.json), of the Neural Amp Modeler (.nam), or of `ferrite train`
-/// (.safetensors). Throws what reading throws, ValueError for words that make no net.
+/// Returns a net given in words (words.h), or as a file: of RTNeural (.json), of the Neural Amp Modeler (.nam), or of
+/// `ferrite train` (.safetensors). Throws what reading the file throws, and ValueError for words that do not describe a
+/// net.
 Subject subject_of(const std::string& net, std::int64_t batch, std::int64_t steps);
 
 }  // namespace ferrite::tools

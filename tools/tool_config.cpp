@@ -1,4 +1,4 @@
-/// TOML files by toml++, and keys that nobody knows.
+/// Reads TOML files by toml++, and refuses unknown keys.
 #include "tool_config.h"
 
 #include <map>
@@ -12,9 +12,9 @@
 namespace ferrite::tools {
 
 struct Config::Table {
-  std::string file, path;  ///< "run.toml", "training"
+  std::string file, path;  ///< such as "run.toml" and "training"
   std::shared_ptr<const toml::table> root;
-  const toml::table* here;  ///< null where the table is missing
+  const toml::table* here;  ///< null if the table is missing
   std::set<std::string, std::less<>> asked{};
   std::map<std::string, Config, std::less<>> tables{};
 

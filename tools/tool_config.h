@@ -1,5 +1,5 @@
 #pragma once
-/// The configuration of `ferrite train`: a TOML file, each key of which is asked for once.
+/// The configuration of `ferrite train`: a TOML file, each key of which is read once.
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -13,31 +13,31 @@
 
 namespace ferrite::tools {
 
-/// What a configuration is refused for, with file, line and key.
+/// Thrown for a configuration that is refused; names the file, line and key.
 class ConfigError : public ValueError {
  public:
   using ValueError::ValueError;
 };
 
-/// A table of a TOML file (toml.io/en/v1.0.0), read key by key. What nobody has asked for when `finish` is called is
-/// refused: a key that is misspelt must not pass in silence. Errors are ConfigErrors that name file, line and key.
+/// A table of a TOML file (toml.io/en/v1.0.0), read key by key. `finish` refuses keys that were never read, so that a
+/// misspelt key is not silently ignored. Errors are ConfigErrors that name file, line and key.
 class Config {
  public:
-  /// Throws IoError for a file that cannot be read, ValueError for one that is no TOML.
+  /// Reads a file. Throws IoError for a file that cannot be read, ValueError for one that is not TOML.
   static Config read(const std::filesystem::path& path);
   Config(Config&&) noexcept;
   Config& operator=(Config&&) noexcept;
   ~Config();
 
   bool has(std::string_view key) const;
-  /// Refuses a key that is there where it has no effect: "training.momentum: is for sgd".
+  /// Refuses a key that is present although it has no effect: "training.momentum: is for sgd".
   void only_where(bool it_applies, std::string_view key, const std::string& otherwise) const;
-  /// A table in this one; an empty one where it is missing.
+  /// Returns a table in this one; an empty table if the key is missing.
   Config& table(std::string_view key);
 
   std::string text(std::string_view key);
   std::string text(std::string_view key, std::string otherwise);
-  std::vector<std::string> texts(std::string_view key);  ///< one text or a list of them; none where it is missing
+  std::vector<std::string> texts(std::string_view key);  ///< one text or a list of them; empty if missing
   std::int64_t whole(std::string_view key, std::int64_t otherwise, std::int64_t least);
   std::vector<std::int64_t> wholes(std::string_view key);
   double number(std::string_view key, double otherwise);
@@ -45,7 +45,8 @@ class Config {
 
   /// Refuses a value: "run.toml:12: training.optimizer: there is no 'adm'; did you mean 'adam'?".
   [[noreturn]] void refuse(std::string_view key, const std::string& what) const;
-  /// What a function gives that uses the value of a key: what it refuses is refused with file, line and key.
+  /// Returns the result of f, which uses the value of a key. An Error that f throws is thrown again as one that names
+  /// file, line and key.
   template <class F>
   auto with(std::string_view key, F f) const {
     try {
@@ -58,9 +59,9 @@ class Config {
       refuse(key, e.what());
     }
   }
-  /// Refuses a text that is none of these.
+  /// Returns a text, and refuses one that is not in `known`.
   std::string one_of(std::string_view key, std::string otherwise, const std::vector<std::string_view>& known);
-  /// Refuses every key, of this table and of those in it, that was never asked for.
+  /// Refuses every key, of this table and of those in it, that was never read.
   void finish() const;
 
  private:

@@ -18,9 +18,9 @@
 namespace ferrite::tools {
 namespace {
 
-constexpr std::int64_t kBatch = 1, kSteps = 32;  // where nothing else is asked for
+constexpr std::int64_t kBatch = 1, kSteps = 32;  // extents that are traced if the user gives none
 
-/// What is written: a function, its inputs and their names. `owner` is what the function calls.
+/// The program to export: a function, its inputs and their names. `owner` keeps what the function calls alive.
 struct Program {
   std::shared_ptr<const void> owner;
   std::function<Tensors(const Tensors&)> function;
@@ -47,7 +47,8 @@ Program program_of(const Subject& s, const ExportChoice& choice) {
 
 #ifdef FERRITE_TOOL_ONNX
 
-/// An ONNX model; where its extents have no number, the batch in front and the steps behind, or left open.
+/// Returns the program of an ONNX model. Where its extents have no number, a first axis is the batch and other axes are
+/// the steps; without a choice they are left open.
 Program program_of(const std::filesystem::path& path, const ExportChoice& choice) {
   if (choice.step) throw ValueError("export: --step is for nets of layers; " + path.string() + " is written as it is");
   const auto model = std::make_shared<onnx::Model>(onnx::read(path));

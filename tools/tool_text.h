@@ -1,11 +1,11 @@
 #pragma once
-/// Texts put together of parts.
+/// Texts made of parts.
 #include <string>
 #include <vector>
 
 namespace ferrite::tools {
 
-/// "a, b, c" with ", " between.
+/// Returns the parts joined to one text: "a, b, c" with ", " between.
 inline std::string joined(const std::vector<std::string>& parts, const std::string& between) {
   std::string s;
   for (const std::string& part : parts) s += (s.empty() ? "" : between) + part;

@@ -1,4 +1,4 @@
-/// Training by a configuration, and running what was trained.
+/// Trains nets by a configuration, and runs trained nets.
 #include "tool_training.h"
 
 #include <unistd.h>
@@ -36,7 +36,7 @@ std::filesystem::path beside(const std::filesystem::path& config, const std::str
 
 bool ends_with(const std::filesystem::path& path, std::string_view ending) { return path.extension() == ending; }
 
-/// Examples of a table: columns as inputs and as targets, or windows of a series.
+/// Returns the examples of a table: columns as inputs and targets, or windows of a series.
 train::Dataset from_table(const std::filesystem::path& path, Config& c) {
   const io::CsvTable table = io::read_csv(path);
   const std::vector<std::string> inputs = c.texts("inputs"), targets = c.texts("targets");
@@ -68,7 +68,7 @@ train::Dataset from_table(const std::filesystem::path& path, Config& c) {
   return {{x, table.numbers(targets) / unit}};
 }
 
-/// Examples of a file of tensors: "x" and "y", and "lengths" where x holds sequences one behind the other.
+/// Returns the examples of a file of tensors: "x" and "y", and "lengths" if x holds concatenated sequences.
 train::Dataset from_tensors(const std::filesystem::path& path, Config& c) {
   const io::TensorFile file = io::read_tensors(path);
   const Tensor x = file.tensor(c.text("input", "x")), y = file.tensor(c.text("target", "y"));
@@ -170,7 +170,8 @@ std::vector<train::AnyCallback> callbacks_of(Config& c, const nn::Module& net, c
   return all;
 }
 
-/// Whether the net takes an example, and gives what the loss compares with its target: before anything is written.
+/// Checks, before anything is written, that the net takes an example and returns what the loss compares with its
+/// target.
 void check_fit(const Config& c, const dsl::Network& net, const train::Dataset& data, const std::string& loss) {
   const std::int64_t first = 0;
   const train::Batch one = data.batch(std::span(&first, 1));
@@ -194,7 +195,7 @@ void check_fit(const Config& c, const dsl::Network& net, const train::Dataset& d
     c.refuse("net", "gives " + y.spec().str() + " for a batch of one, whose target is " + one.y().spec().str());
 }
 
-/// While it lives, Ctrl-C says how to continue before it ends the program, as it would have done without.
+/// During its lifetime, Ctrl-C prints how to continue before it ends the program as usual.
 class Interruptions {
  public:
   Interruptions() : before_(std::signal(SIGINT, say)) {
@@ -208,14 +209,14 @@ class Interruptions {
   static void say(int) {
     constexpr std::string_view kText =
         "\nferrite: interrupted; run the same command again to continue from the last save\n";
-    if (write(STDERR_FILENO, kText.data(), kText.size()) < 0) _exit(2);  // nobody is there to read it
+    if (write(STDERR_FILENO, kText.data(), kText.size()) < 0) _exit(2);  // the output is closed
     std::signal(SIGINT, SIG_DFL);
     std::raise(SIGINT);
   }
   void (*before_)(int);
 };
 
-/// Trains; a checkpoint of another training is refused with what the command can do about it.
+/// Trains the net; the error for a checkpoint of another training says what the command can do about it.
 train::History fit(const dsl::Network& net, const train::DataLoader& training, const train::FitOptions& options,
                    const std::filesystem::path& folder) {
   try {
@@ -272,7 +273,7 @@ void train(const std::filesystem::path& path, const TrainingChoice& choice, std:
                             .schedule_by_epoch = true,
                             .checkpoint = folder / "training.safetensors",
                             .checkpoint_every = t.whole("checkpoint_every", 0, 0),
-                            .identity = {{"net_seed", std::to_string(seed)}},  // of the first weights
+                            .identity = {{"net_seed", std::to_string(seed)}},  // seed of the first weights
                             .changed = choice.changed};
   options.callbacks = callbacks_of(c.table("callbacks"), net, folder, names, validation.has_value(), out, terminal);
   c.finish();

@@ -1,4 +1,4 @@
-/// Networks in words: a small reader of the builder's own spelling.
+/// Parses networks in words: a small reader of the builder's own spelling.
 #include "words.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace ferrite::tools {
 namespace {
 
-/// "gru(64, 2)".
+/// A word with its numbers, such as "gru(64, 2)".
 struct Word {
   std::string name;
   std::vector<double> numbers;
@@ -84,7 +84,7 @@ dsl::Builder first_word(const Word& w) {
   return found->second(w.whole(0));
 }
 
-/// A word with between `least` and `most` numbers.
+/// The rule of a word with between `least` and `most` numbers.
 struct Rule {
   std::size_t least, most;
   std::function<void(dsl::Builder&, const Word&)> add;
@@ -133,7 +133,7 @@ const std::map<std::string, Rule>& rules() {
   return all;
 }
 
-/// "; did you mean 'gru'?"
+/// Returns a hint such as "; did you mean 'gru'?", or an empty text.
 std::string suggestion(const std::string& name) {
   std::vector<std::string_view> known;
   for (const auto& [word, rule] : rules()) known.push_back(word);

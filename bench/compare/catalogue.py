@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Optimisers, losses over alignments, Fourier transforms and gradients of indexing beside PyTorch, and optimisers
-beside the traffic of one sweep: all programs in one run, in turn, on one core, twice; a figure that the second run does
-not confirm is not printed. Prints tables, writes JSON.
+"""Compares optimisers, losses over alignments, Fourier transforms and gradients of indexing with PyTorch, and
+optimisers with the traffic of one sweep. All programs take turns in one run on one core, twice; a figure that the
+second run does not confirm is not printed. Prints tables, writes JSON.
 
     python3 bench/compare/catalogue.py [--build build/release] [--out bench/results/catalogue.json] [--only JOB ...]
 """
@@ -46,7 +46,7 @@ def size_of(title, cell):
 
 
 def questions(cell):
-    """What each program is asked for this cell."""
+    """Returns the question that each program is asked for this cell."""
     job, *size = cell
     asked = {"ours": cell, "torch": cell}
     if job in STATES:
@@ -65,13 +65,13 @@ def measure(programs, cell, rounds, seconds):
 
 
 def agreed(runs, of):
-    """of(run) for the last run, if the one before agrees."""
+    """Returns of(run) for the last run, if the one before agrees."""
     values = [of(run) for run in runs[-2:]]
     return values[-1] if confirm.agree(*values) else None
 
 
 def confirmed(programs, cell, rounds, seconds):
-    """Microseconds of ours, and each peer / ours, of two runs in succession that agree; of four at most. None: did not."""
+    """Returns our microseconds, and each peer / ours, of two successive runs that agree, of at most four; else None."""
     runs = [measure(programs, cell, rounds, seconds)]
     while True:
         runs.append(measure(programs, cell, rounds, seconds))

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """PyTorch's answers to catalogue.py: lines "job a b c d seconds" with microseconds. catalogue_torch.py default|fused:
-with `fused`, optimisers in their fused form, and nothing else."""
+`fused` times only optimisers, in their fused form."""
 import sys
 
 import torch
@@ -29,7 +29,7 @@ def optimizer(job, count, rows, columns, fused):
     for p in parameters:
         p.grad = torch.rand(rows, columns) * 2 - 1
     make, options = OPTIMIZERS[job]
-    # By default a loop over the parameters: PyTorch takes its foreach form on GPUs alone.
+    # By default a loop over the parameters: PyTorch uses its foreach form on GPUs only.
     if fused:
         options = options | {"fused": True}
     return make(parameters, lr=1e-3, **options).step

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Convolutions of small nets beside PyTorch, the oneDNN in it, and a oneDNN of its own: forward, the gradient of the
-input and that of the weights; all programs in one run, in turn, on one core, twice; a figure that the second run does
-not confirm is not printed. Prints a table, writes JSON.
+"""Compares convolutions of small nets with PyTorch, the oneDNN in it, and a separate oneDNN: forward, the gradient of
+the input and that of the weights. All programs take turns in one run on one core, twice; a figure that the second run
+does not confirm is not printed. Prints a table, writes JSON.
 
     python3 bench/compare/convolutions.py [--build build/release] [--out bench/results/convolutions.json] [--only TEXT]
 
 The folder that the environment's FERRITE_ONEDNN names holds oneDNN 3.x: include/ and, anywhere below, libdnnl.so. Its
 columns: `torch's oneDNN` is the convolution inside torch's call by oneDNN's own clock; `oneDNN` has data in the
-order that it prefers, `oneDNN, plain` data as ours are; weights are in its own order in both.
+order that it prefers, `oneDNN, plain` data in the order of ours; weights are in oneDNN's own order in both.
 """
 import argparse
 import json
@@ -23,7 +23,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 import confirm  # noqa: E402
 
-# What it is; x, channels of the result, kernel, stride, padding before and after, dilation, groups.
+# Each cell: a description; x, channels of the result, kernel, stride, padding before and after, dilation, groups.
 JOBS = {
     "3x3, 3 to 16, 32 x 32": ("8x3x32x32", 16, "3x3", 1, 1, 1, 1, 1),
     "3x3, 16 to 16, 32 x 32": ("8x16x32x32", 16, "3x3", 1, 1, 1, 1, 1),
@@ -42,7 +42,7 @@ JOBS = {
     "depthwise 3x3 / 2, 64, 28 x 28": ("8x64x28x28", 64, "3x3", 2, 1, 1, 1, 64),
     "depthwise causal 4, 64, 1024": ("4x64x1024", 64, "4", 1, 3, 0, 1, 64),
 }
-# The programs, and what their numbers are called.
+# The programs, and the names of their numbers.
 PEERS = {"torch": ("torch", "torch's oneDNN"), "oneDNN": ("oneDNN", "oneDNN, plain")}
 PASSES = {"forward": "forward", "input": "gradient of x", "weights": "gradient of the weights"}
 
@@ -56,7 +56,7 @@ def multiply_adds(job):
 
 class Peer(Program):
     def ask(self, cell, seconds):
-        """Both numbers; None for one that there is not."""
+        """Returns both numbers; None for a number that the program does not give."""
         self.process.stdin.write(" ".join(map(str, cell)) + f" {seconds}\n")
         self.process.stdin.flush()
         return [None if n == "none" else float(n) for n in self.process.stdout.readline().split()]
@@ -73,13 +73,13 @@ def measure(ours, peers, cell, rounds, seconds):
 
 
 def confirmed(runs, of):
-    """of(run) for the last run, if the one before agrees."""
+    """Returns of(run) for the last run, if the one before agrees."""
     values = [of(run) for run in runs[-2:]]
     return values[-1] if confirm.agree(*values) else None
 
 
 def row_of(ours, peers, cell, options):
-    """Of two runs in succession that agree, of four at most."""
+    """Returns the row of a cell from two successive runs that agree, among at most four."""
     names = [name for program in peers for name in PEERS[program]]
     runs = [measure(ours, peers, cell, options.rounds, options.seconds)]
     while True:

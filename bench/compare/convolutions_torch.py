@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 """PyTorch's answers to convolutions.py, lines as bench_convolution takes them, with two numbers: microseconds of the
-call, and of oneDNN's convolution inside it alone, which oneDNN's own clock gives (its verbose mode): without the
-rearranging of x, weights and result for it that the call does around it. The second is "none" where PyTorch takes
-another way."""
+call, and of oneDNN's convolution inside it alone, by oneDNN's own clock (its verbose mode): without the rearranging of
+x, weights and result that the call does around it. The second is "none" where PyTorch does not use oneDNN."""
 import os
 import statistics
 import sys
@@ -22,7 +21,7 @@ def numbers(text):
 def call_of(what, x, channels, kernel, stride, before, after, dilation, groups):
     x, kernel = torch.rand(numbers(x)) * 2 - 1, numbers(kernel)
     axes, (stride, before, after, dilation, groups) = len(kernel), map(int, (stride, before, after, dilation, groups))
-    if before != after:  # padded outside of what is timed
+    if before != after:  # padded outside the timed part
         x, before = torch.nn.functional.pad(x, (before, after)), 0
     w = torch.rand([int(channels), x.shape[1] // groups] + kernel) * 2 - 1
     conv = (torch.conv1d, torch.conv2d)[axes - 1]
@@ -36,7 +35,7 @@ def call_of(what, x, channels, kernel, stride, before, after, dilation, groups):
 
 
 def inside(call, calls):
-    """Microseconds of the convolution itself, by what oneDNN prints."""
+    """Returns microseconds of the convolution itself, as oneDNN prints them."""
     sys.stdout.flush()
     kept = os.dup(1)
     with tempfile.TemporaryFile("w+") as log:
@@ -50,7 +49,7 @@ def inside(call, calls):
             os.close(kept)
         log.seek(0)
         times = [float(line.rsplit(",", 1)[1]) for line in log if ",exec,cpu,convolution," in line]
-    # Shorter ones than the clock can tell are of no use.
+    # Times below the clock's resolution are of no use.
     return 1e3 * (undisturbed_median(times) if min(times) > 0 else statistics.mean(times)) if times else None
 
 

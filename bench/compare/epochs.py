@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""An epoch of each example program beside the same training in PyTorch, eager and by torch.compile, with one thread and
-with two: in one run, in turn, epoch by epoch. Prints a table, writes JSON.
+"""Compares an epoch of each example program with the same training in PyTorch, eager and by torch.compile, with one
+thread and with two. The programs take turns in one run, epoch by epoch. Prints a table, writes JSON.
 
     python3 bench/compare/epochs.py [--build build/release] [--nets NET ...] [--threads 1 2] [--out bench/results/epochs.json]
 
@@ -51,7 +51,7 @@ class Program:
 
 
 def measure(net, threads, options, versions, left_out):
-    """Milliseconds of an epoch, by program."""
+    """Returns milliseconds of an epoch, by program."""
     ours = pathlib.Path(options.build).resolve() / "bench" / "bench_epochs"
     programs = {"ours": Program([str(ours), net, str(threads)], threads)}
     for name, form in FORMS.items():
@@ -75,12 +75,12 @@ def measure(net, threads, options, versions, left_out):
 
 
 def figure(values, digits):
-    """The median of several runs, "-" where no second one confirms it."""
+    """Returns the median of several runs, "-" where no second one confirms it."""
     return confirm.choose([f"{v:.{digits}f}" for v in values]) if values else "-"
 
 
 def table(cells):
-    """cells: (net, threads) -> results of the runs."""
+    """Returns the table of all cells: (net, threads) -> results of the runs."""
     lines = ["| epoch of | threads | Ferrite, ms | " + " | ".join(FORMS) + " |", "|---" * (3 + len(FORMS)) + "|"]
     lost = []
     for (net, threads), runs in cells.items():

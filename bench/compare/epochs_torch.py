@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""PyTorch's answers to epochs.py: epochs_torch.py NET THREADS eager|compile trains NET, and for every line that it reads
-one epoch more, of which it prints the seconds. The nets, sizes, optimisers and clipping are those of bench/bench_epochs.cpp;
-batches are rows of tensors in memory, taken by index_select, and optimisers are fused.
+"""PyTorch's answers to epochs.py: epochs_torch.py NET THREADS eager|compile trains NET for one more epoch for every
+line that it reads, and prints the seconds of that epoch. The nets, sizes, optimisers and clipping are those of
+bench/bench_epochs.cpp; batches are rows of tensors in memory, taken by index_select, and optimisers are fused.
 """
 import os
 import signal
@@ -71,7 +71,7 @@ class Causal(nn.Module):
 
 
 class Overdrive(nn.Module):
-    """Channels first, as PyTorch likes it: its linear layers are convolutions of width 1."""
+    """The net with channels first, as PyTorch prefers: its linear layers are convolutions of width 1."""
 
     def __init__(self):
         super().__init__()
@@ -148,7 +148,7 @@ def convolutional():
 
 
 class Training:
-    """A net with its optimiser. `step` sees the rows of a batch and gives its loss."""
+    """A net with its optimiser. `step` takes the rows of a batch and returns its loss."""
 
     def __init__(self, net, compiled, rate, decay=None, clip=0.0):
         self.net, self.clip = net, clip
@@ -167,7 +167,7 @@ class Training:
         return loss.detach()
 
     def epoch(self, n, size, step, order=True):
-        """The loss of the epoch, read once, and the number of hits where the step counts them."""
+        """Trains an epoch; returns its loss, read once, and the number of hits if the step counts them."""
         total, hits = 0, 0
         for rows in (torch.randperm(n) if order else torch.arange(n)).split(size):
             loss, right = step(rows)
@@ -176,7 +176,7 @@ class Training:
 
 
 def of_tensors(net, compiled, x, y, loss, size, counts=False, **options):
-    """A net of rows of x whose output a loss compares with rows of y."""
+    """Returns the training of a net on rows of x whose output a loss compares with rows of y."""
     training = Training(net, compiled, **options)
 
     def step(rows):
@@ -203,7 +203,7 @@ def text(compiled):
         for t in range(0, of_row - 49, 50):
             logits, h = training.call(x[:, t : t + 50], h.detach())
             total = total + training.update(F.cross_entropy(logits.flatten(0, 1), y[:, t : t + 50].reshape(-1)))
-        return float(total)  # of which exp is the perplexity
+        return float(total)  # its exp is the perplexity
 
     return epoch
 
@@ -321,7 +321,7 @@ def main():
     try:
         for _ in range(2):
             epoch()
-    except Exception as error:  # of the compiler: its first line says what it cannot do
+    except Exception as error:  # from the compiler: its first line says what it cannot do
         print("none", f"{type(error).__name__}: {str(error).strip().splitlines()[0][:80]}", flush=True)
         return
     signal.alarm(0)

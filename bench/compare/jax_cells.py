@@ -1,4 +1,4 @@
-"""Users' cells in JAX: what all steps take from x, and one step for lax.scan."""
+"""Users' cells in JAX: the products with x of all steps, and one step for lax.scan."""
 import jax
 import jax.numpy as jnp
 from jax import lax
@@ -67,7 +67,7 @@ STEPS = {"plain_gru": (plain_gru_of_x, plain_gru), "peephole_lstm": (peephole_of
 
 
 def layer(kind, w, x):
-    """x [T, B, D] -> [T, B, H]."""
+    """Returns the outputs of a layer: x [T, B, D] -> [T, B, H]."""
     of_x, step = STEPS[kind]
     zeros = jnp.zeros(x.shape[1:])
     first = (zeros, zeros) if kind == "peephole_lstm" else (zeros,)
@@ -75,6 +75,6 @@ def layer(kind, w, x):
 
 
 def data_of(kind, H, T, B):
-    """Parameters by name and x [T, B, D]."""
+    """Returns the parameters by name and x [T, B, D]."""
     parameters = jax.tree.map(jnp.asarray, own_cells.parameters(kind, H))
     return parameters, jnp.asarray(own_cells.data(H, T, B).swapaxes(0, 1))

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""jax.jit of lax.scan: the recurrent layers as JAX users write them, the input product hoisted, one thread; of a
-perceptron; and of users' cells."""
+"""Recurrent layers as JAX users write them, jax.jit of lax.scan with the input product hoisted; also a perceptron and
+users' cells; one thread."""
 import os
 
 os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
@@ -40,7 +40,7 @@ STEPS = {"gru": gru, "vowels": gru, "lstm": lstm, "rnn": rnn}
 
 
 def layer(kind, w, x):
-    """x [T, B, D] -> [T, B, H]."""
+    """Returns the outputs of a layer: x [T, B, D] -> [T, B, H]."""
     i = x @ w["ih"] + w["b_ih"]
     zeros = jnp.zeros((x.shape[1], w["hh"].shape[0]))
     return lax.scan(lambda s, v: STEPS[kind](w, v, s), (zeros, zeros) if kind == "lstm" else zeros, i)[1]
@@ -53,7 +53,7 @@ def adam(p, g, m, v, t, rate=1e-3, b1=0.9, b2=0.999, eps=1e-8):
 
 
 def data_of(kind, H, T, B):
-    """Parameters by name and x [T, B, D]."""
+    """Returns the parameters by name and x [T, B, D]."""
     random = np.random.default_rng(1)
     columns = GATES.get(kind, 1) * H
     D = features(kind, H)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Linear recurrences beside the memory that they need, torch with minGRU-pytorch and mambapy, and jax: all programs in
-one run, in turn, on one core, twice; a figure that the second run does not confirm is not printed. Prints tables, writes
-JSON.
+"""Compares linear recurrences with their memory traffic, with torch (minGRU-pytorch and mambapy) and with jax. All
+programs take turns in one run on one core, twice; a figure that the second run does not confirm is not printed. Prints
+tables, writes JSON.
 
     python3 -m pip install -r bench/compare/requirements.txt einops==0.8.2
     python3 -m pip install --no-deps minGRU-pytorch==0.2.1 mambapy==1.2.0
@@ -24,7 +24,7 @@ import confirm  # noqa: E402
 ONE_THREAD = {name: "1" for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
 ONE_THREAD["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 SWEEPS = [("scan", T, 1) for T in (64, 256, 1024)] + [("scan_grad", T, 5 / 3) for T in (64, 256, 1024)]
-# A cell of ours, and what it is compared with: a program, its job, and its name in the table.
+# A job of ours, and those that it is compared with: a program, its job, and its name in the table.
 TRAIN = [("train_min_gru", 1000, {"minGRU-pytorch": ("torch", "train_min_gru"),
                                   "minGRU-pytorch by torch.compile": ("torch", "train_min_gru_compiled"),
                                   "torch.nn.GRU": ("torch", "train_gru"),
@@ -47,7 +47,7 @@ class Program:
 
 
 def confirmed(programs, job, n, peers, options):
-    """Our microseconds, and the ratio of each peer to us where two runs agree."""
+    """Returns our microseconds, and the ratio of each peer to us where two runs agree."""
     runs = []
     for _ in range(4):
         times = {}

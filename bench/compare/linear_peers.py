@@ -1,4 +1,4 @@
-"""What bench/compare/linear.py compares with: `torch` (torch.nn.GRU, minGRU-pytorch, mambapy) or `jax`
+"""The peers of bench/compare/linear.py: `torch` (torch.nn.GRU, minGRU-pytorch, mambapy) or `jax`
 (jax.lax.associative_scan). Answers lines "job size seconds" with microseconds."""
 import sys
 

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Streams of `.nam` nets beside NeuralAmpModelerCore and NeuralAudio: nanoseconds a sample, in blocks of 64 and one by
-one, all programs in turn in one run on one core. JSON and a table of ratios, peer / ours.
+"""Compares streams of `.nam` nets with NeuralAmpModelerCore and NeuralAudio: nanoseconds a sample, in blocks of 64 and
+one by one. All programs take turns in one run on one core. Writes JSON and a table of ratios, peer / ours.
 
     python3 bench/compare/nam.py --nam-core CHECKOUT [--neural-audio CHECKOUT] [--build build/release]
                                  [--out bench/results/nam.json] [--rounds 9]
 
-The checkouts have their submodules (github.com/sdatkinson/NeuralAmpModelerCore, github.com/mikeoliphant/NeuralAudio).
-Both are built with `-Ofast -march=native`, as NAM Core builds its tools, their own choices for WaveNets of the A2 kind switched on,
-NeuralAudio with the tanh of Eigen, the fastest of its exact ones; the nets
-have random weights from a fixed seed. The sums of all outputs have to agree before a time is taken.
+The checkouts need their submodules (github.com/sdatkinson/NeuralAmpModelerCore, github.com/mikeoliphant/NeuralAudio).
+Both are built with `-Ofast -march=native`, as NAM Core builds its tools, with their special code for WaveNets of the A2
+kind switched on; NeuralAudio uses the tanh of Eigen, the fastest of its exact ones. The nets have random weights from a
+fixed seed. The sums of all outputs have to agree before a time is taken.
 """
 import argparse
 import json

@@ -1,6 +1,6 @@
 // oneDNN's convolutions for convolutions.py, without bias, on one thread: prints its version, then answers the lines of
-// bench_convolution with two numbers of microseconds, "none" for one that it lacks: with data in the order that oneDNN
-// prefers, and with plain data (channels before space). Weights, and their gradient, are in its own order in both.
+// bench_convolution with microseconds for data in the order that oneDNN prefers and for plain data (channels before
+// space); "none" for one that it lacks. Weights, and their gradient, are in oneDNN's own order in both.
 #include <cstdlib>
 #include <iostream>
 #include <oneapi/dnnl/dnnl.hpp>
@@ -17,7 +17,7 @@ using dnnl::memory;
 using Dims = memory::dims;
 using Tag = memory::format_tag;
 
-/// Filled with numbers from -1 to 1.
+/// Returns memory filled with numbers from -1 to 1.
 memory filled(const memory::desc& d, const dnnl::engine& e) {
   memory m(d, e);
   auto* p = static_cast<float*>(m.get_data_handle());

@@ -1,8 +1,8 @@
-// oneDNN's recurrent layers (the GRU with linear-before-reset, as PyTorch's), one thread: tells its version, then
+// oneDNN's recurrent layers (the GRU with linear-before-reset, as in PyTorch), one thread: prints its version, then
 // answers lines "job kind H T B seconds" with microseconds. `forward` is one layer whose weights are brought into the
 // library's own order once. `train` is a training step of layer -> last step -> linear(10) -> cross-entropy with Adam:
-// the layer is oneDNN's, forward and backward, its weights brought into both orders in each step, as they have changed;
-// the rest, which it lacks, is written by hand (bench/limit/adam.h). `layers` is the layer's two passes alone.
+// the layer is oneDNN's, forward and backward, its weights are brought into both orders in each step, because they have
+// changed; the rest, which it lacks, is written by hand (bench/limit/adam.h). `layers` is the layer's two passes alone.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -63,7 +63,7 @@ typename Backward::primitive_desc backward_of(const Layout& l, const dnnl::engin
   }
 }
 
-/// Memory of whole vectors, as Adam by hand reads and writes it.
+/// Returns memory of whole vectors, as Adam by hand reads and writes it.
 memory in_vectors(const memory::desc& d, const dnnl::engine& e) {
   static std::vector<std::unique_ptr<limit::Buffer>> all;  // they live as long as the program
   all.push_back(std::make_unique<limit::Buffer>(static_cast<limit::Index>(d.get_size() / sizeof(float))));
@@ -81,7 +81,7 @@ memory filled(const memory::desc& d, const dnnl::engine& e, float scale) {
   return m;
 }
 
-/// A parameter of a training step: its memory and Adam's.
+/// Returns a parameter of a training step: its memory and Adam's.
 limit::Trained trained(memory& m) {
   return limit::Trained(static_cast<float*>(m.get_data_handle()),
                         static_cast<limit::Index>(m.get_desc().get_size() / 4));
@@ -198,7 +198,7 @@ class Job {
     r.run.execute(stream_, r.from, r.to);
     stream_.wait();
   }
-  /// Brings the weights into the order of a pass once more.
+  /// Brings the weights into the order of a pass again.
   void again(const Arguments& pass) {
     for (auto& [what, all] : reorders_)
       for (auto& r : all)

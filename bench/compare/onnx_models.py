@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The nets of onnx_nets.py as ONNX files, exported by torch.onnx with fixed seeds: onnx_models.py FOLDER
 
-Nets from packages of PyPI are added where these lie: FERRITE_DFN (a folder with enc.onnx, erb_dec.onnx and df_dec.onnx of
-DeepFilterNet 3) and FERRITE_SILERO (a folder with silero_vad_16k_op15.onnx).
+Nets from packages of PyPI are added if these variables name folders: FERRITE_DFN (with enc.onnx, erb_dec.onnx and
+df_dec.onnx of DeepFilterNet 3) and FERRITE_SILERO (with silero_vad_16k_op15.onnx).
 """
 import os
 import pathlib
@@ -23,7 +23,7 @@ class Recurrent(nn.Module):
 
 
 class Causal(nn.Module):
-    """A temporal convolution net: blocks of dilated causal convolutions in residuals."""
+    """A temporal convolution net: blocks of dilated causal convolutions with residual connections."""
 
     def __init__(self, channels=32, kernel=3, blocks=6):
         super().__init__()

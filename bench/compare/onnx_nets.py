@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""ONNX files beside ONNX Runtime, OpenVINO and tract, one thread, batch 1: in one run, in turn. Prints a table, writes JSON.
+"""Compares ONNX files with ONNX Runtime, OpenVINO and tract, one thread, batch 1. The programs take turns in one run.
+Prints a table, writes JSON.
 
     python3 bench/compare/onnx_nets.py MODELS [--build build/release] [--out bench/results/onnx.json]
 
@@ -55,7 +56,7 @@ class Program:
 
 
 def measure(net, options, versions, left_out):
-    """Microseconds of a call, by program: the least of all rounds."""
+    """Returns microseconds of a call, by program: the least of all rounds."""
     form, file, *inputs = NETS[net]
     model = str(options.models / f"{file}.onnx")
     programs = {"ours": Program([str(options.build / "bench" / "bench_onnx"), form, model, *inputs])}

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Other runtimes' answers to onnx_nets.py: onnx_peer.py RUNTIME MODEL NAME=SHAPE:TYPE... prints the version of onnxruntime,
-openvino or tract, then for every line that it reads the least time of a call, in microseconds, on one thread. Inputs are
-random numbers in -1..1; integers are 16000 (a sample rate). They are bound once, outputs as well where the runtime can.
+"""Other runtimes' answers to onnx_nets.py: onnx_peer.py RUNTIME MODEL NAME=SHAPE:TYPE... prints the version of
+onnxruntime, openvino or tract, then for every line that it reads the least time of a call, in microseconds, on one
+thread. Inputs are random numbers in -1..1; integers are 16000 (a sample rate). Inputs are bound once, and so are
+outputs where the runtime allows it.
 """
 import sys
 import time
@@ -61,7 +62,7 @@ def main(runtime, model, *words):
         version, call = {"onnxruntime": onnxruntime, "openvino": openvino, "tract": tract}[runtime](model, inputs_of(words))
         for _ in range(5):
             call()
-    except Exception as e:  # a runtime that is not there, or does not take the model, says so
+    except Exception as e:  # a runtime that is not installed, or does not accept the model, says so
         print(f"none {type(e).__name__}: {e}".replace("\n", " ")[:200], flush=True)
         return
     print(version, flush=True)

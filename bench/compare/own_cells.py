@@ -8,7 +8,7 @@ DATA = 1000  # the number of x
 
 
 def numbers(tensor, shape):
-    """In [-1, 1), by the tensor's number and the element's."""
+    """Returns numbers in [-1, 1) that depend only on the tensor's number and the element's."""
     z = np.arange(np.prod(shape), dtype=np.uint32) * np.uint32(2654435761) + np.uint32((tensor * 0x9E3779B9 + 1) % 2**32)
     z = (z ^ (z >> np.uint32(16))) * np.uint32(0x85EBCA6B)
     z = (z ^ (z >> np.uint32(13))) * np.uint32(0xC2B2AE35)
@@ -26,5 +26,5 @@ def parameters(kind, H):
 
 
 def data(H, T, B):
-    """x [B, T, D]."""
+    """Returns x [B, T, D]."""
     return numbers(DATA, (B, T, H))

@@ -1,10 +1,11 @@
-"""What the peers share: a program that tells its version, then answers lines "job kind H T B seconds" with
-microseconds, or with "none" and a reason. Jobs: forward, x [B, T, D] (or [T, B, D], as the peer likes it) -> all
-outputs; train, the net -> mean cross-entropy, gradients, Adam, as is compiled: each peer has forms of its own. Nets:
-layer -> last step -> linear(10) with gru, lstm or rnn of D = H features or vowels, a GRU of 12, for a layer; or mlp,
-linear(H) -> relu -> linear(10) on 784 features; cnn and transformer, as bench/whole_nets.h says. Layers of users' cells (examples/custom_cell/cells.h and
-nn::LayerNormGruCell) stand alone, D = H: train is the mean square of all outputs, gradients, Adam; and before anything
-else is asked "check_forward" is answered with the outputs of the last step, "check_train" with the first three losses.
+"""The main loop of the peers: a program that prints its version, then answers lines "job kind H T B seconds" with
+microseconds, or with "none" and a reason. Jobs: forward, x [B, T, D] (or [T, B, D], as the peer prefers) -> all
+outputs; train, the net -> mean cross-entropy, gradients, Adam; compiled, the same in the forms that each peer has.
+Nets: layer -> last step -> linear(10), where the layer is a gru, lstm or rnn of D = H features or vowels, a GRU of 12
+features; mlp, linear(H) -> relu -> linear(10) on 784 features; cnn and transformer, as in bench/whole_nets.h. Layers
+of users' cells (examples/custom_cell/cells.h and nn::LayerNormGruCell) are timed without a net around them, D = H:
+train is the mean square of all outputs, gradients, Adam. Before any other question, "check_forward" is answered with
+the outputs of the last step, "check_train" with the first three losses.
 """
 import os
 import pathlib
@@ -31,11 +32,11 @@ def features(kind, H):
 
 
 class Absent(Exception):
-    """There is no such thing in this peer, or it takes too long to get ready."""
+    """Raised when a peer does not have what is asked for, or takes too long to prepare it."""
 
 
 def undisturbed(times):
-    """The samples that took at most 1.15 times the least: others were disturbed by other programs."""
+    """Returns the samples that took at most 1.15 times the least; other programs disturbed the others."""
     return [t for t in times if t <= 1.15 * min(times)]
 
 
@@ -44,7 +45,7 @@ def undisturbed_median(times):
 
 
 def microseconds(call, seconds):
-    """The median of three to nine samples after two calls, in about so many seconds."""
+    """Returns the median of three to nine samples after two calls, in about `seconds` seconds."""
     call()
     start = time.perf_counter()
     call()
@@ -61,7 +62,7 @@ def microseconds(call, seconds):
 
 
 def onednn_program(to, source):
-    """A program of bench/compare, compiled with the oneDNN 3.x in the folder that FERRITE_ONEDNN names; else None."""
+    """Returns a program of bench/compare, compiled with oneDNN 3.x in the folder FERRITE_ONEDNN; None without one."""
     folder = os.environ.get("FERRITE_ONEDNN")
     library = folder and next(iter(sorted(pathlib.Path(folder).resolve().rglob("libdnnl.so"))), None)
     if not library:
@@ -75,7 +76,8 @@ def onednn_program(to, source):
 
 
 def serve(version, make, last_step=None):
-    """make(job, kind, H, T, B) gives a function to time that returns outputs or the loss; last_step(outputs) [B, H]."""
+    """Answers questions. make(job, kind, H, T, B) returns a function that computes outputs or the loss, to be timed;
+    last_step(outputs) returns [B, H]."""
     print(version, flush=True)
     last, call = None, None
     for line in sys.stdin:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Functions along rows beside the least that the machine needs and beside PyTorch: all programs in one run, in turn, on
-one core, twice; a figure that the second run does not confirm is not printed. Prints a table, writes JSON.
+"""Compares functions along rows with the least time that the machine needs and with PyTorch. All programs take turns in
+one run on one core, twice; a figure that the second run does not confirm is not printed. Prints a table, writes JSON.
 
     python3 bench/compare/rows.py [--build build/release] [--out bench/results/rows.json] [--only TEXT]
 """
@@ -20,8 +20,8 @@ import confirm  # noqa: E402
 
 ONE_THREAD = {name: "1" for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
 
-# A job, and what the machine needs at least: how many times one of its limits, added up. A copy is of 8 bytes an
-# element; a pass backward reads the cotangent and what is saved, and writes the gradient.
+# A job, and the least that the machine needs for it: a sum of limits with factors. A copy moves 8 bytes an element; a
+# backward pass reads the cotangent and the residuals, and writes the gradient.
 COPY, READ, EXP, COMPARE = "limit_copy", "limit_read", "limit_exp", "limit_comparisons"
 OF_ROWS = {
     "softmax": {EXP: 1}, "softmax_grad": {EXP: 1, COPY: 1.5},
@@ -60,7 +60,7 @@ class Program:
 
 
 def measure(ours, torch, cell, rounds, seconds):
-    """Microseconds of ours, of the limit and of torch (None without it)."""
+    """Returns microseconds of ours, of the limit and of torch (None without it)."""
     job, rows, n, needs = cell
     size = (rows, n * n if "pool2d" in job else n)
     times = {}
@@ -73,7 +73,7 @@ def measure(ours, torch, cell, rounds, seconds):
 
 
 def ratio(runs, name):
-    """`name` / ours over two runs, if they agree."""
+    """Returns `name` / ours over two runs, if they agree."""
     of = [run[name] / run["ours"] for run in runs if name in run]
     return statistics.mean(of) if len(of) > 1 and confirm.agree(*of[:2]) else None
 
@@ -100,7 +100,7 @@ def main():
         if options.only not in cell[0]:
             continue
         runs = [measure(ours, torch, cell, options.rounds, options.seconds) for _ in range(2)]
-        for _ in range(2):  # once more where the last two do not agree
+        for _ in range(2):  # again if the last two do not agree
             if all(ratio(runs, name) for name in runs[0] if name != "ours"):
                 break
             runs = [runs[1], measure(ours, torch, cell, options.rounds, options.seconds)]

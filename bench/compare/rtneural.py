@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Small nets of RTNeural sample by sample, and ours in blocks of 64 beside its samples: nanoseconds a sample, all
-programs in turn in one run on one core. JSON and a table of ratios, peer / ours.
+"""Compares small nets with RTNeural sample by sample, and ours in blocks of 64 with its samples: nanoseconds a sample.
+All programs take turns in one run on one core. Writes JSON and a table of ratios, peer / ours.
 
     python3 bench/compare/rtneural.py --rtneural CHECKOUT [--build build/release] [--rounds 9]
                                       [--out bench/results/rtneural.json] [--nets gru_16 ...]
 
-The checkout (github.com/jatinchowdhury18/RTNeural) has its submodules. Its models have their sizes as template
+The checkout (github.com/jatinchowdhury18/RTNeural) needs its submodules. Its models have their sizes as template
 arguments and are built with `-O3 -march=native`, once with Eigen, once with xsimd. Nets are x [1] -> GRU or LSTM of H
 units -> linear(1), and six causal convolutions of C channels and K taps, dilations 1 to 32, each with relu, then
 linear(1), with random weights from a fixed seed, from one JSON file for all. The sums of all outputs have to agree

@@ -13,7 +13,7 @@ namespace {
 
 using Process = std::function<void(const float*, float*, int)>;
 
-/// The model that `path` holds, and a sample at a time of it.
+/// Returns a function that runs the model in the file `path` sample by sample.
 template <class Model>
 Process run(const std::string& path) {
   const auto model = std::make_shared<Model>();

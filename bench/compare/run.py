@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Our nets and the peers' in one run, in turn, on one core: one table of ratios, peer / ours, and JSON.
+"""Times our nets and the peers' in turn, in one run on one core: prints a table of ratios, peer / ours, writes JSON.
 
     python3 bench/compare/run.py [--build build/release] [--full | --own] [--out bench/results/compare.json]
 
 Every program answers the same questions (peer.py) and waits while the others are asked, once in each round; a time is
-the median of the rounds that took at most 1.15 times the least, since others were disturbed. A peer that is not installed, or cannot do a cell, is left out and named.
-With --own the layers of users' cells, beside the built-in fused one as well; before a time is taken, the peers have to
-give what we give from the same parameters. oneDNN is taken from the folder that the environment's FERRITE_ONEDNN
-names: include/ and, anywhere below, libdnnl.so of 3.x; oneDNN 3.6.2 for CPUs is a part of the wheel `paddlepaddle`.
+the median of the rounds that took at most 1.15 times the least, since others were disturbed. A peer that is not
+installed, or cannot do a cell, is left out and named. --own times the layers of users' cells, also compared with the
+nearest built-in fused layer; before a time is taken, the peers have to compute what we compute from the same
+parameters. oneDNN is taken from the folder that the environment's FERRITE_ONEDNN names: include/ and, anywhere below,
+libdnnl.so of 3.x; oneDNN 3.6.2 for CPUs is a part of the wheel `paddlepaddle`.
 """
 import argparse
 import json
@@ -26,7 +27,7 @@ PEERS = {
     "TorchScript": ["torch_peer.py", "script"],
     "jax.jit": ["jax_peer.py"],
     "ONNX Runtime": ["onnxruntime_peer.py"],
-    "oneDNN": None,  # compiled, where there is one
+    "oneDNN": None,  # compiled, if it is there
 }
 ONE_THREAD = {name: "1" for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
 
@@ -52,7 +53,7 @@ OWN_PEERS = ["torch", "torch.compile", "TorchScript", "jax.jit"]
 
 
 class Peer:
-    """A program that answers each line with microseconds, or with None and why."""
+    """A program that answers each line with microseconds, or with none and the reason."""
 
     def __init__(self, command, tells_version=True):
         self.why = {}
@@ -62,7 +63,7 @@ class Peer:
         self.alive = bool(self.version) or not tells_version
 
     def ask(self, job, kind, H, T, B, seconds=0):
-        """The numbers of the answer, or None."""
+        """Returns the numbers of the answer, or None."""
         try:
             self.process.stdin.write(f"{job} {kind} {H} {T} {B} {seconds}\n")
             self.process.stdin.flush()
@@ -96,7 +97,7 @@ def start_peers(build, wanted):
 
 
 def same(ours, peers, cell):
-    """The peers that can do this cell of a user; they give what we give, or all ends here."""
+    """Returns the peers that can do this cell of a user. Ends the program if their results differ from ours."""
     asked = ("check_" + cell[0], *cell[1:])
     wanted = ours.ask(*asked)
     able = {}
@@ -127,7 +128,7 @@ def measure(ours, peers, cell, rounds, seconds):
         for name, peer in peers.items():
             if peer.alive and None not in answers[name]:
                 answers[name].append(ask(peer, job))
-    for name, times in answers.items():  # what one round alone says is no result
+    for name, times in answers.items():  # a single round is not a result
         program = ours if name in ("ours", "limit") else peers[name]
         for _ in range(rounds):
             if not times or None in times or len(undisturbed(times)) > 1:
@@ -142,7 +143,7 @@ def measure(ours, peers, cell, rounds, seconds):
 
 
 def merged(old, result):
-    """Cells that were measured now, and the others of an earlier result."""
+    """Returns the cells that were measured now, and the others of an earlier result."""
     key = lambda row: (row["job"], row["kind"], row["H"], row["T"], row["B"])
     now = {key(row): row for row in result["cells"]}
     cells = [now.pop(key(row), row) for row in old["cells"]] + list(now.values())
@@ -159,7 +160,7 @@ def merged(old, result):
 
 
 def ratio(row, name):
-    """A peer's time over ours as the tables print it: bold where the peer is faster."""
+    """Returns a peer's time over ours as the tables print it: bold where the peer is faster."""
     value = row["ratios"].get(name)
     return "-" if value is None else f"**{value:.2f}**" if value < 1 else f"{value:.2f}"
 
@@ -216,7 +217,7 @@ def main():
         result = {"processor": machine(), "date": today(), "versions": {name: peer.version for name, peer in peers.items()},
                   "rounds": options.rounds, "cells": rows, "lost": lost(rows),
                   "left_out": {name: peer.why for name, peer in peers.items() if peer.why}}
-        if path:  # after each cell: the whole grid takes long
+        if path:  # after each cell, because the whole grid takes long
             path.write_text(json.dumps(merged(old, result) if old else result, indent=1) + "\n")
     losses = lost(rows)
     print("\nlost: " + ("; ".join(losses) if losses else "none"))

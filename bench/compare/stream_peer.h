@@ -1,6 +1,6 @@
 #pragma once
-// What the programs of bench/compare/streams.py share: FILE BLOCK; the first line that they write is the sum of all
-// outputs, then for every line that they read nanoseconds a sample, of the best of several runs.
+// The main loop that the programs of bench/compare/streams.py share. Arguments: FILE BLOCK. The first line of output is
+// the sum of all outputs; then every line of input is answered with nanoseconds a sample, the best of several runs.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -10,7 +10,7 @@
 #include <numeric>
 #include <vector>
 
-/// `make(path, block)` gives a function of (x, y, n samples).
+/// Runs the loop. `make(path, block)` returns a function of (x, y, n samples).
 template <class Make>
 int serve(int count, char** words, const Make& make) {
   if (count != 3) return 2;

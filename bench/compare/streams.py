@@ -1,5 +1,5 @@
-"""What nam.py and rtneural.py share: programs that run streams of a net in a file, asked in turn on one core, and the
-table of ratios.
+"""The parts that nam.py and rtneural.py share: programs that run streams of a net in a file, asked in turn on one core,
+and the table of ratios.
 """
 import json
 import pathlib
@@ -51,7 +51,7 @@ def measured(all_of_them, net, block, rounds):
 
 
 def sentences(cells, peers):
-    """What the table says, in words: the least ratio and the lost cells of every block size."""
+    """Returns the table's result in words: the least ratio and the lost cells of every block size."""
     for block in dict.fromkeys(c["block"] for c in cells):
         rows = [(min(c["nanoseconds"][p] for p in peers) / c["nanoseconds"]["Ferrite"], c["net"])
                 for c in cells if c["block"] == block]
@@ -63,7 +63,7 @@ def sentences(cells, peers):
 
 
 def text(result):
-    """Sentences and the table of a result, the cells that we lose first."""
+    """Returns the sentences and the table of a result, with the cells that we lose first."""
     cells = result["cells"]
     peers = [p for p in cells[0]["nanoseconds"] if p != "Ferrite"]
     lines = [f"{result['machine']}, {result['date']}, one thread. " + " ".join(sentences(cells, peers)), "",

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""What recurrent programs ask for beside plain sequences, ours and the peers' in one run, in turn, on one core: lengths,
-resets, the first step of a user's cell, the same bits for any batch, many small layers. Prints tables, writes JSON.
+"""Compares with the peers what recurrent programs need besides plain sequences, in turn in one run on one core:
+lengths, resets, the first step of a user's cell, the same bits for any batch, many small layers. Prints tables, writes
+JSON.
 
     python3 bench/compare/strengths.py [--build build/release] [--out bench/results/strengths.json]
 """
@@ -15,7 +16,7 @@ from peer import Absent, undisturbed_median
 
 HERE = pathlib.Path(__file__).resolve().parent
 LAYERS = 28
-PATIENCE = int(os.environ.get("FERRITE_COMPILE_SECONDS", "20"))  # for torch.compile, a cell
+PATIENCE = int(os.environ.get("FERRITE_COMPILE_SECONDS", "20"))  # seconds for torch.compile of a cell
 ONE_THREAD = {name: "1" for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
 PEERS = {"torch": ["strengths_torch.py", "eager"], "torch.compile": ["strengths_torch.py", "compile"],
          "jax": ["strengths_jax.py"], "ONNX Runtime": ["strengths_onnxruntime.py"]}
@@ -28,17 +29,17 @@ CELLS = ([(job, *size) for size in SIZES for what in ("lengths", "padded") for j
 
 
 def lengths(T, B):
-    """1, T and what lies evenly between, in an order without trend: the same as ours."""
+    """Returns lengths evenly spaced from 1 to T, in an order without trend, the same as ours."""
     return [1 + (T - 1) * (b * 7 % B) // max(1, B - 1) for b in range(B)]
 
 
 def resets(T, B):
-    """1 in about one of twenty steps."""
+    """Returns a mask that is 1 at about one of twenty steps."""
     return [[1 if (b * 31 + t * 17) % 20 == 0 else 0 for t in range(T)] for b in range(B)]
 
 
 def serve(version, answer):
-    """Tells the version, then answers lines "job H T B seconds"."""
+    """Prints the version, then answers lines "job H T B seconds"."""
     print(version, flush=True)
     for line in sys.stdin:
         job, *rest = line.split()
@@ -86,7 +87,7 @@ def time_of(us):
 
 
 def report(results, names):
-    """Tables of all questions. results: by cell, by program."""
+    """Returns the tables of all questions. `results` is by cell, then by program."""
     def get(cell, name):
         return results.get("/".join(map(str, cell)), {}).get(name)
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""JAX's answers to strengths.py: lax.scan, the whole of it one jit."""
+"""JAX's answers to strengths.py: lax.scan, all in one jit."""
 import time
 
 import jax
@@ -18,7 +18,7 @@ def weights(H, layers=None):
 
 
 def gru(p, x, inside=None, fresh=None):
-    """x [B, T, D] -> [B, T, H]; inside, fresh [B, T]."""
+    """Returns the outputs of a GRU: x [B, T, D] -> [B, T, H]; masks inside, fresh [B, T]."""
     i = jnp.swapaxes(x @ p["w"] + p["b"], 0, 1)
     B, H = x.shape[0], p["u"].shape[0]
     xs = [i] + [m.T[..., None] for m in (inside, fresh) if m is not None]

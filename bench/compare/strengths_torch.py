@@ -12,7 +12,7 @@ from strengths import LAYERS, PATIENCE, lengths, resets, serve
 
 
 class LayerNormGru(torch.nn.Module):
-    """A cell that a user writes: layer norm of the gates' sums (nn::LayerNormGruCell)."""
+    """A cell as a user writes it: layer norm of the gates' sums (nn::LayerNormGruCell)."""
 
     def __init__(self, H):
         super().__init__()
@@ -34,7 +34,7 @@ class LayerNormGru(torch.nn.Module):
 
 
 class WithResets(torch.nn.Module):
-    """nn.GRU knows no resets: a GRUCell, step by step."""
+    """A GRUCell run step by step, because nn.GRU has no resets."""
 
     def __init__(self, H):
         super().__init__()

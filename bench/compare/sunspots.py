@@ -1,5 +1,6 @@
-"""The forecast of examples/sunspots.cpp in PyTorch and here: the same net, data, optimiser and number of epochs, root mean
-square errors over seeds. Another generator draws the first weights and the order of batches, so that single seeds differ.
+"""Compares the forecast of examples/sunspots.cpp with PyTorch's: the same net, data, optimiser and number of epochs;
+root mean square errors over seeds. Another generator draws the first weights and the order of batches, so that single
+seeds differ.
 
     python3 bench/compare/sunspots.py --program build/release/examples/sunspots [--seeds 5]
 """

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Two threads beside one, ours and torch's, and ours beside two processes of one thread: all in one run, in turn.
+"""Compares two threads with one, ours and torch's, and ours with two processes of one thread, in turn in one run.
 
     python3 bench/compare/threads.py [--build build/release] [--rounds 3] [--out bench/results/threads.json]
                                      [--cells job/kind/H/T/B ...]
 
-A time is the least of the rounds. Rounds in which a line of the cache took over 1.5 times the least time to the other
+A time is the least of the rounds. Rounds in which a cache line took over 1.5 times the least time to the other
 processor and back are measured again: the host had moved one of the two to another chip.
 """
 import argparse
@@ -36,7 +36,7 @@ class Ours:
 
 
 def measure(ours, torch, cell, rounds, nearest):
-    """The least times of the rounds in which both processors were near, and the round trips of all."""
+    """Returns the least times of the rounds in which both processors were near, and the round trips of all."""
     times, trips = {}, []
     good = 0
     for _ in range(rounds + PATIENCE):

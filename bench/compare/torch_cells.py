@@ -1,4 +1,4 @@
-"""Users' cells in torch: one step, applied in a loop over the steps; products with x of all steps taken before it."""
+"""Users' cells in torch: one step, applied in a loop over the steps, after the products with x of all steps."""
 from typing import Tuple
 
 import torch
@@ -9,7 +9,7 @@ import own_cells
 
 
 class Layer(torch.nn.Module):
-    """x [B, T, D] -> [B, T, H]; lies time first in memory, as the loop likes it."""
+    """A layer of a user's cell, x [B, T, D] -> [B, T, H]; time comes first in memory, which suits the loop."""
 
     def __init__(self, kind, H):
         super().__init__()

@@ -10,7 +10,7 @@ import torch
 import torch_cells
 from peer import CLASSES, WHOLE, Absent, features, serve
 
-PATIENCE = int(os.environ.get("FERRITE_COMPILE_SECONDS", "20"))  # for torch.compile, a cell
+PATIENCE = int(os.environ.get("FERRITE_COMPILE_SECONDS", "20"))  # seconds for torch.compile of a cell
 LAYERS = {"gru": torch.nn.GRU, "vowels": torch.nn.GRU, "lstm": torch.nn.LSTM, "rnn": torch.nn.RNN}
 too_long = {}  # (job, kind): the fewest steps that took too long to compile
 
@@ -45,7 +45,7 @@ class LastStep(torch.nn.Module):
 
 
 def whole_net(kind, H):
-    """As bench/whole_nets.h says."""
+    """Returns a net of bench/whole_nets.h."""
     if kind == "cnn":
         parts = []
         for inputs, outputs in ((1, H), (H, 2 * H)):
@@ -60,8 +60,8 @@ def give_up(*_):
 
 
 def compiled(function, job, kind, T, example):
-    """torch.compile unrolls the layer (allow_rnn; without it the layer would run as if not compiled), which may take
-    minutes: bounded, and not tried again for as many steps."""
+    """Returns the function compiled by torch.compile. That unrolls the layer (allow_rnn; without it the layer would run
+    as if not compiled), which may take minutes: the time is bounded, and as many steps are not tried again."""
     if T >= too_long.get((job, kind), T + 1):
         raise Absent("took too long for fewer steps")
     torch._dynamo.reset()
@@ -71,7 +71,7 @@ def compiled(function, job, kind, T, example):
     signal.alarm(PATIENCE)
     try:
         wrapped(example)
-    except Exception as error:  # the compiler wraps what interrupts it; a failure of its own is a result, too
+    except Exception as error:  # the compiler wraps what interrupts it; its own failure is a result, too
         reason = " ".join(str(error).split())
         if "not compiled within" in reason:
             too_long[(job, kind)] = T

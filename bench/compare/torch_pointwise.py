@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Functions of elements and activations beside PyTorch, one thread each: the jobs of bench_pointwise, its program and
-PyTorch in turn. Nanoseconds an element, forward and with the gradient, of 1e3, 1e5 and 1e7 floats.
+"""Compares elementwise functions and activations with PyTorch, one thread each: the jobs of bench_pointwise and PyTorch
+take turns. Prints nanoseconds an element, forward and with the gradient, of 1e3, 1e5 and 1e7 floats.
 
     python3 bench/compare/torch_pointwise.py [--build build/release] [--rounds 3] [--out FILE.json] [NAME ...]
 """
@@ -74,7 +74,7 @@ def seconds(f, samples):
 
 
 def peer(name, n):
-    """Nanoseconds an element: forward, with the gradient."""
+    """Returns nanoseconds an element: forward, with the gradient."""
     torch.manual_seed(1)
     low, high = (ONE | TWO)[name][0] if name not in TESTS else WIDE
     a, b = (torch.rand(n) * (high - low) + low for _ in range(2))
@@ -84,21 +84,21 @@ def peer(name, n):
     with torch.no_grad():
         back = torch.rand_like(f(*operands), dtype=torch.float32)
         times = [seconds(lambda: f(*operands), samples)]
-    if name not in TESTS and name != "floor_divide":  # which has no gradient in PyTorch
+    if name not in TESTS and name != "floor_divide":  # floor_divide has no gradient in PyTorch
         variables = [x.requires_grad_() for x in operands]
         times.append(seconds(lambda: torch.autograd.grad(f(*variables), variables, back), samples))
     return [t / n * 1e9 for t in times]
 
 
 def ours(program, name):
-    """The same of bench_pointwise, by the number of elements."""
+    """Returns nanoseconds an element in bench_pointwise, by the number of elements."""
     text = subprocess.run([program, name], check=True, capture_output=True, text=True).stdout
     rows = [line.split() for line in text.splitlines()[1:]]
     return {int(row[1]): [float(t) for t in row[2:]] for row in rows}
 
 
 def confirmed(rounds):
-    """Of every column the median, or None where no second round is within a tenth of it."""
+    """Returns the median of every column, or None where no second round is within a tenth of it."""
     out = []
     for column in zip(*rounds):
         ordered = sorted(column)
@@ -112,14 +112,14 @@ def shown(t):
 
 
 def cell(times):
-    """Ours and PyTorch's of one size, forward and with the gradient; what is lost stands in bold."""
+    """Returns our and PyTorch's times of one size, forward and with the gradient; lost ones are in bold."""
     pairs = zip(times["ours"], times["torch"])
     lost = lambda a, b: a is not None and b is not None and a > b
     return "; ".join(f"**{shown(a)} / {shown(b)}**" if lost(a, b) else f"{shown(a)} / {shown(b)}" for a, b in pairs)
 
 
 def table(result):
-    """Markdown of a result as `--out` writes it."""
+    """Returns the Markdown table of a result that `--out` has written."""
     head = " | ".join(f"n = {float(n):.0e}" for n in result["memcpy"])
     lines = [f"| ns an element: Ferrite / torch {result['torch']} | {head} |",
              "|---" * (1 + len(result["memcpy"])) + "|",

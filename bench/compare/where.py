@@ -1,10 +1,10 @@
-"""On which machine, and when: what stands with every figure."""
+"""The machine and date that accompany every figure."""
 import datetime
 import platform
 
 
 def machine():
-    """The processor, with the numbers that tell one make of the same name from another where the system gives them."""
+    """Returns the processor's name, with numbers that distinguish models of one name where the system gives them."""
     try:
         with open("/proc/cpuinfo") as file:
             facts = dict(tuple(part.strip() for part in line.split(":", 1)) for line in file if ":" in line)

@@ -1,6 +1,6 @@
 #pragma once
-/// What scripts/bench-gate times: small programs written against the public headers alone, since they are compiled
-/// against an older version of the library, too. Nothing here may use what that version lacks.
+/// The cells that scripts/bench-gate times: small programs written against the public headers alone, because they are
+/// also compiled against an older version of the library. Nothing here may use what that version lacks.
 #include <functional>
 #include <string>
 #include <vector>
@@ -13,17 +13,17 @@ using Run = std::function<void()>;
 
 /// A named program. `make` builds its data, so that only one cell holds memory at a time.
 struct Cell {
-  std::string name;  ///< without blanks
+  std::string name;  ///< contains no blanks
   std::function<Run()> make;
 };
 
-/// Layers, forward and in training, scans and compiled steps.
+/// Returns the cells of layers, forward and in training, of scans and of compiled steps.
 std::vector<Cell> layer_cells();
-/// Streams: step by step, in blocks, of several sequences, at other rates; and how long one takes to make.
+/// Returns the cells of streams: step by step, in blocks, of several sequences, at other rates; and of making a stream.
 std::vector<Cell> stream_cells();
-/// Single operations, eager and recorded, products, optimisers, random draws.
+/// Returns the cells of single operations, eager and recorded, of products, optimisers and random draws.
 std::vector<Cell> operation_cells();
-/// One small call each, whose instructions are worth counting.
+/// Returns cells of one small call each, whose instructions are worth counting.
 std::vector<Cell> small_cells();
 
 }  // namespace gate

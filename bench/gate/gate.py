@@ -3,12 +3,12 @@
 
     python3 bench/gate/gate.py BASE_PROGRAM PRESENT_PROGRAM [--instructions] [--cells TEXT ...]
 
-Both programs run on one core and wait while the other is asked. A repetition starts both several times, and in turn as
-they are and as PROGRAM_whole, the same objects linked in another order: where a process has its memory, and where a
-program has its functions, makes short calls up to a fifth slower or faster. They are asked in turn, each so many times
-for a cell, for equal numbers of calls; the least time counts, of cells "small/..." the least number of instructions
-where the system counts them. A cell fails when it is slower by more than 5 % in two of three repetitions; all cells
-together fail when the geometric mean of their ratios is above 1.01.
+Both programs run on one core and wait while the other is asked. A repetition starts both several times, alternately as
+they are and as PROGRAM_whole, the same objects linked in another order: the places of a process's memory and of a
+program's functions make short calls up to a fifth slower or faster. They are asked in turn, several times for each
+cell, for equal numbers of calls. The least time counts; for cells "small/..." the least number of instructions where
+the system counts them. A cell fails when it is slower by more than 5 % in two of three repetitions; all cells together
+fail when the geometric mean of their ratios is above 1.01.
 Exit status: 0 no slower, 1 slower, 2 the programs could not be compared.
 """
 import argparse
@@ -22,8 +22,8 @@ import sys
 
 CELL_LIMIT = 1.05
 MEAN_LIMIT = 1.01
-COUNTED = "small/"  # cells so small that their time is noise: judged by instructions wherever these can be counted
-SAMPLE = 3e-3  # seconds that one sample takes at least
+COUNTED = "small/"  # cells so small that their time is noise: judged by instructions where these can be counted
+SAMPLE = 3e-3  # minimum seconds of one sample
 
 
 class Program:
@@ -36,7 +36,7 @@ class Program:
             raise SystemExit(f"{path} does not start")
 
     def ask(self, cell, calls):
-        """(seconds, instructions) of one call; raises LookupError with the program's reason where it has no answer."""
+        """Returns (seconds, instructions) of one call. Raises LookupError with the program's reason without one."""
         self.process.stdin.write(f"{cell} {calls}\n")
         self.process.stdin.flush()
         answer = self.process.stdout.readline()
@@ -53,7 +53,7 @@ class Program:
 
 
 def calls_for(base, present, cell):
-    """How many calls make one sample of the slower program; both have run the cell then."""
+    """Returns how many calls make one sample of the slower program. Afterwards both have run the cell."""
     calls = 1
     while True:
         seconds = max(program.ask(cell, calls)[0] for program in (base, present))
@@ -63,7 +63,7 @@ def calls_for(base, present, cell):
 
 
 def compare(base, present, cell, samples):
-    """Least seconds and instructions of a call: ((base, present), (base, present))."""
+    """Returns the least seconds and instructions of a call: ((base, present), (base, present))."""
     calls = calls_for(base, present, cell)
     answers = {base: [], present: []}
     for k in range(samples):
@@ -73,7 +73,7 @@ def compare(base, present, cell, samples):
 
 
 def failed(ratios):
-    """Whether a cell is too slow: in most of its repetitions, two of three."""
+    """Returns whether a cell is too slow in most of its repetitions, two of three."""
     return sum(ratio > CELL_LIMIT for ratio in ratios) * 2 > len(ratios)
 
 
@@ -82,8 +82,8 @@ def geometric_mean(values):
 
 
 def repetition(options, cells):
-    """One comparison of all cells: {cell: ((base, present) seconds, (base, present) instructions)}, the least of several
-    starts of both programs, and {cell: reason} of those that the present program cannot run."""
+    """Compares all cells once. Returns {cell: ((base, present) seconds, (base, present) instructions)}, the least of
+    several starts of both programs, and {cell: reason} of those that the present program cannot run."""
     results, broken = {}, {}
     for k in range(options.starts):
         measured, failures = measure(linked(options.base, k), linked(options.present, k), cells, options.samples)
@@ -95,12 +95,12 @@ def repetition(options, cells):
 
 
 def linked(path, start):
-    """The program of a start: every second one is linked in another order."""
+    """Returns the program of a start: every second one is linked in another order."""
     return path.with_name(path.name + "_whole") if start % 2 else path
 
 
 def measure(base_path, present_path, cells, samples):
-    """What `repetition` gives, of one start of both programs."""
+    """Returns the result of `repetition` for one start of both programs."""
     base, present = Program(base_path), Program(present_path)
     results, broken = {}, {}
     for cell in cells:
@@ -113,7 +113,7 @@ def measure(base_path, present_path, cells, samples):
             continue
         try:
             results[cell] = compare(base, present, cell, samples)
-        except LookupError:  # what the older version lacks has no speed to keep
+        except LookupError:  # a cell that the older version lacks has no speed to keep
             if base.process.poll() is not None:
                 base = Program(base_path)
     base.close()
@@ -132,7 +132,7 @@ def cells_of(options):
 
 
 def show(cells, runs, judged):
-    """The table; returns the ratios of every cell by what is judged, seconds (0) or instructions (1)."""
+    """Prints the table. Returns the ratios of every cell by what is judged, seconds (0) or instructions (1)."""
     def ratio(pair):
         return pair[1] / pair[0] if min(pair) > 0 else None
 

@@ -45,7 +45,7 @@ LayerMaker custom() {
   };
 }
 
-/// x [B, T, H] -> all outputs.
+/// Returns a cell that runs a layer: x [B, T, H] -> all outputs.
 Cell forward(const std::string& kind, const LayerMaker& make, const Sizes& s, const nn::Context& context = {}) {
   return {named("forward/" + kind, s), [=]() -> Run {
             const auto layer = make(s.H);
@@ -54,7 +54,7 @@ Cell forward(const std::string& kind, const LayerMaker& make, const Sizes& s, co
           }};
 }
 
-/// A layer and the mean of its squared outputs, with gradients and Adam.
+/// Returns a cell that trains a layer: the mean of its squared outputs, with gradients and Adam.
 Cell training(const std::string& kind, const LayerMaker& make, const Sizes& s) {
   return {named("train/" + kind, s), [=]() -> Run {
             const auto layer = make(s.H);
@@ -86,7 +86,7 @@ struct Classifier {
 std::shared_ptr<Classifier> perceptron(std::int64_t B) {
   return std::make_shared<Classifier>(dsl::features(784).linear(128).relu().linear(10).build(1), data({B, 784}), 10);
 }
-/// The demo's network.
+/// Returns the demo's network with a batch.
 std::shared_ptr<Classifier> vowels(std::int64_t B) {
   return std::make_shared<Classifier>(dsl::sequence(12).gru(64).last_step().linear(9).build(1), data({B, 16, 12}), 9);
 }
@@ -132,7 +132,8 @@ Cell compiled_layer(const std::string& kind, const LayerMaker& make, const Sizes
           }};
 }
 
-/// A scan written by hand, outside any layer: T steps of h = tanh(x W + h U), with the gradient of its last state.
+/// Returns a cell of a scan written by hand, outside any layer: T steps of h = tanh(x W + h U), with the gradient of
+/// its last state.
 Cell scanned(const Sizes& s, std::int64_t every) {
   return {named(every ? "scan/checkpoint" : "scan/gradient", s), [=]() -> Run {
             const Tensor w = 0.1 * data({s.H, s.H}), u = 0.2 * data({s.H, s.H}), xs = data({s.T, s.B, s.H});
@@ -149,7 +150,7 @@ Cell scanned(const Sizes& s, std::int64_t every) {
           }};
 }
 
-/// The gradient through 100 compiled steps of `carries` numbers, each a value of its own.
+/// Returns a cell of the gradient through 100 compiled steps of `carries` numbers, each a separate value.
 Cell scalars(std::size_t carries) {
   return {"scan/scalars-" + std::to_string(carries), [=]() -> Run {
             const Tensor xs = data({100});

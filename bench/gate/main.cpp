@@ -1,6 +1,6 @@
 // Answers scripts/bench-gate: prints the names of all cells on one line, then reads lines "NAME CALLS" and answers each
-// with the seconds and the user-space instructions that so many calls took (-1 where nobody counts them), or with
-// "none" and why.
+// with the seconds and the user-space instructions that these calls took (-1 where they cannot be counted), or with
+// "none" and the reason.
 #include <exception>
 #include <iostream>
 
@@ -9,7 +9,7 @@
 #include "ferrite/tensor/denormals.h"
 
 int main() {
-  const ferrite::FlushDenormals guard;  // states of a net that has learned its batch die away
+  const ferrite::FlushDenormals guard;  // states of a net that has learned its batch decay to denormals
   std::vector<gate::Cell> cells = gate::layer_cells();
   for (const auto more : {gate::stream_cells, gate::operation_cells, gate::small_cells})
     for (gate::Cell& cell : more()) cells.push_back(std::move(cell));
@@ -24,7 +24,7 @@ int main() {
   while (std::cin >> name >> calls) {
     try {
       if (name != last) {
-        run = nullptr;  // frees the memory before the next is made
+        run = nullptr;  // frees its memory before the next cell is made
         last = name;
         for (const gate::Cell& cell : cells)
           if (cell.name == name) run = cell.make();
@@ -33,7 +33,7 @@ int main() {
         std::cout << "none there is no such cell" << std::endl;
         continue;
       }
-      run();  // caches and pools hold this program's data again
+      run();  // brings this program's data back into caches and pools
       instructions.start();
       const double begun = bench::now();
       for (std::int64_t i = 0; i < calls; ++i) run();

@@ -1,4 +1,4 @@
-// Cells of scripts/bench-gate: single operations on little and on much data, with and without a tape, products,
+// Cells of scripts/bench-gate: single operations on few and on many elements, with and without a tape, products,
 // optimisers and random draws.
 #include <memory>
 
@@ -16,7 +16,7 @@ using Op = std::function<Tensor(const Tensor&)>;
 
 Tensor data(const Shape& shape, std::uint64_t stream = 1) { return uniform(shape, {1, stream, 1}, 0.5, 1.5); }
 
-/// One operation, computed.
+/// Returns a cell that computes one operation.
 Cell eager(const std::string& name, const Shape& shape, const Op& op, int calls = 1) {
   return {"eager/" + name, [=]() -> Run {
             const Tensor x = data(shape);
@@ -26,7 +26,7 @@ Cell eager(const std::string& name, const Shape& shape, const Op& op, int calls 
           }};
 }
 
-/// A chain of an operation on few elements, recorded and walked back.
+/// Returns a cell that records a chain of an operation on few elements and differentiates it.
 Cell recorded(const std::string& name, const Op& op) {
   return {"tape/" + name, [=]() -> Run {
             const Tensor start = data({4, 4});
@@ -40,7 +40,7 @@ Cell recorded(const std::string& name, const Op& op) {
           }};
 }
 
-/// One operation on much data and its gradient.
+/// Returns a cell of one operation on many elements and its gradient.
 Cell gradient(const std::string& name, const Shape& shape, const Op& op) {
   return {"gradient/" + name, [=]() -> Run {
             const Tensor start = data(shape);
@@ -93,13 +93,13 @@ Cell lookup() {
           }};
 }
 
-/// x [B, C, T], `groups` of channels, without padding.
+/// Convolves x [B, C, T] in `groups` of channels, without padding.
 Tensor convolved(const Tensor& x, std::int64_t channels, std::int64_t kernel, std::int64_t stride,
                  std::int64_t groups) {
   return conv1d(x, data({channels, x.shape()[1] / groups, kernel}, 4), {}, {.stride = {stride}, .groups = groups});
 }
 
-/// Queries, keys and values [heads, steps, features] are the same.
+/// Returns a cell of attention, with equal queries, keys and values [heads, steps, features].
 Cell attention(const std::string& name, const Shape& shape, bool causal) {
   return {"attention/" + name, [=]() -> Run {
             const Tensor x = data(shape);
@@ -109,7 +109,7 @@ Cell attention(const std::string& name, const Shape& shape, bool causal) {
 
 Tensor mixed(const Tensor& x) { return relu(exp2(x) - sin(x)) + 1.5 / x; }
 
-/// A compiled chain of functions of elements.
+/// Returns a cell of a compiled chain of elementwise functions.
 Cell chain(const std::string& name, std::int64_t n, const Op& op) {
   return {"chain/" + name, [=]() -> Run {
             const Tensor x = data({n});

@@ -1,5 +1,5 @@
-// Cells of scripts/bench-gate so small that what surrounds the arithmetic is all there is to measure: one call each, to
-// be judged by instructions, since time is noise here.
+// Cells of scripts/bench-gate so small that only the overhead around the arithmetic can be measured: one call each, to
+// be judged by instructions, because time is noise here.
 #include <memory>
 
 #include "cells.h"
@@ -24,7 +24,7 @@ Cell operation(const std::string& name, const Shape& shape, const Op& op) {
           }};
 }
 
-/// The same as a compiled function.
+/// Returns a cell of an operation as a compiled function.
 Cell compiled(const std::string& name, const Shape& shape, const Op& op) {
   return {"small/compiled-" + name, [=]() -> Run {
             const Tensor x = data(shape);
@@ -41,7 +41,7 @@ Cell forward(const std::string& name, const Shape& shape, const std::function<st
           }};
 }
 
-/// Loss, gradients and Adam, eager or compiled.
+/// Returns a cell of a training step, eager or compiled: loss, gradients and Adam.
 Cell training(const std::string& name, bool compiles, const Shape& shape,
               const std::function<std::shared_ptr<nn::Layer>()>& make) {
   return {"small/" + name, [=]() -> Run {

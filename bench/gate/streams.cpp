@@ -1,4 +1,4 @@
-// Cells of scripts/bench-gate: streams, and how long one takes to make.
+// Cells of scripts/bench-gate: streams, and the time to make one.
 #include <algorithm>
 #include <memory>
 
@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::int64_t kBlock = 64;  // steps of a block
 
-/// A chain of layers and how many values a step takes and gives.
+/// A chain of layers and the number of values that a step takes and returns.
 struct Net {
   std::int64_t features, outputs;
   std::function<void(dsl::Builder&)> words;
@@ -47,7 +47,7 @@ Cell blocks(const std::string& name, const Net& net, std::int64_t batch = 1) {
             return [s] { s->stream.steps(kBlock, std::span<const float>(s->x), std::span<float>(s->y)); };
           }};
 }
-/// Feeds a block step by step; not every step gives an output.
+/// Returns a run that feeds a block step by step; not every step returns an output.
 Run feeding(const std::shared_ptr<Streaming>& s) {
   return [s] {
     for (std::int64_t i = 0; i < kBlock; ++i) s->stream.feed(std::span<const float>(s->x), std::span<float>(s->y));
@@ -56,7 +56,7 @@ Run feeding(const std::shared_ptr<Streaming>& s) {
 Cell fed(const std::string& name, const Net& net) {
   return {"stream/" + name, [=]() -> Run { return feeding(std::make_shared<Streaming>(build(net), net, 1, 1)); }};
 }
-/// Four sequences, each begun one step after the one before it.
+/// Returns a cell of four sequences, each begun one step after the one before it.
 Cell apart(const std::string& name, const Net& net) {
   return {"stream/" + name + "-rows-apart", [=]() -> Run {
             const auto s = std::make_shared<Streaming>(build(net), net, 4, 1);
@@ -67,7 +67,7 @@ Cell apart(const std::string& name, const Net& net) {
             return feeding(s);
           }};
 }
-/// A block from the beginning, for layers whose steps take longer the more there were.
+/// Returns a cell of a block from the beginning, for layers whose steps take longer the more came before.
 Cell anew(const std::string& name, const Net& net, bool at_once) {
   return {"stream/" + name + (at_once ? "-in-blocks" : ""), [=]() -> Run {
             const auto s = std::make_shared<Streaming>(build(net), net, 1, at_once ? kBlock : 1);
@@ -93,7 +93,7 @@ Net gru(std::int64_t H) {
 Net lstm(std::int64_t H) {
   return {H, H, [=](dsl::Builder& b) { b.lstm(H); }};
 }
-/// The network of an amplifier: what RTNeural and NAM Core run, too.
+/// Returns the network of an amplifier, which RTNeural and NAM Core run, too.
 Net amplifier(std::int64_t H) {
   return {1, 1, [=](dsl::Builder& b) { b.lstm(H).linear(1); }};
 }

@@ -15,7 +15,7 @@ struct Adam {
 
   float unbias(float beta, int steps) const { return 1.0F / (1.0F - std::pow(beta, static_cast<float>(steps))); }
 
-  /// n is padded to whole vectors.
+  /// Updates n elements of a parameter and its moments; n is padded to whole vectors.
   void update(float* p, const float* g, float* m, float* v, Index n, int steps) const {
     const float unbias1 = unbias(beta1, steps), unbias2 = unbias(beta2, steps);
     const __m512 b1 = _mm512_set1_ps(beta1), b2 = _mm512_set1_ps(beta2);
@@ -32,7 +32,7 @@ struct Adam {
     }
   }
 
-  /// The same in vectors of 8 floats, for AVX2.
+  /// Updates n elements as `update` does, in vectors of 8 floats for AVX2.
   void update_by_eight(float* p, const float* g, float* m, float* v, Index n, int steps) const {
     const float unbias1 = unbias(beta1, steps), unbias2 = unbias(beta2, steps);
     const __m256 b1 = _mm256_set1_ps(beta1), b2 = _mm256_set1_ps(beta2);

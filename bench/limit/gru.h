@@ -1,19 +1,19 @@
 #pragma once
-/// The forward pass: the input product hoisted over all steps, one recurrent product a step, gates finished in
-/// registers. For hidden units 16 j .. 16 j + 15 the r, z and n columns lie side by side in one panel.
+/// The forward pass of a GRU: the input product hoisted over all steps, one recurrent product a step, gates finished in
+/// registers. For hidden units 16 j .. 16 j + 15 the r, z and n columns are adjacent in one panel.
 #include "limit.h"
 #include "panels.h"
 
 namespace limit {
 
-/// w [K, 3H] into panels of `rows` rows for padded units, zeros beyond.
+/// Packs w [K, 3H] into panels of `rows` rows for padded units, with zeros beyond w.
 inline void pack_gates(const float* w, Index H, Index K, Index padded_units, Index rows, float* to) {
   for (Index j = 0; j < padded_units; j += 16)
     for (Index k = 0; k < rows; ++k)
       for (Index g = 0; g < 3; ++g)
         for (Index u = j; u < j + 16; ++u) *to++ = k < K && u < H ? w[k * 3 * H + g * H + u] : 0.0F;
 }
-/// Where column `column` = g H + unit of row k lies in such panels.
+/// Returns the index of row k, column `column` = g H + unit, in the panels of pack_gates.
 inline Index place(Index H, Index rows, Index k, Index column) {
   const Index unit = column % H;
   return (unit / 16 * rows + k) * kPanel + column / H * 16 + unit % 16;
@@ -33,7 +33,7 @@ struct Gru {
     }
   }
 
-  /// x [T, B, D] -> hs [T + 1, B, H], the first of which is the initial state. i: [T B, 3H].
+  /// Computes x [T, B, D] -> hs [T + 1, B, H], where hs begins with the initial state. i: scratch [T B, 3H].
   template <bool save>
   void forward(const float* x, Index T, Index B, float* hs, float* i, float* saved) const {
     product(x, w_ih, T * B, 3 * H, D, i);
@@ -41,7 +41,7 @@ struct Gru {
       step<save>(hs + t * B * H, i + t * B * 3 * H, B, hs + (t + 1) * B * H, save ? saved + t * B * 4 * H : nullptr);
   }
 
-  /// One step of one row, both products and the gates in one pass over the panels.
+  /// Computes one step of one row, with both products and the gates in one pass over the panels.
   void stream(const float* x, const float* h, float* next) const {
     for (Index j = 0; j < H / 16; ++j) {
       __m512 from_x[3];
@@ -58,7 +58,7 @@ struct Gru {
     }
   }
 
-  Index D, H;                  ///< padded
+  Index D, H;                  ///< padded to 16
   Buffer w_ih, w_hh, b, b_hn;  ///< b: b_ih + b_hh of r and z, b_ih of n, panel by panel
 
  private:

@@ -1,4 +1,4 @@
-// The code written by hand behind one interface; nothing where there is no AVX-512.
+// The interface of the code written by hand; without AVX-512 there is none of it.
 #include "limit.h"
 
 #ifdef __AVX512F__

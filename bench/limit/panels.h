@@ -1,12 +1,12 @@
 #pragma once
-/// Products with matrices in panels: 48 columns (three vectors) side by side, one row of them after the other.
+/// Products with matrices in panels of 48 adjacent columns (three vectors), stored row by row.
 #include "vectors.h"
 
 namespace limit {
 
 inline constexpr Index kPanel = 48;
 
-/// Rows k of `kc` rows of w [.., N] into panels of NV vectors; N a multiple of their width.
+/// Packs `kc` rows of w [.., N] into panels of NV vectors; N is a multiple of their width.
 template <unsigned NV = 3>
 inline void pack(const float* w, Index kc, Index N, float* to) {
   constexpr Index kWidth = 16 * NV;
@@ -14,7 +14,7 @@ inline void pack(const float* w, Index kc, Index N, float* to) {
     for (Index k = 0; k < kc; ++k, to += kWidth) std::copy_n(w + k * N + j, kWidth, to);
 }
 
-/// MR rows of A by one panel of NV vectors: c (+)= a b. Element (m, k) of A is a[m am + k ak].
+/// Multiplies MR rows of A by one panel of NV vectors: c (+)= a b. Element (m, k) of A is a[m am + k ak].
 template <unsigned MR, unsigned NV, bool add>
 inline void micro(const float* a, Index am, Index ak, const float* b, Index K, float* c, Index c_row) {
   __m512 acc[MR][NV];
@@ -42,7 +42,7 @@ inline void micro(const float* a, Index am, Index ak, const float* b, Index K, f
     }
 }
 
-/// All M rows by one panel.
+/// Multiplies all M rows by one panel.
 template <unsigned NV, bool add>
 inline void panel_rows(const float* a, Index a_row, const float* b, Index M, Index K, float* c, Index c_row) {
   Index m = 0;
@@ -51,15 +51,16 @@ inline void panel_rows(const float* a, Index a_row, const float* b, Index M, Ind
   for (; m < M; ++m) micro<1, NV, add>(a + m * a_row, a_row, 1, b, K, c + m * c_row, c_row);
 }
 
-/// C [M, N] = A [M, K] B, B in panels of NV vectors.
+/// Computes C [M, N] = A [M, K] B, with B in panels of NV vectors.
 template <unsigned NV = 3>
 inline void product(const float* a, const float* b, Index M, Index N, Index K, float* c) {
   for (Index j = 0; j < N; j += 16 * NV) panel_rows<NV, false>(a, K, b + j * K, M, K, c + j, N);
 }
 
-inline constexpr Index kRows = 256;  ///< of a block of the sum below
+inline constexpr Index kRows = 256;  ///< rows of a block of the sum below
 
-/// X [R, I]^T G [R, N] into panels [N / 48][I][48] (NV vectors wide); I a multiple of 8. scratch: 256 (N + 8) floats.
+/// Computes X [R, I]^T G [R, N] into panels [N / 48][I][48] (NV vectors wide); I is a multiple of 8. scratch: 256 (N +
+/// 8) floats.
 template <unsigned NV = 3>
 inline void product_of_transposed(const float* x, Index R, Index I, const float* g, Index N, float* w, float* scratch) {
   constexpr Index kWidth = 16 * NV;
@@ -83,7 +84,7 @@ inline void product_of_transposed(const float* x, Index R, Index I, const float*
   }
 }
 
-/// One row by one panel of NV vectors, K a multiple of 4: four chains to each vector hide the latency.
+/// Multiplies one row by one panel of NV vectors, K a multiple of 4: four chains to each vector hide the latency.
 template <unsigned NV>
 inline void row_by_panel(const float* a, const float* b, Index K, __m512 (&acc)[NV]) {
   constexpr Index kWidth = 16 * NV;
@@ -105,7 +106,7 @@ inline void row_by_panel(const float* a, const float* b, Index K, __m512 (&acc)[
     acc[v] = _mm512_add_ps(_mm512_add_ps(s[0][v], s[1][v]), _mm512_add_ps(s[2][v], s[3][v]));
 }
 
-/// MR rows, `a_row` apart, by one panel.
+/// Multiplies MR rows, `a_row` apart, by one panel.
 template <unsigned MR>
 inline void rows_by_panel(const float* a, Index a_row, const float* b, Index K, __m512 (&acc)[MR][3]) {
   if constexpr (MR == 1) {

@@ -1,6 +1,6 @@
 #pragma once
-/// The training step of a perceptron, D -> H -> relu -> 10 -> mean cross-entropy, with gradients and Adam: weights stay
-/// in panels of 32 columns (the last layer's of 16), where their gradients and moments lie, too.
+/// The training step of a perceptron, D -> H -> relu -> 10 -> mean cross-entropy, with gradients and Adam. Weights stay
+/// in panels of 32 columns (those of the last layer of 16), next to their gradients and moments.
 #include <cmath>
 #include <vector>
 
@@ -58,8 +58,8 @@ class Perceptron final : public Training {
   float grad_out(std::int64_t k, std::int64_t c) const override { return out_.grad[k * kOut + c]; }
 
  private:
-  static constexpr Index kWidth = 32;  ///< of a panel
-  static constexpr Index kOut = 16;    ///< classes, padded
+  static constexpr Index kWidth = 32;  ///< columns of a panel
+  static constexpr Index kOut = 16;    ///< number of classes, padded
 
   Index place(Index k, Index column) const { return (column / kWidth * D + k) * kWidth + column % kWidth; }
 
@@ -89,7 +89,7 @@ class Perceptron final : public Training {
     }
   }
 
-  /// Logits become their cotangents.
+  /// Computes the loss and replaces the logits by their cotangents.
   void loss_and_gradient() {
     const __mmask16 classes = (1U << kClasses) - 1;
     const __m512 scale = _mm512_set1_ps(1.0F / static_cast<float>(B));
@@ -110,7 +110,7 @@ class Perceptron final : public Training {
     loss_ = static_cast<float>(total / static_cast<double>(B));
   }
 
-  /// The cotangent of what relu read.
+  /// Computes the cotangent of the operand of relu.
   void hidden_backward() {
     for (Index j = 0; j < H; j += 16)
       transpose16(w_out_ + j * kOut, kOut, turned_ + j / kWidth * kOut * kWidth + j % kWidth, kWidth);

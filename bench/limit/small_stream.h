@@ -1,12 +1,12 @@
 #pragma once
-/// x [1] -> GRU or LSTM -> linear(1), sample by sample, of a size that the compiler knows: sums in four chains,
-/// functions with as few dependent operations as they can be written with, the last linear from the state in registers.
+/// x [1] -> GRU or LSTM -> linear(1), sample by sample, with sizes known at compile time: sums in four chains,
+/// functions with as few dependent operations as possible, the last linear layer from the state in registers.
 #include "limit.h"
 #include "vectors.h"
 
 namespace limit {
 
-/// e^x for |x| <= 87, about 2 ULP.
+/// Returns e^x for |x| <= 87, with an error of about 2 ULP.
 inline __m512 short_exp(__m512 x) {
   const __m512 shift = _mm512_set1_ps(12582912.0F);
   const __m512 sum = _mm512_fmadd_ps(x, _mm512_set1_ps(1.44269504F), shift);
@@ -27,14 +27,14 @@ inline __m512 short_sigmoid(__m512 x) {
   const __m512 one = _mm512_set1_ps(1.0F);
   return _mm512_div_ps(one, _mm512_add_ps(one, short_exp(_mm512_sub_ps(_mm512_setzero_ps(), bounded(x)))));
 }
-/// 1 - 2 / (e^(2x) + 1): near 0 exact to 1e-7, not to 1e-7 of the result.
+/// Returns tanh as 1 - 2 / (e^(2x) + 1): near 0 the absolute error is 1e-7, the relative error is not.
 inline __m512 short_tanh(__m512 x) {
   const __m512 one = _mm512_set1_ps(1.0F), b = bounded(x);
   const __m512 e = short_exp(_mm512_add_ps(b, b));
   return _mm512_sub_ps(one, _mm512_div_ps(_mm512_set1_ps(2.0F), _mm512_add_ps(e, one)));
 }
 
-/// H units, G gates in the order of Weights: 3 of a GRU, 4 of an LSTM.
+/// A stream of H units with G gates in the order of Weights: 3 of a GRU, 4 of an LSTM.
 template <std::size_t H, std::size_t G>
 class SmallStream {
  public:

@@ -1,6 +1,6 @@
 #pragma once
-/// The training step: gates kept, their cotangents kept in turn, each weight gradient one product over all steps,
-/// Adam on the panels where they lie. The biases of r and z, which PyTorch keeps twice, are one here.
+/// The training step of a GRU: gates are kept, then replaced by their cotangents; each weight gradient is one product
+/// over all steps; Adam updates the panels in place. The biases of r and z, which PyTorch keeps twice, are one here.
 #include <cmath>
 #include <vector>
 
@@ -65,7 +65,7 @@ class Trainer final : public Training {
   float grad_out(std::int64_t k, std::int64_t c) const override { return out_.grad[c * H + k]; }
 
  private:
-  /// Loss, its gradients with respect to the linear layer, and the cotangent of the last state.
+  /// Computes the loss, its gradients with respect to the linear layer, and the cotangent of the last state.
   void begin_backward() {
     std::fill_n(static_cast<float*>(out_.grad), kClasses * H, 0.0F);
     std::fill_n(static_cast<float*>(b_of_out_.grad), 16, 0.0F);
@@ -109,7 +109,7 @@ class Trainer final : public Training {
     }
   }
 
-  /// Panels of w_hh into panels of 32 columns (the last one perhaps 16) of its transpose.
+  /// Transposes the panels of w_hh into panels of 32 columns (the last one perhaps 16).
   void turn() {
     for (Index p = 0; p < H; p += 32) {
       const Index width = std::min<Index>(32, H - p);
@@ -148,7 +148,7 @@ class Trainer final : public Training {
     }
   }
 
-  /// dh += dg w_hh^T.
+  /// Adds dg w_hh^T to dh.
   void state_backward(const float* dg) {
     if (B == 1) return row_backward(dg);
     for (Index p = 0; p < H; p += 32) {
@@ -161,7 +161,7 @@ class Trainer final : public Training {
     }
   }
 
-  /// One row: products of rows, on the panels of the forward pass.
+  /// Adds dg w_hh^T to dh for one row: products of rows, on the panels of the forward pass.
   void row_backward(const float* dg) {
     for (Index k = 0; k < H; k += 8) {
       __m512 a[8];

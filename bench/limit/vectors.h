@@ -1,5 +1,5 @@
 #pragma once
-/// Sixteen floats at a time: storage, logistic function, tanh.
+/// Vectors of sixteen floats: storage, logistic function, tanh.
 #include <immintrin.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@ using Index = std::ptrdiff_t;
 
 inline Index padded(Index n, Index to) { return (n + to - 1) / to * to; }
 
-/// Zeros, aligned to 64 bytes.
+/// Memory of n zeros, aligned to 64 bytes.
 class Buffer {
  public:
   explicit Buffer(Index n)
@@ -31,7 +31,7 @@ class Buffer {
   std::unique_ptr<float[], Free> p_;
 };
 
-/// 2^n p(r) with |r| <= ln(2) / 2: about 1 ULP.
+/// Returns e^x as 2^n p(r) with |r| <= ln(2) / 2: an error of about 1 ULP.
 inline __m512 exp(__m512 x) {
   x = _mm512_min_ps(_mm512_max_ps(x, _mm512_set1_ps(-87.5F)), _mm512_set1_ps(88.7F));
   const __m512 n = _mm512_roundscale_ps(_mm512_mul_ps(x, _mm512_set1_ps(1.44269504F)), 8);
@@ -51,7 +51,7 @@ inline __m512 sigmoid(__m512 x) {
   return _mm512_div_ps(one, _mm512_add_ps(one, exp(_mm512_sub_ps(_mm512_setzero_ps(), x))));
 }
 
-/// A rational function of degrees 13 and 6, clamped at 7.9: a few ULP everywhere.
+/// Returns tanh by a rational function of degrees 13 and 6, clamped at 7.9: a few ULP everywhere.
 inline __m512 tanh(__m512 x) {
   const __m512 c = _mm512_set1_ps(7.90531110763549805F);
   x = _mm512_min_ps(_mm512_max_ps(x, _mm512_sub_ps(_mm512_setzero_ps(), c)), c);
@@ -68,7 +68,7 @@ inline __m512 tanh(__m512 x) {
   return _mm512_div_ps(_mm512_mul_ps(x, p), q);
 }
 
-/// The transpose of a block of 16 by 16.
+/// Transposes a block of 16 by 16.
 inline void transpose16(const float* from, Index from_row, float* to, Index to_row) {
   __m512 r[16];
   __m512 t[16];

@@ -1,5 +1,5 @@
-/// The walk that puts every operation of a graph into a group or lets it run alone, what comes before it, and what
-/// follows.
+/// The walk that puts every operation of a graph into a group or lets it run alone, and the rewrites before and after
+/// it.
 #include "ferrite/compile/fuse/fusion.h"
 
 #include <algorithm>
@@ -13,14 +13,14 @@
 
 namespace ferrite::detail {
 
-// ---- before: products that are added up in place, and operands that are copied for several of them --------
+// ---- before the walk: products added up in place, and operands copied for several products ----------------
 
 namespace {
 
-constexpr std::int64_t kFewRows = 64;             ///< of a product that reads its right operand in place
+constexpr std::int64_t kFewRows = 64;             ///< rows of a product that reads its right operand in place
 constexpr std::int64_t kStaysInCaches = 1 << 20;  ///< bytes of a sum that a kernel reads at no cost
 
-/// a, b, total -> total + a . b.
+/// Computes a, b, total -> total + a . b.
 void add_to_total(Inputs in, std::span<Tensor> out, const Attrs&) {
   const Tensor& total = in[2];
   if (out[0].raw() != total.raw())
@@ -32,7 +32,7 @@ void copy(Inputs in, std::span<Tensor> out, const Attrs&) { copy_to(Writer::raw(
 
 constexpr std::uint8_t kTotal[] = {2};
 
-// Operations that only plans know: shapes are those of what they stand for.
+// Operations that only plans know. Their shapes are those of the operations that they replace.
 constexpr Primitive kAddProduct = {
     .name = "add_product", .summary = "total + a . b", .eval = add_to_total, .in_place = kTotal};
 constexpr Primitive kTurn = {.name = "turn", .summary = "a view in its own order", .eval = copy};
@@ -58,14 +58,14 @@ class Accumulating {
   }
 
  private:
-  /// A product of matrices that nothing but one sum reads, with as many terms as can be added.
+  /// Returns whether v is a product of matrices that only one sum reads, with few enough terms to be added in place.
   bool is_summand(ValueId v) const {
     const Graph::Node* const n = view_.node_of(v);
     if (view_.uses(v) != 1 || !n || n->op != ops::matmul || !are_matrices(g_, *n)) return false;
     const std::int64_t terms = g_.values[n->in[0]].shape[1];
     return terms > 0 && terms <= kMostTermsAdded;
   }
-  /// What a product may be added to: a product, or such a sum.
+  /// Returns whether a product may be added to v: v is a product or a sum with a chosen product.
   bool is_sum(ValueId v) const {
     const Graph::Node* const n = view_.node_of(v);
     if (view_.uses(v) != 1 || !n) return false;
@@ -73,7 +73,7 @@ class Accumulating {
            chosen_[view_.producer(v)] != kNoValue;
   }
 
-  /// The operand of a sum that becomes a product added to the other one: the later one, if either would do.
+  /// Chooses the operand of a sum that becomes a product added to the other one: the later one, if either would do.
   void choose(std::size_t i) {
     const Graph::Node& n = g_.nodes[i];
     if (n.op != ops::add || n.in.size() != 2 || n.in[0] == n.in[1]) return;
@@ -88,7 +88,8 @@ class Accumulating {
     return n.in[0] == chosen_[i] ? n.in[1] : n.in[0];
   }
 
-  /// A large sum that a kernel reads is better added up in that kernel, some rows at a time.
+  /// Returns whether to add up a sum in place. A large sum that a kernel reads is better added up in that kernel, some
+  /// rows at a time.
   bool worth(std::size_t i) const {
     const ValueId v = g_.nodes[i].out[0];
     if (g_.values[v].shape.numel() * size_of(g_.values[v].dtype) <= kStaysInCaches) return true;
@@ -141,13 +142,13 @@ bool is_product(const Primitive& op) { return &op == ops::matmul || &op == &kAdd
 
 namespace {
 
-/// Everything in its place.
+/// The groups of a graph and the nodes that run alone.
 struct Partition {
   Groups groups;
-  std::vector<std::size_t> alone;  ///< nodes that run so, backwards
+  std::vector<std::size_t> alone;  ///< nodes that run alone, last first
 };
 
-/// By group.
+/// Outputs of groups, by group.
 using Outputs = std::vector<std::vector<GroupOutput>>;
 
 struct Schedule {
@@ -157,7 +158,7 @@ struct Schedule {
 
 }  // namespace
 
-// ---- before: results with a buffer of their own, copies right behind what they copy -----------------------
+// ---- before the walk: a buffer for each result, and copies moved after what they copy ---------------------
 
 void materialize_ends(Graph& g) {
   const GraphView view(g);
@@ -174,7 +175,7 @@ void materialize_ends(Graph& g) {
 }
 
 void move_copies_up(Graph& g) {
-  std::vector<std::size_t> behind(g.values.size());  // by value: after how many nodes that stay it is there
+  std::vector<std::size_t> behind(g.values.size());  // by value: number of kept nodes after which it is complete
   std::vector<std::size_t> place(g.nodes.size()), order(g.nodes.size());
   std::size_t stay = 0;
   for (std::size_t i = 0; i < g.nodes.size(); ++i) {
@@ -194,7 +195,7 @@ void move_copies_up(Graph& g) {
   g.nodes = std::move(nodes);
 }
 
-// ---- what groups write to memory, parts of concatenations where they belong -------------------------------
+// ---- outputs of groups, with parts of concatenations written in place -------------------------------------
 
 namespace {
 
@@ -220,13 +221,13 @@ class PartsInPlace {
     return groups_[at].expressions[static_cast<std::size_t>(o.expression)];
   }
 
-  /// Whether the group that computes what `copy` copies writes it in its place from now on.
+  /// Makes the group that computes what `copy` copies write it in its place; returns whether it could.
   bool moved(const GroupOutput& output, const Expression& copy) {
     if (copy.node || copy.operands.size() != 1) return false;
     const GroupOperand& part = copy.operands[0];
     const ValueId v = part.value;
     if (part.expression >= 0 || !part.fills.empty() || maker_[v] == kNoNode || groups_.is_stored(v)) return false;
-    // Only as it stands: the window's axes are those of the value.
+    // Only without a view: the window's axes are those of the value.
     if (!(part.map == copy.map) || !(part.map.shape == copy.map.shape)) return false;
     for (const Groups::Use& u : groups_.uses(v))
       if (const GroupOperand& o = groups_.operand(u); o.expression < 0 && &o != &part) return false;
@@ -245,18 +246,18 @@ class PartsInPlace {
   Outputs outputs_;
 };
 
-/// The outputs of groups. With `fuse` a part of a concatenation that an earlier group computes for nothing else is
-/// written into the whole by that group: no copy.
+/// Returns the outputs of groups. With `fuse`, a part of a concatenation that an earlier group computes for nothing
+/// else is written into the whole by that group, without a copy.
 Outputs outputs_in_place(const Groups& groups, bool fuse) { return PartsInPlace(groups).run(fuse); }
 
 // ---- products that run with the group that reads them -----------------------------------------------------
 
-/// Whether a group reads a matrix so that points of its domain, in order, meet the rows in order: then rows of the
-/// matrix may be computed just before they are read.
+/// Returns whether a group reads a matrix so that points of its domain, in order, meet the rows in order: then rows of
+/// the matrix may be computed just before they are read.
 bool runs_along_rows(const IndexMap& map, const Shape& extents) {
   const int last = map.shape.rank() - 1;
   std::int64_t rows = 1;
-  Shape steps = Shape::filled(last, 1);  // rows that one step along an axis passes
+  Shape steps = Shape::filled(last, 1);  // number of rows that one step along an axis passes
   for (int a = last - 1; a >= 0; --a) {
     if (map.offset[a] != 0) return false;
     steps[a] = rows;
@@ -281,7 +282,7 @@ bool reads_along_rows(const Groups& groups, ValueId v, std::size_t at) {
   });
 }
 
-/// The group that alone reads a value from memory; kNoNode where there is none.
+/// Returns the group that alone reads a value from memory; kNoNode if there is none.
 std::size_t only_reader(const Groups& groups, ValueId v) {
   const std::vector<Groups::Use>& uses = groups.uses(v);
   if (groups.is_stored(v) || uses.empty()) return kNoNode;
@@ -290,8 +291,8 @@ std::size_t only_reader(const Groups& groups, ValueId v) {
   return one ? uses[0].group : kNoNode;
 }
 
-/// Whether a product may wait until a later task at no cost: its operands live that long in any case, or nothing else
-/// runs between.
+/// Returns whether a product may wait until a later task at no cost: its operands live that long in any case, or only
+/// products run in between.
 bool delays_nothing(const Groups& groups, const std::vector<Task>& tasks, std::size_t from, std::size_t to) {
   const std::vector<Graph::Node>& nodes = groups.view().graph().nodes;
   const Graph::Node& n = nodes[tasks[from].position];
@@ -303,7 +304,7 @@ bool delays_nothing(const Groups& groups, const std::vector<Task>& tasks, std::s
   return true;
 }
 
-/// The same with every product that one group alone reads, row after row, in that group's task.
+/// Returns the schedule with every product that a single group reads row after row moved into that group's task.
 Schedule with_products(const Groups& groups, Schedule schedule) {
   std::vector<Task>& tasks = schedule.tasks;
   std::vector<std::size_t> task_of(groups.size(), kNoNode);
@@ -333,14 +334,14 @@ Schedule with_products(const Groups& groups, Schedule schedule) {
 
 // ---- the walk ---------------------------------------------------------------------------------------------
 
-/// Whether axes are those from `first` on.
+/// Returns whether `axes` are all axes from `first` on.
 bool are_from(const Shape& axes, int first) {
   for (int i = 0; i < axes.rank(); ++i)
     if (axes[i] != first + i) return false;
   return axes.rank() > 0;
 }
 
-/// From the axes of a reduction's operand to its result.
+/// Returns the map from the axes of a reduction's operand to its result.
 IndexMap map_of_result(const Shape& operand, const Shape& result, const Shape& axes) {
   const bool keeps = result.rank() == operand.rank();
   IndexMap map;
@@ -357,7 +358,7 @@ IndexMap map_of_result(const Shape& operand, const Shape& result, const Shape& a
   return map;
 }
 
-/// The group that writes a part: that of another part, one that reads what it reads, or a new one.
+/// Returns the group that writes a part: the group of another part, one that reads what it reads, or a new one.
 std::size_t group_of_part(Groups& groups, std::size_t i, ValueId part, bool fuse, std::vector<std::size_t>& own) {
   constexpr std::size_t kMostParts = 16;
   const Shape& shape = groups.view().spec(part).shape;
@@ -373,7 +374,7 @@ std::size_t group_of_part(Groups& groups, std::size_t i, ValueId part, bool fuse
   return at;
 }
 
-/// The parts of a concatenation or a stack are written where they belong, by the kernels that compute them.
+/// Makes the kernels that compute the parts of a concatenation or a stack write them where they belong.
 void write_parts(Groups& groups, std::size_t i, bool fuse) {
   const GraphView& view = groups.view();
   const Graph::Node& n = view.graph().nodes[i];
@@ -393,8 +394,8 @@ void write_parts(Groups& groups, std::size_t i, bool fuse) {
   }
 }
 
-/// Walks a graph backwards and gives every node its place: in a group that reads its result, in a new one, or alone. A
-/// group runs where its last node stands.
+/// Walks a graph backwards and puts every node in a group that reads its result, in a new group, or alone. A group runs
+/// at the position of its last node.
 class FusionWalk {
  public:
   FusionWalk(const GraphView& view, const FusionOptions& options)
@@ -489,7 +490,7 @@ class FusionWalk {
 
   // ---- reductions ----------------------------------------------------------------------------------------
 
-  /// Into the group that reads its result: rows of the group's domain are what is reduced.
+  /// Puts a reduction in the group that reads its result: the rows of the group's domain are reduced.
   void reduction(std::size_t i) {
     const Graph::Node& n = g_.nodes[i];
     const ValueId v = n.out[0];
@@ -512,7 +513,7 @@ class FusionWalk {
     groups_.read(at.group, e, g_.nodes[i].in[0], operand);
   }
 
-  /// Gives the group that reads a reduction its rows; false where it cannot have them.
+  /// Gives the group that reads a reduction its rows; returns false if it cannot have them.
   bool take_rows(const Graph::Node& n, Placement& at) {
     Group& group = groups_[at.group];
     const RowsInReader rows = rows_in_reader(groups_, n, at);
@@ -532,12 +533,12 @@ class FusionWalk {
     return all;
   }
 
-  /// A group of its own, for what the reduction reads.
+  /// Returns a placement in a new group, for the operand of the reduction.
   Placement in_group_of_rows(std::size_t i) {
     const Graph::Node& n = g_.nodes[i];
     const RowsOfReduction rows = rows_of(g_, n);
     const Shape& results = g_.values[n.out[0]].shape;
-    // Of many axes a map may need more than there are.
+    // The map for many axes may need more than the maximum rank.
     if (!rows.same_dtype || !rows.fit() || results.rank() + g_.values[n.in[0]].shape.rank() > Shape::kMaxRank)
       return {};
     Placement at = in_new_group(i, results);
@@ -545,7 +546,8 @@ class FusionWalk {
     return at;
   }
 
-  /// The operand of a reduction runs over all of the domain: the result's place on the outer axes, then the row.
+  /// Returns the map of a reduction's operand, which runs over all of the domain: the result's place on the outer axes,
+  /// then the row.
   std::optional<IndexMap> map_of_rows(const Graph::Node& n, Placement& at) {
     Group& group = groups_[at.group];
     IndexMap whole = at.map;
@@ -558,7 +560,8 @@ class FusionWalk {
     return through_reshape(group.domain, followers_of(group, at), whole, g_.values[n.in[0]].shape);
   }
 
-  /// A reduction of the first axes, or of rows too long for a tile: it ends the kernel that computes its operand.
+  /// Places a reduction of the first axes, or of rows too long for a tile: it ends the kernel that computes its
+  /// operand.
   void reduction_across(std::size_t i) {
     const Graph::Node& n = g_.nodes[i];
     const ValueId v = n.out[0];

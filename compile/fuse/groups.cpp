@@ -1,4 +1,4 @@
-/// Groups: what they are asked for, how they grow, which of them may compute a value.
+/// Groups: what can be asked about them, how they grow, and which of them may compute a value.
 #include "ferrite/compile/fuse/detail/groups.h"
 
 #include <algorithm>
@@ -180,7 +180,7 @@ bool Groups::copied(ValueId v, const char* why) {
   return false;
 }
 
-/// One view further: false where the operand's value is what is read.
+/// Follows one view; returns false if the operand's value is not a view to follow.
 bool Groups::follow_view(Group& group, GroupOperand& o) {
   const ValueId v = o.value;
   const Graph::Node* const n = view_.node_of(v);
@@ -254,17 +254,17 @@ const Window& Groups::window_of(ValueId v) {
   return w;
 }
 
-// ---- which group may compute a value, and what speaks against it ------------------------------------------
+// ---- which group may compute a value, and why not ---------------------------------------------------------
 
 namespace {
 
 constexpr std::size_t kMostExpressions = 96;
 constexpr int kMostLoads = 48;
 constexpr std::size_t kMostNeighbours = 8;
-/// Of a padded value's elements to those that are not padding.
+/// Maximum ratio of a padded value's elements to those that are not padding.
 constexpr std::int64_t kMostPadding = 2;
-/// An operation may be repeated for so many elements rather than be given a kernel of its own: so many points in all,
-/// or so many more than there are elements.
+/// An operation may be repeated rather than get its own kernel for at most kFewElements points in all, or at most
+/// kFewRepeated points more than there are elements.
 constexpr std::int64_t kFewElements = 256;
 constexpr std::int64_t kFewRepeated = 512;
 
@@ -274,7 +274,7 @@ Placement no(const std::string& why) {
   return p;
 }
 
-/// The different views through which a group reads v.
+/// Returns the different views through which a group reads v.
 std::vector<const IndexMap*> maps_in(const Groups& groups, ValueId v, std::size_t at) {
   std::vector<const IndexMap*> maps;
   for (const Groups::Use& u : groups.uses(v)) {
@@ -285,8 +285,8 @@ std::vector<const IndexMap*> maps_in(const Groups& groups, ValueId v, std::size_
   return maps;
 }
 
-/// Whether a group reads v through views that together are not larger than v, so that computing each part where it is
-/// read costs nothing: the gates in the columns of one product.
+/// Returns whether a group reads v through views that together are not larger than v, so that computing each part where
+/// it is read costs nothing: the gates in the columns of one product.
 bool covers_in_parts(const Groups& groups, ValueId v, std::size_t at) {
   const Domain& domain = groups[at].domain;
   if (domain.has_rows()) return false;
@@ -296,8 +296,8 @@ bool covers_in_parts(const Groups& groups, ValueId v, std::size_t at) {
   return parts * domain.extents().numel() <= groups.view().spec(v).shape.numel();
 }
 
-/// Whether these views are neighbouring slices along one axis that make up all of v: then the kernel that computes the
-/// parts also writes v.
+/// Returns whether the views through which a group reads v are adjacent slices along one axis that make up all of v:
+/// then the kernel that computes the parts also writes v.
 bool fills_in_parts(const Groups& groups, ValueId v, std::size_t at) {
   const Shape& extents = groups[at].domain.extents();
   std::vector<const IndexMap*> maps = maps_in(groups, v, at);
@@ -375,7 +375,7 @@ Placement unless_costly(const Groups& groups, ValueId v, Placement at, bool guar
                                     : is_dense(at.map, extents, axes) && is_whole(at.region, extents);
   if (at.store && !in_order)
     return no("it is also needed in memory, and the kernel that reads it does not run in its order");
-  // Repeated along an axis, or mostly padding: computing it once and reading it costs less.
+  // If it is repeated along an axis, or mostly padding, computing it once and reading it costs less.
   const std::int64_t elements = groups.view().spec(v).shape.numel();
   std::int64_t points = 1;
   std::int64_t repeats = 1;
@@ -413,7 +413,7 @@ Placement with_sibling(const Groups& groups, std::span<const ValueId> operands, 
 
 namespace {
 
-/// Rows longer than this would leave the caches before they are read again.
+/// Maximum row length: longer rows would leave the caches before they are read again.
 constexpr std::int64_t kMostRowElements = 4096;
 
 }  // namespace
@@ -479,7 +479,7 @@ RowsInReader rows_in_reader(const Groups& groups, const Graph::Node& n, const Pl
   }
   if (const std::optional<int> axis = first_axis_of_rows(group, at.map, rows.elements))
     return {How::declared, *axis, {}};
-  // The group so far runs over the results: it becomes what is done with them, row by row.
+  // The group so far runs over the results: its expressions become operations on them, row by row.
   if (!is_dense(at.map, domain.extents(), domain.extents().rank()))
     return no("the kernel that reads it does not run in its order");
   for (const Expression& e : group.expressions)

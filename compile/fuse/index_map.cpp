@@ -11,7 +11,7 @@ namespace {
 std::int64_t floor_div(std::int64_t a, std::int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0); }
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return -floor_div(-a, b); }
 
-/// The strides and the offset that a view takes on an operand of these strides.
+/// Computes the strides and the offset of a view of an operand with these strides.
 bool probe(const Graph& g, const Graph::Node& n, std::size_t result, const Shape& strides, Layout& layout) {
   const Tensor x = Tensor::abstract(g.values[n.in[0]]);
   x.impl()->strides = strides;
@@ -175,7 +175,7 @@ Linear linear(const IndexMap& m) {
   return l;
 }
 
-/// Deals the terms of a linear position out to the axes of another shape, outermost first.
+/// Distributes the terms of a linear position over the axes of another shape, outermost first.
 class Dealing {
  public:
   Dealing(const Linear& l, const Shape& extents, const Shape& operand)
@@ -186,7 +186,8 @@ class Dealing {
     map_.coefficient = Shape::filled(extents.rank(), 0);
   }
 
-  /// False: an axis of the domain must be cut first, see `axis` and `inner`; inner = 0: there is no such map.
+  /// Returns false if an axis of the domain must be cut first (see `axis` and `inner`), or there is no such map (inner
+  /// = 0).
   bool run() {
     for (int a = 0; a < map_.shape.rank(); ++a)
       if (!deal(a)) return false;
@@ -280,7 +281,7 @@ std::optional<Box> valid(const IndexMap& map, const Shape& extents) {
       ++terms;
     }
     if (low >= 0 && high < map.shape[a]) continue;
-    if (high < 0 || low >= map.shape[a]) {  // nowhere
+    if (high < 0 || low >= map.shape[a]) {  // valid nowhere
       box.end = box.begin;
       if (extents.rank() == 0) return {};
       return box;
@@ -301,7 +302,7 @@ bool is_valid_in(const IndexMap& map, const Box& box) {
   Shape low = map.offset;
   Shape high = map.offset;
   for (int k = 0; k < map.axis.rank(); ++k) {
-    if (box.begin[k] >= box.end[k]) return true;  // nowhere at all
+    if (box.begin[k] >= box.end[k]) return true;  // the box is empty
     const int a = static_cast<int>(map.axis[k]);
     if (a < 0) continue;
     const std::int64_t first = map.coefficient[k] * box.begin[k];

@@ -1,5 +1,5 @@
 #pragma once
-/// Where an element of a fused program comes from: chains of views folded into one affine map for each axis.
+/// Index maps: which element of a value a point of a fused program reads. Chains of views fold into one affine map.
 #include <array>
 #include <optional>
 #include <vector>
@@ -15,14 +15,14 @@ struct Box {
   bool operator==(const Box&) const = default;
 };
 
-/// The element of a value that belongs to a point i of the domain:
+/// The map from a point i of the domain to the element of a value that belongs to it:
 ///
 ///   index[a] = offset[a] + sum over the domain's axes k with axis[k] = a of coefficient[k] * i[k]
 ///
-/// An axis of the domain that moves nothing (axis[k] = -1) repeats the value. Indices may lie outside the value where a
-/// padding stands; `valid` says where they do not.
+/// An axis of the domain that moves nothing (axis[k] = -1) repeats the value. Indices may lie outside the value in a
+/// padding; `valid` returns where they do not.
 struct IndexMap {
-  Shape shape;        ///< of the value
+  Shape shape;        ///< shape of the value
   Shape offset;       ///< for each axis of the value
   Shape axis;         ///< for each axis of the domain
   Shape coefficient;  ///< for each axis of the domain; 0 where axis is -1
@@ -31,7 +31,7 @@ struct IndexMap {
   static IndexMap identity(const Shape& shape);
 };
 
-/// One axis of a view's operand as a function of the view's axes: what a strided view does to indices.
+/// The effect of a strided view on indices: each axis of its operand as a function of the view's axes.
 struct ViewRule {
   Shape in;           ///< shape of the operand
   Shape offset;       ///< for each axis of the operand
@@ -39,18 +39,19 @@ struct ViewRule {
   Shape coefficient;  ///< for each axis of the view
 };
 
-/// The rule of a view operation (permute, expand, slice, select, unbind, split), found by asking its record with
-/// probing strides; nothing for operations that are no views or whose view depends on strides.
+/// Returns the rule of a view operation (permute, expand, slice, select, unbind, split), found by probing its record
+/// with strides; nullopt for operations that are not views or whose view depends on strides.
 std::optional<ViewRule> rule_of_view(const Graph& g, const Graph::Node& n, std::size_t result);
 
-/// The map of a view's operand, given the map of the view.
+/// Returns the map of a view's operand, given the map of the view.
 IndexMap through(const IndexMap& view, const ViewRule& rule);
-/// The map of an operand that is broadcast to the shape of the result.
+/// Returns the map of an operand that is broadcast to the shape of the result.
 IndexMap through_broadcast(const IndexMap& result, const Shape& operand);
-/// The map of what a padding pads, where `before` elements were added; its valid box is where the padding is not.
+/// Returns the map of a padding's operand, with `before` elements added before each axis; it is valid outside the
+/// padding.
 IndexMap through_pad(const IndexMap& padded, const Shape& before, const Shape& operand);
 
-/// What is expressed in the axes of a domain and follows when one of them is cut in two, or one is added.
+/// The maps and boxes in the axes of a domain that are updated when an axis is cut in two, or one is added.
 struct Followers {
   std::vector<IndexMap*> maps{};
   std::vector<Box*> boxes{};
@@ -62,16 +63,17 @@ class Domain {
   explicit Domain(const Shape& extents) : extents_(extents), outer_(extents.rank()) {}
   const Shape& extents() const { return extents_; }
 
-  /// Axes before this one are kept by the reductions of a group, the others reduced; all of them where there are none.
+  /// Returns the number of axes that the reductions of a group keep; the axes after them are reduced. Without
+  /// reductions, all axes are outer.
   int outer() const { return outer_; }
   bool has_rows() const { return outer_ < extents_.rank(); }
-  /// Elements of a row: points that share their place on the outer axes.
+  /// Returns the number of elements of a row: the points that share their place on the outer axes.
   std::int64_t row_elements() const;
   void set_outer(int outer) { outer_ = outer; }
   /// Adds an axis at the end, along which nothing moves yet.
   void append(std::int64_t extent, const Followers& followers);
-  /// Cuts axis k into k (extent / inner) and k + 1 (inner). False, and nothing changed, where a box does not allow it
-  /// or there are too many axes.
+  /// Cuts axis k into k (extent / inner) and k + 1 (inner). Returns false, and changes nothing, where a box does not
+  /// allow it or there are too many axes.
   bool cut(int k, std::int64_t inner, const Followers& followers);
 
  private:
@@ -79,8 +81,8 @@ class Domain {
   int outer_;
 };
 
-/// The map of a reshape's operand. Axes of the domain are cut where the shapes ask for it, and those follow; nothing
-/// where no affine map exists.
+/// Returns the map of a reshape's operand; nullopt where no affine map exists. Axes of the domain are cut where the
+/// shapes require it, and `followers` are updated.
 std::optional<IndexMap> through_reshape(Domain& domain, Followers followers, const IndexMap& view,
                                         const Shape& operand);
 
@@ -88,18 +90,18 @@ std::optional<IndexMap> through_reshape(Domain& domain, Followers followers, con
 /// extent 1 (whose index is 0 wherever the value matters).
 void settle(IndexMap& map, const Shape& extents);
 
-/// Whether a map gives one element to each row of the domain: it moves along the outer axes only.
+/// Returns whether a map has one element for each row of the domain: it moves along the outer axes only.
 bool is_of_rows(const IndexMap& map, const Domain& domain);
 
-/// Where all indices of a map lie inside its value; nothing where that is no box.
+/// Returns the box in which all indices of a map lie inside its value; nullopt where that is not a box.
 std::optional<Box> valid(const IndexMap& map, const Shape& extents);
-/// Whether they do so everywhere in a box.
+/// Returns whether all indices of a map lie inside its value everywhere in a box.
 bool is_valid_in(const IndexMap& map, const Box& box);
-/// The smallest box around both.
+/// Returns the smallest box around two boxes.
 Box hull(const Box& a, const Box& b);
-/// The box that is the whole domain.
+/// Returns the box that is the whole domain.
 Box whole_box(const Shape& extents);
-/// Whether a box is the whole domain.
+/// Returns whether a box is the whole domain.
 bool is_whole(const Box& box, const Shape& extents);
 
 }  // namespace ferrite::detail

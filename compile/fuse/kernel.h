@@ -1,5 +1,5 @@
 #pragma once
-/// A fused kernel: a small program over tiles that stay in the L1 cache, interpreted with the records' own kernels.
+/// Fused kernels: small programs over tiles that stay in the L1 cache, interpreted with the records' own kernels.
 #include <algorithm>
 #include <cstddef>
 #include <vector>
@@ -18,30 +18,30 @@ struct Place {
 };
 
 inline constexpr std::int64_t kLineBytes = 64;
-inline constexpr std::int64_t kStreamBytes = 16 << 20;   ///< results beyond this may go past the caches
-inline constexpr std::int64_t kChunkElements = 1 << 15;  ///< one thread's share
+inline constexpr std::int64_t kStreamBytes = 16 << 20;   ///< larger results may bypass the caches
+inline constexpr std::int64_t kChunkElements = 1 << 15;  ///< elements that one thread takes at a time
 
-inline constexpr std::uint32_t kMostOperands = 8;  ///< of one instruction
-inline constexpr std::size_t kMostLinks = 12;      ///< operations of one chain
+inline constexpr std::uint32_t kMostOperands = 8;  ///< maximum number of operands of an instruction
+inline constexpr std::size_t kMostLinks = 12;      ///< maximum number of operations in a chain
 
-/// One value repeated over a line.
+/// A cache line that holds one value repeatedly.
 struct alignas(64) RepeatedLine {
   std::byte bytes[kLineBytes];
 };
 
+/// A fused kernel: what it runs over, the memory that it reads and writes, and its program.
 struct Kernel {
-  // ---- what it runs over -----------------------------------------------------------------------------------
+  // ---- the domain ------------------------------------------------------------------------------------------
 
   struct Axes {
-    Shape extents;  ///< neighbouring axes merged where all loads and stores allow it; at least one
-    /// The outer axes, and a last one of extent 1: what has one element for each row lives on these.
+    Shape extents;  ///< adjacent axes are merged where all loads and stores allow it; at least one
+    /// The extents of the outer axes, and a last axis of extent 1: the space of values with one element for each row.
     Shape row_extents;
-    int outer = 0;  ///< axes before those that are reduced
-    /// Where a group reduces: elements of one of its rows, which a tile holds whole; else 0. Rows of `length` elements
-    /// are what the last axis has; one of these rows may be several of those.
+    int outer = 0;  ///< number of axes before those that are reduced
+    /// Number of elements that one reduction takes, one or several rows of `length` in one tile; 0 without reductions.
     std::int64_t reduced = 0;
     Across across = Across::none;
-    std::int64_t across_elements = 0;  ///< of each result
+    std::int64_t across_elements = 0;  ///< elements that each result is reduced from
 
     bool reduces() const { return reduced != 0 || across != Across::none; }
     const Shape& of(bool rows) const { return rows ? row_extents : extents; }
@@ -50,11 +50,11 @@ struct Kernel {
   struct Tiling {
     std::int64_t length = 1;
     std::int64_t rows = 1;
-    std::int64_t tile = 1024;    ///< elements, at most
-    std::int64_t tile_rows = 1;  ///< whole rows in a tile; 0: rows are cut
-    std::int64_t pieces = 1;     ///< tiles in a row where rows are cut
+    std::int64_t tile = 1024;    ///< most elements of a tile
+    std::int64_t tile_rows = 1;  ///< number of whole rows in a tile; 0: rows are cut
+    std::int64_t pieces = 1;     ///< number of tiles in a row where rows are cut
     bool far = false;            ///< operands come from memory: tiles are small, so that all are read at once
-    bool in_memory = false;      ///< results go past the caches: one chain of several operands has no time for others
+    bool in_memory = false;      ///< results bypass the caches: one chain of several operands has no time for others
     bool straight = false;       ///< tiles differ only in their place
 
     std::int64_t elements() const { return rows * length; }
@@ -66,13 +66,13 @@ struct Kernel {
   struct Load {
     Place from;
     Shape strides;        ///< in elements, for each axis of the kernel
-    Box box;              ///< where the buffer may be read
-    bool whole = true;    ///< the box is everything
+    Box box;              ///< the part of the domain in which the buffer may be read
+    bool whole = true;    ///< the box is the whole domain
     bool once = false;    ///< the same for every row: gathered once
-    bool by_row = false;  ///< one value for each row, of which tiles are pieces
+    bool by_row = false;  ///< one value for each row, where tiles are pieces of rows
     bool of_rows = false;
     std::int64_t bytes = 4;
-    RepeatedLine outside;  ///< what stands outside the box
+    RepeatedLine outside;  ///< the value outside the box
   };
   struct Filling {
     Box box;
@@ -84,17 +84,17 @@ struct Kernel {
     Place to;
     Shape strides;
     bool dense = true;
-    bool window = false;  ///< something else follows in the buffer
+    bool window = false;  ///< the result is part of a larger buffer
     bool of_rows = false;
     std::int64_t bytes = 4;
   };
-  /// A result of many tiles: what a slot holds is reduced block by block (docs/numerics.md, rule 3).
+  /// A result of many tiles: the contents of a slot are reduced block by block (docs/numerics.md, rule 3).
   struct Total {
     Place to{};
     std::uint16_t slot = 0;
     const Reduction* kind = nullptr;
     Dtype dtype{};
-    RowReduction rows = nullptr;  ///< one block of a row
+    RowReduction rows = nullptr;  ///< reduces one block of a row
   };
   struct Memory {
     std::vector<Load> loads;
@@ -105,22 +105,22 @@ struct Kernel {
 
   // ---- slots -----------------------------------------------------------------------------------------------
 
-  /// How a slot gets its elements.
+  /// The place of a slot's elements while a tile runs.
   enum class Slot : std::uint8_t {
     scratch,   ///< in the tile's own memory
-    direct,    ///< points into a buffer that lies in the order of the domain
-    repeated,  ///< a line of one value
-    rows,      ///< as direct, but something stands between the rows of the domain: for chains only
+    direct,    ///< in a buffer that lies in the order of the domain
+    repeated,  ///< in a line of one value
+    rows,      ///< as `direct`, but with a gap between the rows of the domain: for chains only
   };
   struct SlotInfo {
     Slot kind = Slot::scratch;
-    std::int64_t scratch = -1;  ///< number of the piece of scratch memory; -1: none
+    std::int64_t scratch = -1;  ///< index of the piece of scratch memory; -1 for none
     std::int64_t bytes = 4;
     std::uint32_t index = 0;  ///< direct, rows: the load or store; repeated: the line, literals first
-    bool output = false;      ///< direct, rows: into the buffer of a store
+    bool output = false;      ///< direct, rows: points into the buffer of a store
     bool of_rows = false;     ///< one element for each row
   };
-  /// A load of one element, with what each run reads of it: loads are large, and there may be hundreds of these.
+  /// A load of one element, with the fields that each run reads: loads are large, and there may be hundreds of these.
   struct RepeatedLoad {
     std::uint32_t load, bytes;
     Place from;
@@ -131,11 +131,11 @@ struct Kernel {
     std::vector<RepeatedLoad> repeated_loads;  ///< by line, after the literals
     std::vector<std::uint16_t> directs;        ///< slots whose address changes from tile to tile
     std::int64_t scratch_pieces = 0;
-    std::int64_t piece_bytes = 0;  ///< whole lines, and one more
+    std::int64_t piece_bytes = 0;  ///< a whole number of lines, and one more
 
     const SlotInfo& operator[](std::size_t s) const { return all[s]; }
     SlotInfo& operator[](std::size_t s) { return all[s]; }
-    /// The most bytes that an element has, `least` at least.
+    /// Returns the largest number of bytes that an element of any slot has, and at least `least`.
     std::int64_t widest(std::int64_t least) const {
       for (const SlotInfo& s : all) least = std::max(least, s.bytes);
       return least;
@@ -149,24 +149,24 @@ struct Kernel {
     fill,
     apply,
     chain,   ///< several cheap operations in a row
-    spread,  ///< one element of each row to all of the row
-    reduce,  ///< each row to one element
+    spread,  ///< spreads one element of each row over the row
+    reduce,  ///< reduces each row to one element
     store,
-    across,  ///< joined into a result over many tiles
+    across,  ///< joins a slot into a result over many tiles
   };
   struct Instruction {
     Step step = Step::apply;
-    std::uint16_t slot = 0;                ///< what is written (read by a store)
+    std::uint16_t slot = 0;                ///< the slot written (by a store: read)
     std::uint16_t in[kMostOperands] = {};  ///< slots read
-    std::uint32_t index = 0;               ///< of the load, filling or store; of operations, how many slots they read
-    int chain = -1;                        ///< of a chain: which
+    std::uint32_t index = 0;               ///< of the load, filling or store; for operations, the number of slots read
+    int chain = -1;                        ///< for chains, the index of the chain
     const Primitive* op = nullptr;
     Block block = nullptr;
     RowReduction reduction = nullptr;
     std::ptrdiff_t run[3] = {};  ///< 1 for a run of values, 0 for a repeated line
     bool of_rows = false;        ///< acts on one element for each row
 
-    /// How many of `in` are read.
+    /// Returns how many of `in` are read.
     std::uint32_t reads() const {
       if (step == Step::apply || step == Step::chain) return index;
       return step == Step::load || step == Step::store ? 0 : 1;
@@ -180,18 +180,18 @@ struct Kernel {
   struct Chain {
     struct Operation {
       const Primitive* op;
-      std::uint32_t at;       ///< the operand that the chain gives
-      std::uint32_t operand;  ///< the other one's place in `in`; 0: there is none
-      std::uint32_t factor;   ///< the place of what it is multiplied by; 0: by nothing
+      std::uint32_t at;       ///< the operand that the chain passes on
+      std::uint32_t operand;  ///< index of the other operand in `in`; 0 for none
+      std::uint32_t factor;   ///< index in `in` of the factor that it is multiplied by; 0 for none
     };
-    /// A link as it runs: its code, and the slots of what it reads or writes.
+    /// A link as it runs: its code, and the slots that it reads or writes.
     struct Stage {
       const LinkKernel* kernel;
       std::uint16_t slot, slot2;
       std::ptrdiff_t skip, skip2;
     };
     std::vector<Operation> links;
-    std::vector<Stage> stages;  ///< the beginning, the operations, the end
+    std::vector<Stage> stages;  ///< the start, the operations, the end
     bool by_rows = false;
   };
   struct Program {
@@ -199,14 +199,14 @@ struct Kernel {
     std::vector<Chain> chains;
   };
 
-  /// A kernel of one tile that only reads and writes in place, with everything looked up: what a run still does.
+  /// A kernel of one tile that only reads and writes in place, with all addresses looked up in advance.
   struct OneTile {
     static constexpr std::uint32_t kScratch = ~std::uint32_t{0};  ///< a base: the memory of the tile
     static constexpr std::uint32_t kLiteral = kScratch - 1;       ///< a base: the lines of literals
     static constexpr std::uint32_t kLine = kScratch - 2;          ///< a base: the lines of loads of one element
-    std::vector<Place> spots;                                     ///< of each slot
+    std::vector<Place> spots;                                     ///< the place of each slot
     std::vector<Instruction> instructions;                        ///< operations, chains and copies into results
-    std::size_t bytes = 0;                                        ///< of memory that a run works in
+    std::size_t bytes = 0;                                        ///< size of the memory that a run works in
     bool fills_lines = false;                                     ///< chains read one element as a line of it
   };
 
@@ -215,15 +215,15 @@ struct Kernel {
   Memory memory;
   Slots slots;
   Program program;
-  OneTile one_tile;  ///< without spots where the kernel is none of these
+  OneTile one_tile;  ///< without spots if the kernel is not of one tile
 
-  /// Runs it; bases are the addresses that places refer to.
+  /// Runs the kernel; `bases` holds the addresses that places refer to.
   void run(std::byte* const* bases) const;
-  /// Runs some of its tiles.
+  /// Runs the tiles first..last of the kernel.
   void run(std::byte* const* bases, std::int64_t first, std::int64_t last) const;
-  /// Looks up what the runs of a kernel of one tile need; when all places are known.
+  /// Looks up what the runs of a kernel of one tile need. Call it when all places are known.
   void settle();
-  /// Makes room for its runs on one thread.
+  /// Reserves the memory for its runs on one thread.
   void reserve(KernelMemory& working) const;
 
  private:
@@ -231,8 +231,8 @@ struct Kernel {
   void run_one_tile(std::byte* const* bases) const;
 };
 
-/// Writes the links of a chain to `to` and returns their end. A chain runs row after row of `elements`; scratch holds
-/// one row.
+/// Writes the links of a chain to `to` and returns their end. A chain runs one row of `elements` after the other;
+/// scratch holds one row.
 inline Link* write_links(const Kernel& k, const Kernel::Chain& c, std::byte* const* at, std::int64_t elements,
                          Link* to) {
   const auto start = [at](std::uint16_t s) { return reinterpret_cast<const float*>(at[s]); };
@@ -242,11 +242,11 @@ inline Link* write_links(const Kernel& k, const Kernel::Chain& c, std::byte* con
   return to;
 }
 
-/// One value over a line.
+/// Fills a line with copies of one value of `bytes` bytes.
 void repeat_over_line(const std::byte* from, std::int64_t bytes, std::byte* line);
 
-/// The kernel of a group. The base of each place is the number of its value, for addresses are not known yet; values
-/// that are windows on themselves have the strides of these.
+/// Builds the kernel of a group. The base of each place is the number of its value, because addresses are not known
+/// yet; values with a window in `windows` have its strides.
 Kernel build_kernel(const Graph& g, const Group& group, std::span<const Window> windows);
 
 }  // namespace ferrite::detail

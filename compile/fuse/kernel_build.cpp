@@ -1,5 +1,5 @@
-/// From a group to its kernel: the program as written, then stage by stage to one that runs; each stage is a function
-/// of what the stages before it gave.
+/// Builds the kernel of a group: the program as written, then stage by stage one that runs. Each stage is a function of
+/// the results of the stages before it.
 #include "ferrite/compile/fuse/kernel.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace ferrite::detail {
 namespace {
 
-/// A group as written: in the axes of its domain, slots without places.
+/// A group as written: in the axes of its domain, with slots that have no place yet.
 struct WrittenKernel {
   Kernel::Axes axes;
   Kernel::Memory memory;
@@ -26,7 +26,7 @@ struct MergedAxes {
   Kernel::Memory memory;
 };
 
-/// Which loads need no copy, which results are computed where they belong: every slot gets its kind.
+/// The slots of a kernel once every slot has its kind: which loads need no copy, which results are computed in place.
 struct PlacedSlots {
   Kernel::Memory memory;
   Kernel::Slots slots;
@@ -34,7 +34,7 @@ struct PlacedSlots {
 
 // ---- cheap operations in a row as one instruction, whose values stay in registers -------------------------
 
-/// Makes cheap operations of which one reads nothing but the other's result and what stands in memory one instruction.
+/// Joins cheap operations, each of which reads only the result before it and values in memory, to one instruction.
 class Chaining {
  public:
   Chaining(Kernel::Program program, const Kernel::Slots& slots)
@@ -74,7 +74,7 @@ class Chaining {
     return to_.chains[static_cast<std::size_t>(i.chain)];
   }
 
-  /// The chain that gives an operand for this instruction alone; null: there is none.
+  /// Returns the chain whose result only this instruction's j-th operand reads; null if there is none.
   const Kernel::Instruction* chain_before(const Kernel::Instruction& i, std::uint32_t j) const {
     const int w = writer_[i.in[j]];
     if (w < 0 || reads_[i.in[j]] != 1) return nullptr;
@@ -82,7 +82,7 @@ class Chaining {
     return before.of_rows == i.of_rows ? &before : nullptr;
   }
 
-  /// Whether an operand is a product of two values in memory, which a link can compute on the way.
+  /// Returns whether an operand is a product of two values in memory, which a link can compute on the way.
   bool is_product(const Kernel::Instruction& i, std::uint32_t j) const {
     const Kernel::Instruction* const before = chain_before(i, j);
     if (!before || !link_through_product(*i.op, 0, false, false)) return false;
@@ -90,7 +90,7 @@ class Chaining {
     return c.links.size() == 1 && c.links[0].op == ops::mul;
   }
 
-  /// The operand that becomes the value of a chain, if there is room in it; else -1.
+  /// Returns the index of the operand that becomes the value of a chain, if there is room in it; else -1.
   int value_of(const Kernel::Instruction& i) const {
     int value = -1;
     for (std::uint32_t j = 0; j < i.index; ++j) {
@@ -109,7 +109,7 @@ class Chaining {
     to_.chains.emplace_back().links.push_back({i.op, second ? 1U : 0U, i.index - 1, 0});
   }
 
-  /// The instruction takes the place of the one before, and its links.
+  /// Lets the instruction replace the one before it and take over its links.
   void lengthen(int writer, Kernel::Instruction& i, int value) {
     const Kernel::Instruction& before = to_.instructions[static_cast<std::size_t>(writer)];
     const bool two = i.index == 2;
@@ -137,17 +137,17 @@ class Chaining {
 
   Kernel::Program to_;
   const Kernel::Slots& slots_;
-  std::vector<int> reads_;   ///< by slot: how often, whatever reads it
-  std::vector<int> writer_;  ///< by slot: the chain's instruction
+  std::vector<int> reads_;   ///< by slot: how often it is read, by whatever instruction
+  std::vector<int> writer_;  ///< by slot: the instruction of the chain that writes it
   std::vector<char> gone_;
 };
 
-/// Makes cheap operations of which one reads the other's result one instruction.
+/// Joins cheap operations, each of which reads the result of the one before, to one instruction.
 Kernel::Program with_chains(Kernel::Program program, const Kernel::Slots& slots) {
   return Chaining(std::move(program), slots).run();
 }
 
-/// From the end of a row of a slot to the next one.
+/// Returns the distance from the end of a row of a slot to the next row.
 std::ptrdiff_t skip_of(const PlacedSlots& placed, std::uint16_t s, std::int64_t length) {
   const Kernel::SlotInfo& slot = placed.slots[s];
   if (slot.kind != Kernel::Slot::rows) return 0;
@@ -155,7 +155,7 @@ std::ptrdiff_t skip_of(const PlacedSlots& placed, std::uint16_t s, std::int64_t 
          length;
 }
 
-/// A chain's instruction, and its code.
+/// Resolves a chain's instruction and its code.
 void resolve(Kernel::Instruction& i, Kernel::Chain& c, const PlacedSlots& placed, const Kernel::Tiling& tiling) {
   const auto is = [&](std::uint32_t j, Kernel::Slot kind) { return placed.slots[i.in[j]].kind == kind; };
   c.by_rows = placed.slots[i.slot].kind == Kernel::Slot::rows;
@@ -179,7 +179,7 @@ void resolve(Kernel::Instruction& i, Kernel::Chain& c, const PlacedSlots& placed
   add(link_to(in_memory), i.slot, i.slot);
 }
 
-/// Gives chains their code, and operations the steps of their operands.
+/// Gives chains their code, and operations the strides of their operands.
 Kernel::Program resolve_program(Kernel::Program program, const PlacedSlots& placed, const Kernel::Tiling& tiling) {
   for (Kernel::Instruction& i : program.instructions) {
     if (i.step == Kernel::Step::chain) resolve(i, program.chains[static_cast<std::size_t>(i.chain)], placed, tiling);
@@ -213,7 +213,7 @@ void erase_axis(Axes& a, Memory& m, int k) {
   });
 }
 
-/// Axes of extent 1 move nothing, unless a box is empty there.
+/// Drops axes of extent 1, which move nothing unless a box is empty there.
 void drop_single_axes(Axes& a, Memory& m) {
   for (int k = a.extents.rank() - 1; k >= 0; --k) {
     bool single = a.extents[k] == 1;
@@ -236,13 +236,13 @@ bool can_merge(const Axes& a, Memory& m, int k) {
   return can;
 }
 
-/// The outer axes of what has one element for each row, and a last one of its own.
+/// Keeps the outer axes of a value with one element for each row, and adds a last axis.
 void keep_outer(Shape& s, int outer, std::int64_t last) {
   while (s.rank() > outer) s.erase(outer);
   s.push_back(last);
 }
 
-/// Merges axes, and gives what has one element for each row the axes of rows.
+/// Merges axes, and gives values with one element for each row the axes of rows.
 MergedAxes merge_axes(Axes a, Memory m) {
   drop_single_axes(a, m);
   for (int k = a.extents.rank() - 2; k >= 0; --k) {
@@ -264,7 +264,7 @@ MergedAxes merge_axes(Axes a, Memory m) {
     });
     each_box(m, [&](Box& b, bool of_rows) {
       if (!of_rows) return;
-      bool empty = false;  // a box that is empty stays so, on whatever axis it is
+      bool empty = false;  // an empty box stays empty, whichever axis makes it so
       for (int k = 0; k < b.begin.rank(); ++k) empty |= b.begin[k] >= b.end[k];
       keep_outer(b.begin, a.outer, 0);
       keep_outer(b.end, a.outer, empty ? 0 : 1);
@@ -273,14 +273,14 @@ MergedAxes merge_axes(Axes a, Memory m) {
   return {std::move(a), std::move(m)};
 }
 
-// ---- how many elements make a tile ------------------------------------------------------------------------
+// ---- the size of a tile -----------------------------------------------------------------------------------
 
-constexpr std::int64_t kFarBytes = 8 << 20;  ///< operands beyond this come slower than they are used
-constexpr std::int64_t kFarTile = 128;       ///< elements of each operand, so few that the memory foresees all runs
-constexpr std::int64_t kOneStepTile = 4096;  ///< elements, where nothing is kept from step to step
-constexpr std::int64_t kScratchBytes = 24 << 10;  ///< of all slots of a tile together: half of a first cache
+constexpr std::int64_t kFarBytes = 8 << 20;  ///< more bytes of operands arrive more slowly than they are used
+constexpr std::int64_t kFarTile = 128;       ///< elements of each operand: so few that the hardware prefetches all runs
+constexpr std::int64_t kOneStepTile = 4096;  ///< elements, if no value is kept from step to step
+constexpr std::int64_t kScratchBytes = 24 << 10;  ///< all slots of a tile together: half of a first-level cache
 
-/// How many operands come from memory, in long runs.
+/// Returns the number of operands that are read from memory in long runs; 0 if they fit into the caches.
 std::int64_t streams_from_afar(const Kernel::Tiling& t, const Kernel::Memory& m) {
   std::int64_t streams = 0;
   std::int64_t bytes = 0;
@@ -292,18 +292,19 @@ std::int64_t streams_from_afar(const Kernel::Tiling& t, const Kernel::Memory& m)
   return bytes > kFarBytes && t.length > t.tile ? streams : 0;
 }
 
-/// Returns whether all loads read adjacent elements or repeat one, so that tiles cost little beside their elements.
+/// Returns whether all loads read adjacent elements or repeat one, so that tiles cost little compared with their
+/// elements.
 bool read_in_runs(const Kernel::Memory& m) {
   return std::ranges::all_of(m.loads, [](const Kernel::Load& l) { return l.strides[-1] == 0 || l.strides[-1] == 1; });
 }
 
-/// A tile of a reducing kernel holds whole rows.
+/// Makes the tiles of a reducing kernel hold whole rows.
 void take_whole_rows(Kernel::Tiling& t, const Kernel::Axes& a) {
   t.tile = std::clamp<std::int64_t>(t.tile / a.reduced, 1, t.elements() / a.reduced) * a.reduced;
   t.tile_rows = t.tile / t.length;
 }
 
-/// Tiles end where blocks of the reduction end: of rows, so many elements; of columns, so many rows.
+/// Makes tiles end where blocks of the reduction end: a block of elements for rows, a block of rows for columns.
 void end_with_blocks(Kernel::Tiling& t, const Kernel::Axes& a) {
   constexpr std::int64_t kShortRow = 256;
   const bool long_rows = a.across == Across::long_rows;
@@ -316,7 +317,7 @@ void end_with_blocks(Kernel::Tiling& t, const Kernel::Axes& a) {
   t.pieces = (t.length + t.tile - 1) / t.tile;
 }
 
-/// Whole rows where several fit, else pieces of one.
+/// Makes tiles of whole rows if several fit, otherwise of pieces of one row.
 void fit_rows(Kernel::Tiling& t, const Kernel::Axes& a) {
   if (t.length > t.tile || t.rows == 1) {
     t.tile_rows = 0;
@@ -324,10 +325,10 @@ void fit_rows(Kernel::Tiling& t, const Kernel::Axes& a) {
     return;
   }
   const std::int64_t fit = t.tile / t.length;
-  const std::int64_t even = 16 / std::gcd(t.length, std::int64_t{16});  // so many rows end on a line
+  const std::int64_t even = 16 / std::gcd(t.length, std::int64_t{16});  // this many rows end on a cache line
   t.tile_rows = std::min(t.rows, fit >= even ? fit / even * even : fit);
   if (a.extents.rank() < 2 || t.tile_rows == t.rows) return;
-  // A little fewer, where these make up the axis: what is repeated along the axes before is then read in place.
+  // Takes a little fewer rows if these divide the axis: values repeated along the axes before are then read in place.
   for (std::int64_t fewer = t.tile_rows; fewer > 0 && 2 * fewer > t.tile_rows; fewer -= std::min(even, fewer))
     if (a.extents[-2] % fewer == 0) {
       t.tile_rows = fewer;
@@ -362,12 +363,12 @@ Kernel::Tiling choose_tiles(const MergedAxes& merged, const Kernel::Slots& slots
   return t;
 }
 
-// ---- where each slot has its elements: in a buffer as it stands, in a line of one value, in scratch memory ----
+// ---- where the elements of slots are: in a buffer, in a line of one value, in scratch memory ------------------
 
 using Slot = Kernel::Slot;
 using Step = Kernel::Step;
 
-constexpr std::int64_t kRowBytes = 128;  ///< rows of so many bytes chains read where they stand
+constexpr std::int64_t kRowBytes = 128;  ///< minimum bytes of a row that chains read in place
 
 bool all_zero(const Shape& strides) {
   return std::ranges::all_of(strides, [](std::int64_t s) { return s == 0; });
@@ -439,21 +440,21 @@ class Placing {
       if (strides[k] != wanted[k] && extents[k] != 1) return false;
     return true;
   }
-  /// Whether tiles are whole rows of several axes.
+  /// Returns whether tiles are whole rows of several axes.
   bool tiles_are_rows() const { return !axes_.reduces() && axes_.extents.rank() >= 2 && tiling_.tile_rows != 0; }
-  /// Whether the rows of every tile follow each other, though those of different tiles may be the same.
+  /// Returns whether the rows of every tile are adjacent, though those of different tiles may be the same.
   bool is_dense_in_tiles(const Shape& strides) const {
     return tiles_are_rows() && strides[-1] == 1 && strides[-2] == tiling_.length &&
            axes_.extents[-2] % tiling_.tile_rows == 0;
   }
-  /// Whether chains may work on the rows where they stand: of whole lines, and evenly spaced in every tile.
+  /// Returns whether chains may work on the rows in place: they consist of whole lines, evenly spaced in every tile.
   bool has_long_rows(const Shape& strides, std::int64_t bytes) const {
     if (!tiles_are_rows()) return false;
     const bool even = axes_.extents.rank() == 2 || axes_.extents[-2] % tiling_.tile_rows == 0;
     return even && bytes == 4 && strides[-1] == 1 && tiling_.length * bytes % kRowBytes == 0;
   }
 
-  /// Whether nothing but chains reads a slot, or writes it and a store takes it from there.
+  /// Returns whether only chains read a slot, or write it before a store reads it.
   bool is_of_chains_alone(std::uint16_t slot) const {
     int stores = 0;
     bool loaded = false, read = false;
@@ -471,7 +472,7 @@ class Placing {
     return loaded ? stores == 0 : stores == 1 && !read;
   }
 
-  /// Whether a slot is read as it is, not by an operation: then it must be a run.
+  /// Returns whether a slot is read as it is, not by an operation: then it must be a run.
   bool is_stored(std::uint16_t slot) const {
     return std::ranges::any_of(program_, [&](const Kernel::Instruction& i) {
       return i.step != Step::apply && i.step != Step::chain && i.reads_slot(slot);
@@ -489,7 +490,7 @@ PlacedSlots place_slots(MergedAxes merged, Kernel::Slots slots, const Kernel::Ti
   return Placing(std::move(merged), std::move(slots), tiling, program).run();
 }
 
-/// Gives slots pieces of scratch memory, which are used again after the last read of what is in them.
+/// Gives slots pieces of scratch memory, which are reused after the last read of their contents.
 Kernel::Slots assign_scratch(Kernel::Slots slots, const Kernel::Memory& memory, const Kernel::Tiling& tiling,
                              const Kernel::Program& program) {
   const auto each_read = [](const Kernel::Instruction& i, const auto& f) {
@@ -506,7 +507,7 @@ Kernel::Slots assign_scratch(Kernel::Slots slots, const Kernel::Memory& memory, 
     each_read(i, [&](std::uint16_t s) {
       if (last[s] != kAlways) last[s] = t;
     });
-    // Loaded once, it lives through all tiles; of a total, it is read when the tile is done.
+    // A slot loaded once lives through all tiles; the slot of a total is read when the tile is done.
     if (i.step == Step::across || stays(i)) last[i.slot] = kAlways;
   }
   std::vector<std::int64_t> free;
@@ -521,7 +522,7 @@ Kernel::Slots assign_scratch(Kernel::Slots slots, const Kernel::Memory& memory, 
     }
     each_read(i, [&](std::uint16_t s) {
       if (last[s] != t || slots[s].scratch < 0) return;
-      last[s] = kAlways;  // given back
+      last[s] = kAlways;  // already returned
       free.push_back(slots[s].scratch);
     });
   }
@@ -531,7 +532,7 @@ Kernel::Slots assign_scratch(Kernel::Slots slots, const Kernel::Memory& memory, 
 
 // ---- the program as written -------------------------------------------------------------------------------
 
-constexpr std::int64_t kFewForChains = 32;  ///< up to here, beginning a chain costs more than it saves
+constexpr std::int64_t kFewForChains = 32;  ///< up to this many elements, beginning a chain costs more than it saves
 
 RepeatedLine repeated_line(const Scalar& s, Dtype dtype) {
   RepeatedLine line;
@@ -543,7 +544,7 @@ RepeatedLine repeated_line(const Scalar& s, Dtype dtype) {
   return line;
 }
 
-/// Expressions in order: copies stand at the position of their node and read what stands before it.
+/// Returns the expressions in order: copies come at the position of their node, after what they read.
 std::vector<std::size_t> in_order(const Group& group) {
   std::vector<std::size_t> order(group.expressions.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -551,7 +552,8 @@ std::vector<std::size_t> in_order(const Group& group) {
   return order;
 }
 
-/// The first axis of the domain that is not of the first kind: reduced axes before those that stay, or the reverse.
+/// Returns the number of the domain's first axes that form one kind: the reduced axes before those that stay, or the
+/// reverse.
 int across_axes(const Group& group) {
   const Shape& extents = group.domain.extents();
   std::int64_t first =
@@ -577,7 +579,7 @@ const Reduction& kind_of(const Primitive& op) {
   return &op == ops::amax ? max_in_use : min_in_use;
 }
 
-/// Steps of the domain's axes, and the offset, in a buffer of these strides that a map leads to; in elements.
+/// Returns the strides along the domain's axes, and the offset, of a map's elements in a buffer with these strides.
 Layout layout_through(const IndexMap& map, const Shape& strides) {
   Layout layout;
   for (int a = 0; a < map.shape.rank(); ++a) layout.offset += map.offset[a] * strides[a];
@@ -586,7 +588,7 @@ Layout layout_through(const IndexMap& map, const Shape& strides) {
   return layout;
 }
 
-/// A padding of a value in memory is part of its load.
+/// Returns the number of paddings that the load performs: 1 for a padded value in memory, else 0.
 std::size_t filled_by_load(const GroupOperand& o) { return o.expression >= 0 || o.fills.empty() ? 0 : 1; }
 
 bool same_load(const GroupOperand& a, const GroupOperand& b) {
@@ -667,7 +669,7 @@ class Writing {
     to_.memory.totals.push_back(t);
   }
 
-  /// The slot that an expression reads, of rows where it works on rows.
+  /// Returns the slot that an expression reads: one of rows if it works on rows.
   std::uint16_t operand(const Expression& x, const GroupOperand& o) {
     if (o.value == kNoValue) return literal(x, o);
     const bool of_rows = x.of_rows && !x.reduces;
@@ -687,7 +689,7 @@ class Writing {
     return slot;
   }
 
-  /// A literal takes the dtype of the operands beside it.
+  /// Returns the slot of a literal, which has the dtype of the other operands.
   std::uint16_t literal(const Expression& x, const GroupOperand& o) {
     Dtype dtype = x.dtype;
     if (dtype == Dtype::boolean) dtype = g_.values[x.node->in[0]].dtype;
@@ -747,9 +749,9 @@ class Writing {
   const Group& group_;
   std::span<const Window> windows_;  ///< by value
   WrittenKernel to_;
-  std::vector<std::uint16_t> slot_of_;  ///< by expression
+  std::vector<std::uint16_t> slot_of_;  ///< by expression: its slot
   std::vector<Loaded> loaded_;
-  std::vector<std::pair<std::uint16_t, std::uint16_t>> spread_;  ///< of rows, of all elements
+  std::vector<std::pair<std::uint16_t, std::uint16_t>> spread_;  ///< slot of rows, slot of all elements
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-/// Kernels of one tile whose operands and results all lie in its order: nothing is looked up while they run. Steps of
-/// scans over a few numbers consist of them.
+/// Kernels of one tile whose operands and results all lie in its order: nothing is looked up while they run. The steps
+/// of scans over a few numbers consist of them.
 #include <cstring>
 
 #include "ferrite/compile/fuse/kernel.h"
@@ -24,7 +24,8 @@ bool is_one_tile(const Kernel& k) {
   return true;
 }
 
-/// Whether a result is written where it belongs: whole lines are written, beyond its end where nothing follows.
+/// Returns whether a result is written in place: whole lines are written, beyond its end if nothing follows in the
+/// buffer.
 bool in_place(const Kernel& k, const Kernel::Store& s) {
   return !s.window || k.tiling.elements() * s.bytes % kLineBytes == 0;
 }

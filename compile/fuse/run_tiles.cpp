@@ -1,5 +1,4 @@
-/// Kernels as they run: their tiles, dealt to threads, and those that reduce, whose blocks are added in the order of
-/// eager reductions.
+/// Runs kernels: their tiles are dealt to threads; blocks of reductions are added in the order of eager reductions.
 #include "ferrite/compile/fuse/kernel.h"
 
 #include <algorithm>
@@ -14,14 +13,14 @@ namespace ferrite::detail {
 
 /// A part of the domain: whole rows, or a piece of one.
 struct Tile {
-  std::int64_t row;      ///< the first
-  std::int64_t rows;     ///< how many
-  std::int64_t column;   ///< of the first element of each
-  std::int64_t columns;  ///< how many
+  std::int64_t row;      ///< first row of the tile
+  std::int64_t rows;     ///< number of rows in the tile
+  std::int64_t column;   ///< column of each row's first element
+  std::int64_t columns;  ///< number of columns of each row
   std::int64_t elements() const { return rows * columns; }
 };
 
-/// The rows of a tile one after another: index over the outer axes and offset under some strides.
+/// Iterates over the rows of a tile: index over the outer axes and offset under some strides.
 class Rows {
  public:
   Rows(const Shape& extents, const Shape& strides, std::int64_t first) : extents_(extents), strides_(strides) {
@@ -38,13 +37,13 @@ class Rows {
       if (index_[k] < box.begin[k] || index_[k] >= box.end[k]) return false;
     return true;
   }
-  /// Rows from here to the end of the axis before the last, `step` apart.
+  /// Returns the number of rows from here to the end of the last outer axis; they are `step` apart.
   std::int64_t straight() const {
     const int k = extents_.rank() - 2;
     return k < 0 ? 1 : extents_[k] - index_[k];
   }
   std::int64_t step() const { return extents_.rank() < 2 ? 0 : strides_[extents_.rank() - 2]; }
-  /// As many times `next`, n at most `straight`.
+  /// Calls `next` n times, for n up to `straight`.
   void skip(std::int64_t n) {
     const int k = extents_.rank() - 2;
     if (k < 0) return;
@@ -85,7 +84,7 @@ struct RowsOf {
   std::int64_t step;
 };
 
-/// So many rows at once; short ones, of whole lines, without a call for each.
+/// Copies several rows at once; short rows of whole lines without a call for each.
 template <class T>
 void copy_rows(RowsOf<T> to, RowsOf<const T> from, std::int64_t stride, std::int64_t rows, std::int64_t columns) {
   const std::int64_t bytes = columns * static_cast<std::int64_t>(sizeof(T));
@@ -101,7 +100,7 @@ void copy_rows(RowsOf<T> to, RowsOf<const T> from, std::int64_t stride, std::int
   }
 }
 
-/// Unsigned integers stand for all element types of their size: bits are only moved.
+/// Calls f with an unsigned integer as large as an element: bits are only moved.
 template <class F>
 void by_size(std::int64_t bytes, F&& f) {
   switch (bytes) {
@@ -119,7 +118,7 @@ T first_of(const RepeatedLine& line) {
   return v;
 }
 
-/// One value over a line.
+/// Fills a line with copies of one value.
 void repeat_over_line(const std::byte* from, std::int64_t bytes, std::byte* line) {
   const auto fill = [&](auto value) __attribute__((always_inline)) {
     std::memcpy(&value, from, sizeof value);
@@ -187,7 +186,7 @@ void fill(const Shape& extents, const Kernel::Filling& f, const Tile& t, const s
   }
 }
 
-/// One element of each row to all `width` elements of the row; n in all.
+/// Spreads one element of each row over all `width` elements of the row; writes n elements in all.
 template <class T>
 void spread(std::int64_t n, std::int64_t width, const std::byte* from, std::byte* to) {
   const T* source = reinterpret_cast<const T*>(from);
@@ -220,7 +219,7 @@ void scatter(const Shape& extents, const Kernel::Store& s, const Tile& t, const 
 
 // ---- how one thread runs tiles ----------------------------------------------------------------------------
 
-/// What a worker needs for its tiles.
+/// Returns the bytes that a worker needs for its tiles.
 inline std::size_t tile_bytes(const Kernel& k) {
   const auto lines = static_cast<std::int64_t>(k.slots.repeated_loads.size()) * kLineBytes;
   std::size_t table = k.slots.all.size() * sizeof(std::byte*);
@@ -228,7 +227,7 @@ inline std::size_t tile_bytes(const Kernel& k) {
   return static_cast<std::size_t>(k.slots.scratch_pieces * k.slots.piece_bytes + lines) + table;
 }
 
-/// Where the rows of a tile begin: the index over the outer axes is the same for all.
+/// The first row of a tile: the index over the outer axes is the same for all loads and stores.
 struct Corner {
   Corner(const Shape& extents, std::int64_t row) : outer(row == 0 ? 0 : extents.rank() - 1) {
     for (int k = outer - 1; k > 0; --k) {
@@ -256,7 +255,7 @@ inline Tile tile_of(const Kernel::Tiling& t, std::int64_t i) {
   return {i / t.pieces, 1, column, std::min(t.tile, t.length - column)};
 }
 
-/// One thread at work on some tiles of a kernel.
+/// Runs some tiles of a kernel on one thread.
 class Worker {
  public:
   Worker(const Kernel& k, std::byte* const* bases) : k_(k), bases_(bases) {
@@ -276,20 +275,20 @@ class Worker {
     if (k_.tiling.in_memory) end_streaming();
   }
 
-  /// One tile; what all tiles share is loaded with the first.
+  /// Runs one tile; the first one also loads what all tiles share.
   void run(const Tile& t, bool first) {
     point(t);
-    // No copy of t: it would be read by 16 bytes where 8 were written, and wait for all that was stored before.
+    // No copy of t: it would be read by 16 bytes where 8 were written, and wait for all stores before it.
     Tile other;
     if (k_.axes.reduced) other = rows_of(t);
     for (const Kernel::Instruction& step : k_.program.instructions)
       execute(step, step.of_rows && k_.axes.reduced ? other : t, first);
   }
-  /// What a slot holds since the last tile.
+  /// Returns the contents of a slot after the last tile.
   const std::byte* slot(std::uint16_t s) const { return at_[s]; }
 
  private:
-  /// The same tile of a reducing kernel, seen as one element for each of its rows.
+  /// Returns the same tile of a reducing kernel, seen as one element for each of its rows.
   Tile rows_of(const Tile& t) const {
     const std::int64_t lines = k_.axes.reduced / k_.tiling.length;
     return {t.row / lines, t.rows / lines, 0, 1};
@@ -315,7 +314,7 @@ class Worker {
     return const_cast<std::byte*>(k_.slots.literals[index].bytes);  // only read
   }
 
-  /// Where the elements of a tile stand in a buffer that is read or written in place.
+  /// Returns the address of a tile's elements in a buffer that is read or written in place.
   std::byte* start(const Place& p, const Shape& strides, std::int64_t bytes, const Tile& t,
                    bool of_rows = false) const {
     if (t.row == 0 && t.column == 0) return address(p);
@@ -345,7 +344,8 @@ class Worker {
         at_[s] = start(to.to, to.strides, to.bytes, t, corner);
         continue;
       }
-      // Whole lines are written: what does not end on one goes through scratch, unless nothing follows.
+      // Whole lines are written. A tile that does not end on one goes through scratch, unless nothing follows in the
+      // buffer.
       const Kernel::Store& store = k_.memory.stores[slot.index];
       const bool whole_lines = t.elements() * slot.bytes % kLineBytes == 0 ||
                                (last && !store.window && begin * slot.bytes % kLineBytes == 0);
@@ -354,8 +354,8 @@ class Worker {
     }
   }
 
-  /// Runs the whole tiles that follow each other in a row, from tile i on, and returns the one after them. All their
-  /// addresses grow by a tile, so nothing is looked up but once.
+  /// Runs the whole tiles that follow each other in a row, from tile i on, and returns the tile after them. Their
+  /// addresses all advance by one tile, so each is looked up only once.
   std::int64_t run_straight(std::int64_t i, std::int64_t last) {
     const Tile t = tile_of(k_.tiling, i);
     const std::int64_t n = k_.tiling.tile, end = std::min(last, i + (k_.tiling.length - t.column) / n);
@@ -394,7 +394,7 @@ class Worker {
                        [&](auto z) { spread<decltype(z)>(t.elements(), k_.axes.reduced, at_[i.in[0]], at_[i.slot]); });
       case Kernel::Step::reduce: return i.reduction(at_[i.in[0]], t.elements(), k_.axes.reduced, at_[i.slot]);
       case Kernel::Step::store: return store(i, t);
-      case Kernel::Step::across: return;  // whoever runs the tiles reads the slot
+      case Kernel::Step::across: return;  // the caller reads the slot
     }
   }
 
@@ -484,9 +484,9 @@ class AcrossRun {
     for (const Kernel::Total& t : k_.memory.totals) bytes += lines(blocks_ * results_ * size_of(t.dtype));
     return static_cast<std::size_t>(bytes);
   }
-  /// The elements of a block that is gathered line by line.
+  /// Returns the bytes of a block that is gathered line by line.
   std::size_t line_bytes() const { return k_.memory.totals.size() * kReductionBlock * 8; }
-  /// The lanes of a block of rows in the widest piece of columns.
+  /// Returns the bytes of the lanes of a block of rows in the widest piece of columns.
   std::size_t lane_bytes_of_all() const {
     return k_.memory.totals.size() * static_cast<std::size_t>(kMostLanes * bytes_of_lane(columns_of(0)));
   }
@@ -512,7 +512,7 @@ class AcrossRun {
     return at + (block * results_ + result) * size_of(k_.memory.totals[total].dtype);
   }
 
-  /// A row whose elements follow each other: tiles are blocks.
+  /// Reduces a row whose elements are contiguous: tiles are blocks.
   void row_in_pieces(std::int64_t row, std::int64_t chunk) {
     Worker worker(k_, bases_);
     const std::int64_t first = chunk * kChunkBlocks;
@@ -524,7 +524,7 @@ class AcrossRun {
     }
   }
 
-  /// A row of several lines: tiles are gathered until they make a block.
+  /// Reduces a row of several lines: tiles are gathered until they make a block.
   void row_in_lines(std::int64_t row) {
     Worker worker(k_, bases_);
     std::byte* memory = kernel_memory().blocks.take(line_bytes());
@@ -541,7 +541,7 @@ class AcrossRun {
       }
   }
 
-  /// Takes n more elements of a row of which `done` were taken, and reduces each block that is full.
+  /// Takes n more elements of a row of which `done` were taken, and reduces each full block.
   void gather_block(std::size_t total, std::int64_t row, const std::byte* from, std::int64_t done, std::int64_t n,
                     std::byte* memory) const {
     const Kernel::Total& t = k_.memory.totals[total];
@@ -559,10 +559,10 @@ class AcrossRun {
     }
   }
 
-  /// A block of rows, in a piece of their columns: rows are dealt out to lanes, lanes halved.
+  /// Reduces a block of rows in a piece of their columns: rows are dealt to lanes, which are then joined in halves.
   void columns(std::int64_t task) {
     Worker worker(k_, bases_);
-    const std::int64_t middle = results_ / k_.tiling.length;  // rows of the kernel for one of the reduction
+    const std::int64_t middle = results_ / k_.tiling.length;  // rows of the kernel for each row of the reduction
     const std::int64_t piece = task % k_.tiling.pieces;
     const std::int64_t at = task / k_.tiling.pieces % middle;
     const std::int64_t block = task / k_.tiling.pieces / middle;
@@ -596,7 +596,7 @@ class AcrossRun {
     join_runs(*total.kind, total.dtype)
         .deal({worker.slot(total.slot), t.rows, t.columns, row, lane(memory, i, 0, lane_bytes), lane_bytes});
   }
-  /// Lanes that no row reached are left out, as the eager reduction does.
+  /// Joins the lanes in halves. Lanes without rows are left out, as in the eager reduction.
   void fold(std::size_t i, std::byte* memory, std::int64_t lane_bytes, std::int64_t rows, std::int64_t width,
             std::byte* to) const {
     const Kernel::Total& total = k_.memory.totals[i];
@@ -608,7 +608,7 @@ class AcrossRun {
     std::memcpy(to, lane(memory, i, 0, lane_bytes), static_cast<std::size_t>(width * size_of(total.dtype)));
   }
 
-  /// Blocks ascending.
+  /// Joins the blocks in ascending order.
   void join(std::size_t i) const {
     const Kernel::Total& total = k_.memory.totals[i];
     const JoinRuns runs = join_runs(*total.kind, total.dtype);
@@ -633,7 +633,7 @@ void Kernel::reserve(KernelMemory& working) const {
 
 void Kernel::run_across(std::byte* const* bases) const { AcrossRun(*this, bases).run(); }
 
-// ---- all others: their tiles, dealt to threads ------------------------------------------------------------
+// ---- other kernels: their tiles, dealt to threads ---------------------------------------------------------
 
 void Kernel::run(std::byte* const* bases) const {
   if (!one_tile.spots.empty()) return run_one_tile(bases);

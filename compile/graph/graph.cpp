@@ -1,4 +1,4 @@
-/// Programs: how they are put together, checked, applied, compared and priced.
+/// Programs: how they are built, validated, applied, compared and priced.
 #include "ferrite/compile/graph.h"
 
 #include <algorithm>
@@ -158,7 +158,7 @@ class Validation {
     }
   }
 
-  /// Every operand of a pointwise operation is a tensor or a literal, one at least a tensor.
+  /// Checks that every operand of a pointwise operation is a tensor or a literal, and at least one of them a tensor.
   static void check_operands(const Graph::Node& n) {
     std::size_t literals = 0;
     for (std::size_t i = 0; i < detail::Literals::kMost; ++i) literals += detail::literal_of(n.attrs, i) != nullptr;
@@ -245,7 +245,7 @@ bool same_graph(const Graph& a, const Graph& b) {
 
 namespace {
 
-/// The first line in which two texts differ, as one text for the error.
+/// Returns the first line in which two texts differ, as one text for the error.
 std::string first_line(const std::string& was, const std::string& is) {
   std::istringstream a(was), b(is);
   std::string x, y;

@@ -35,7 +35,7 @@ std::string characters(T v, Format... format) {
   return {buffer, std::to_chars(buffer, buffer + sizeof buffer, v, format...).ptr};
 }
 
-/// The shortest decimal that reads back as the same double, always recognisable as one.
+/// Returns the shortest decimal that reads back as the same double and is always recognisable as one.
 std::string real(double v) {
   std::string s = characters(v);
   if (s.find_first_of(".en") == std::string::npos) s += ".0";
@@ -135,7 +135,7 @@ class Printer {
       line("write @" + std::to_string(w.variable) + " = " + value(w.value));
     line("return " + list(g_.outputs));
   }
-  /// The program of a scan, with all its constants, indented.
+  /// Writes the program of a scan, with all its constants, indented.
   void body(const Graph& g) {
     Printer p(g, std::numeric_limits<std::int64_t>::max(), scopes_, indent_ + "  ");
     p.block();
@@ -221,7 +221,7 @@ std::string Graph::graphviz() const {
 
 namespace {
 
-/// One line, read from the left.
+/// A line of text, read from the left.
 class Line {
  public:
   Line(std::string_view text, int number) : rest_(text), number_(number) { skip(); }
@@ -239,7 +239,7 @@ class Line {
   void expect(std::string_view word) {
     if (!accept(word)) fail("expected '" + std::string(word) + "'");
   }
-  /// Characters up to the first of `stops`.
+  /// Returns the characters up to the first of `stops`.
   std::string_view word(std::string_view stops) {
     const std::size_t n = std::min(rest_.find_first_of(stops), rest_.size());
     const std::string_view w = rest_.substr(0, n);
@@ -377,7 +377,7 @@ class Parser {
   }
 
  private:
-  /// Statements up to the brace that closes them.
+  /// Reads statements up to the brace that closes them.
   Graph block(int depth) {
     constexpr int kDeepest = 32;
     Graph outer;

@@ -1,5 +1,5 @@
 #pragma once
-/// What passes over graphs share: replacing values, effects of nodes, comparing programs.
+/// Helpers of the passes over graphs: replacing values, effects of nodes, comparing programs.
 #include <numeric>
 
 #include "ferrite/compile/graph/view.h"
@@ -7,17 +7,17 @@
 
 namespace ferrite::detail {
 
-/// Which value stands for which while a pass rewrites a graph.
+/// The values that replace others while a pass rewrites a graph.
 class Substitution {
  public:
   explicit Substitution(std::size_t values) : to_(values) { std::iota(to_.begin(), to_.end(), ValueId{0}); }
   ValueId operator[](ValueId v) const { return v < to_.size() ? to_[v] : v; }
-  /// From now on `by` stands for v. `by` must have been looked up already.
+  /// Replaces v by `by` from now on. `by` must have been looked up already.
   void replace(ValueId v, ValueId by) { to_[v] = by; }
   void apply(Graph::Node& n) const {
     for (ValueId& v : n.in) v = (*this)[v];
   }
-  /// Outputs and variables written.
+  /// Replaces outputs and values written to variables.
   void apply_ends(Graph& g) const {
     for (ValueId& v : g.outputs) v = (*this)[v];
     for (Graph::VariableValue& w : g.writes) w.value = (*this)[w.value];
@@ -27,8 +27,8 @@ class Substitution {
   std::vector<ValueId> to_;
 };
 
-/// Rewrites the nodes of a graph in order: `each` gets a node with its operands replaced, and adds to the graph what
-/// takes its place.
+/// Rewrites the nodes of a graph in order: `each` gets a node with its operands replaced, and adds what takes its place
+/// to the graph.
 template <class Each>
 void rewrite_nodes(Graph& g, Substitution& to, Each each) {
   std::vector<Graph::Node> nodes = std::move(g.nodes);
@@ -40,24 +40,24 @@ void rewrite_nodes(Graph& g, Substitution& to, Each each) {
   to.apply_ends(g);
 }
 
-/// Adds the constants and nodes of another graph to a graph, where these values stand for its inputs; gives its
-/// outputs. Its nodes belong to the layer `scope` where they have none.
+/// Adds the constants and nodes of `part` to the graph g, with the values `inputs` in place of its inputs; returns its
+/// outputs. Nodes without a layer get the layer `scope`.
 std::vector<ValueId> splice(Graph& g, const Graph& part, std::span<const ValueId> inputs, Scope scope);
 
-/// The body of an application; null for one that runs none.
+/// Returns the body of an application; null if it runs none.
 inline const Body* find_body(const Attrs& attrs) { return dynamic_cast<const Body*>(attrs.body.get()); }
 
-/// The effects of an application to operands of these types, of the body that it runs among them.
+/// Returns the effects of an application to operands of these types, including those of the body that it runs.
 Effects effects_of(const Primitive& op, std::span<const Spec> in, const Attrs& attrs);
-/// Those of a node.
+/// Returns the effects of a node.
 Effects effects_of(const Graph& g, const Graph::Node& n);
-/// Those of all nodes of a graph.
+/// Returns the effects of all nodes of a graph.
 Effects effects_of(const Graph& g);
-/// Whether two graphs have the same nodes and constants, to the bit.
+/// Returns whether two graphs have the same nodes and constants, bit for bit.
 bool same_graph(const Graph& a, const Graph& b);
-/// Whether two constants have the same type and bits.
+/// Returns whether two constants have the same type and bits.
 bool same_constant(const Tensor& a, const Tensor& b);
-/// Where a graph first differs from what it was, in words; empty where it does not.
+/// Describes where graph `is` first differs from graph `was`; empty if it does not.
 std::string first_difference(const Graph& was, const Graph& is);
 
 }  // namespace ferrite::detail

@@ -1,4 +1,4 @@
-/// What a tracer writes down of operations, variables and tensors from outside.
+/// The tracer: how operations, variables and tensors from outside are written down.
 #include "ferrite/compile/tracer.h"
 
 #include "ferrite/tensor/operations.h"
@@ -22,7 +22,8 @@ void Tracer::know(const Tensor& t, const Known& what) {
   alive_.push_back(t.unmarked());
 }
 
-/// The number of a value as it is seen here: what is no part of a gradient is detached where it leaves its frame.
+/// Returns the number of a value as it is seen here: a value that is not part of a gradient is detached where it leaves
+/// its frame.
 ValueId Tracer::number_of(const Tensor& t) {
   const auto at = known_.find(t.identity());
   if (at == known_.end()) return from_outside(t);
@@ -41,7 +42,8 @@ ValueId Tracer::number_of(const Tensor& t) {
 
 ValueId Tracer::from_outside(const Tensor& t) {
   if (outside_ == Outside::captures) {
-    // The same tensor as a variable and without a tape is captured twice: gradients reach the one alone.
+    // A tensor that is both a variable of a tape and known without one is captured twice: gradients reach the former
+    // alone.
     const auto [at, fresh] = captured_.try_emplace({t.identity(), t.tape_id(), t.tape_slot()});
     if (!fresh) return at->second;
     alive_.push_back(t.unmarked());
@@ -129,7 +131,7 @@ Graph Tracer::finish(std::span<const Tensor> outputs) {
   InlineVector<ValueId, 8> ends;
   for (const Tensor& y : outputs) {
     if (!y.defined()) throw TraceError("trace: a result of the traced function is undefined");
-    ends.push_back(number_of(y));  // one that nothing was applied to is known from here on
+    ends.push_back(number_of(y));  // a result that no operation was applied to becomes known here
   }
   Graph g = graph_;
   g.outputs.assign(ends.begin(), ends.end());

@@ -1,4 +1,4 @@
-/// The joint graph of a program and its gradient, and its cut into forward and backward pass.
+/// The joint graph of a program and its gradient, and how it is cut into forward and backward pass.
 #include "ferrite/compile/passes/gradient.h"
 
 #include <algorithm>
@@ -13,8 +13,8 @@ namespace ferrite::detail {
 namespace {
 
 /// Removes from a backward pass the cotangents that do not arrive. The pass is linear in its cotangents, so what
-/// depends on these alone is zero and is not computed: a sum becomes its other operand, and zeros stand only where an
-/// operation takes several cotangents at once.
+/// depends only on absent ones is zero and is not computed: a sum becomes its other operand, and zeros are used only
+/// where an operation takes several cotangents at once.
 class WithoutCotangents {
  public:
   WithoutCotangents(Graph& g, const std::vector<char>& late, std::span<const ValueId> absent)
@@ -34,7 +34,7 @@ class WithoutCotangents {
   bool is_absent(ValueId v) const { return v < absent_.size() && absent_[v] != 0; }
   bool is_late(ValueId v) const { return v < late_.size() && late_[v] != 0; }
 
-  /// Whether a node goes; one that stays reads zeros.
+  /// Returns whether a node is dropped; a node that stays reads zeros for absent operands.
   bool drop(Graph::Node& n) {
     if (std::none_of(n.in.begin(), n.in.end(), [&](ValueId v) { return is_absent(v); })) return false;
     const bool all = std::all_of(n.in.begin(), n.in.end(), [&](ValueId v) { return is_absent(v) || !is_late(v); });
@@ -65,8 +65,8 @@ class WithoutCotangents {
 
   Graph& g_;
   const std::vector<char>& late_;
-  std::vector<char> absent_;    ///< by value
-  std::vector<ValueId> zeros_;  ///< by value: what stands for it, or none
+  std::vector<char> absent_;    ///< by value: it is zero, because no cotangent reaches it
+  std::vector<ValueId> zeros_;  ///< by value: the zeros that replace it, else kNoValue
   Substitution to_;
 };
 
@@ -129,7 +129,8 @@ void GraphGradient::choose_residuals() {
     if (read[v] && !again_[v]) residuals_.push_back(v);
 }
 
-/// Views that make nothing smaller, and cheap operations on what is there anyway.
+/// Returns whether the backward pass should compute a node again: views that do not make anything smaller, and cheap
+/// operations on values that are there anyway.
 bool GraphGradient::is_worth_repeating(const Graph::Node& n, const std::vector<char>& read,
                                        const std::vector<char>& there) const {
   if (n.in.empty()) return n.op == ops::full;

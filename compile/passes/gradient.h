@@ -7,22 +7,22 @@
 
 namespace ferrite::detail {
 
-/// A program traced together with its gradient and cut in two: what depends on cotangents is the backward pass, the
-/// rest the forward pass. What the backward pass reads of the forward pass is a residual, unless it is an input that
-/// the caller has anyway, or cheap to compute again.
+/// A program traced together with its gradient and cut in two: whatever depends on cotangents is the backward pass, the
+/// rest the forward pass. A value of the forward pass that the backward pass reads is a residual, unless it is an input
+/// that the caller has anyway, or is cheap to compute again.
 class GraphGradient {
  public:
-  /// `given`: by input, whether the backward pass has it. The first `results` outputs may have cotangents; the others
-  /// are values that are written to variables.
+  /// Differentiates `program`. `given`, by input: whether the backward pass has it. The first `results` outputs may
+  /// have cotangents; the others are values written to variables.
   GraphGradient(const Graph& program, std::span<const char> given, std::size_t results);
 
-  /// The program; after its outputs come the residuals.
+  /// Returns the forward pass: the program, with the residuals after its outputs.
   Graph forward() const;
   std::size_t residuals() const { return residuals_.size(); }
 
-  /// Residuals, given inputs, then the cotangents of those results that can have one and that one arrives at -> the
-  /// gradients of those inputs that can have one and are wanted. Where no cotangent arrives nothing is computed: no
-  /// zeros stand for it. Flags are by result and by input.
+  /// Returns the backward pass: residuals, given inputs, cotangents -> gradients. The cotangents are those of the
+  /// results that can have one and have their flag set in `arriving`; the gradients those of the inputs that can have
+  /// one and have it set in `wanted`. Where no cotangent arrives, nothing is computed, not even zeros.
   Graph backward(std::span<const char> arriving, std::span<const char> wanted) const;
 
  private:
@@ -36,7 +36,7 @@ class GraphGradient {
   std::size_t results_;
   Graph joint_;              ///< inputs, cotangents -> outputs, gradients of all inputs that have them
   std::vector<char> late_;   ///< by value: depends on a cotangent
-  std::vector<char> again_;  ///< by value: computed in the backward pass, too
+  std::vector<char> again_;  ///< by value: also computed in the backward pass
   std::vector<ValueId> residuals_;
 };
 

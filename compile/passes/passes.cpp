@@ -1,4 +1,4 @@
-/// Passes: from a graph to one that gives the same bits.
+/// Passes over graphs; each keeps the bits of the results.
 #include "ferrite/compile/passes.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace ferrite {
 namespace passes {
 namespace {
 
-/// Numbers values in order of definition; those that nothing defines are dropped.
+/// Numbers values in order of definition; values that nothing defines are dropped.
 void renumber(Graph& g) {
   std::vector<ValueId> to(g.values.size(), detail::kNoValue);
   std::vector<Spec> specs;
@@ -40,7 +40,7 @@ void renumber(Graph& g) {
   g.values = std::move(specs);
 }
 
-/// Variables that are neither read nor written any more.
+/// Drops variables that are neither read nor written any more.
 void drop_variables(Graph& g) {
   constexpr std::uint32_t kGone = ~std::uint32_t{0};
   std::vector<std::uint32_t> to(g.variables.size(), kGone);
@@ -84,7 +84,7 @@ Effects effects_of(const Primitive& op, std::span<const Spec> in, const Attrs& a
   const Body* body = find_body(attrs);
   if (!body) return all;
   all |= effects_of(body->graph());
-  all |= {.allocates = true};  // room for what a step leaves
+  all |= {.allocates = true};  // space for what a step leaves
   return all;
 }
 
@@ -147,10 +147,10 @@ namespace {
 
 constexpr std::int64_t kMostElements = 1 << 14;
 
-/// One element of a tensor that repeats it, as rank 0.
+/// Returns the one element of a tensor that repeats it, with rank 0.
 Tensor element_of(const Tensor& t) { return t.view({}, {}, 0); }
 
-/// One element in any shape, without a copy.
+/// Returns a tensor of any shape that repeats one element, without a copy.
 Tensor repeated(const Tensor& element, const Shape& shape) {
   return element.view(shape, Shape::filled(shape.rank(), 0), 0);
 }
@@ -184,7 +184,7 @@ class Folding {
     try {
       keep(n, apply(n, n.attrs, [&](ValueId v) { return known_[v]; }));
       return true;
-    } catch (const Error&) {  // what refuses these constants does so when the program runs, in its turn among others
+    } catch (const Error&) {  // the operation refuses these constants when the program runs, in its turn
       return false;
     }
   }
@@ -249,7 +249,7 @@ class Simplifying {
   }
 
  private:
-  /// The value that the node's result equals to the bit, in shape too.
+  /// Returns the value that the node's result equals bit for bit, in shape too.
   std::optional<ValueId> equal_to(const Graph::Node& n) const {
     if (n.in.empty()) return {};
     const ValueId x = n.in[0];
@@ -257,7 +257,7 @@ class Simplifying {
     if ((n.op == detail::ops::reshape || n.op == detail::ops::expand) && same_type(x, n)) return x;
     if (n.op == detail::ops::permute && in_order(n.attrs.as<detail::PermuteAttrs>().order)) return x;
     if (n.op == detail::ops::cast) return cast_back(n);
-    if (n.op == detail::ops::neg) return operand_of(x, detail::ops::neg);  // turns the sign bit, of zeros and NaN too
+    if (n.op == detail::ops::neg) return operand_of(x, detail::ops::neg);  // flips the sign bit, also of zeros and NaN
     if (n.op == detail::ops::mul) return neutral(n, 1.0, true);
     if (n.op == detail::ops::div) return neutral(n, 1.0, false);
     if (n.op == detail::ops::add) return neutral(n, -0.0, true);
@@ -279,7 +279,7 @@ class Simplifying {
     return n->in[0];
   }
 
-  /// To a wider type and back.
+  /// Returns the value that is cast to a wider type and back.
   std::optional<ValueId> cast_back(const Graph::Node& n) const {
     const std::optional<ValueId> x = operand_of(n.in[0], n.op);
     if (!x || !same_type(*x, n)) return {};
@@ -290,7 +290,8 @@ class Simplifying {
     return exact ? x : std::nullopt;
   }
 
-  /// x where the other operand is the neutral element (by its bits) and does not change the shape. Integers have no -0.
+  /// Returns x if the other operand is the neutral element (by its bits) and does not change the shape. Integers have
+  /// no -0.
   std::optional<ValueId> neutral(const Graph::Node& n, double element, bool commutes) const {
     if (!is_float(g_.values[n.out[0]].dtype)) return {};
     const auto is_neutral = [&](double v) { return v == element && std::signbit(v) == std::signbit(element); };
@@ -315,7 +316,7 @@ class Simplifying {
   Graph& g_;
   detail::GraphView view_;
   detail::Substitution to_;
-  std::vector<const Tensor*> known_;  ///< by value: constants
+  std::vector<const Tensor*> known_;  ///< by value: its constant, or null
 };
 
 }  // namespace
@@ -324,7 +325,7 @@ void simplify_exactly(Graph& g) { Simplifying(g).run(); }
 
 namespace {
 
-/// Nodes whose results are their last operands, as far as they are to go.
+/// Drops the nodes for which `goes` holds: each is replaced by its last operand.
 template <class Goes>
 void drop(Graph& g, const Goes& goes) {
   if (std::ranges::none_of(g.nodes, goes)) return;
@@ -362,9 +363,9 @@ void simplify(Graph& g) {
 namespace {
 
 constexpr int kMostDepth = 8;
-constexpr std::int64_t kFewer = 4;  ///< so many times fewer elements must be picked than are there
+constexpr std::int64_t kFewer = 4;  ///< minimum ratio of the elements that exist to those that are picked
 
-/// Picks from the operands instead of from the result.
+/// Picks elements from the operands instead of from the result.
 class Sinking {
  public:
   explicit Sinking(Graph& g) : g_(g), view_(g), old_(std::move(g.nodes)), to_(g.values.size()) { g_.nodes.clear(); }
@@ -392,10 +393,10 @@ class Sinking {
     return p != detail::kNoNode && old_[p].op->is_pointwise();
   }
 
-  /// The value at the picked places.
+  /// Returns the elements of v at the picked places.
   ValueId picked(ValueId v, int depth) {
     const Spec spec = g_.values[v];
-    const Shape index = g_.values[gather_.in[1]].shape;  // values grow meanwhile
+    const Shape index = g_.values[gather_.in[1]].shape;  // copied, because `values` grows meanwhile
     if (depth == 0 || !is_pointwise(v)) {
       return g_.add_node(*gather_.op, gather_.attrs, {to_[v], gather_.in[1]}, {index, spec.dtype}, gather_.scope);
     }
@@ -410,10 +411,10 @@ class Sinking {
     return smaller.out[0];
   }
 
-  /// An operand that is the same along the axis needs no picking.
+  /// Returns the operand x for picked results. An operand that is the same along the axis needs no picking.
   ValueId operand(ValueId x, const Shape& shape, int depth) {
     if (g_.values[x].shape == shape) return picked(x, depth - 1);
-    const Shape index = g_.values[gather_.in[1]].shape;  // values grow meanwhile
+    const Shape index = g_.values[gather_.in[1]].shape;  // copied, because `values` grows meanwhile
     const Shape own = g_.values[x].shape;
     const int axis = gather_.attrs.as<detail::AxisAttrs>("gather").axis;
     const int lead = shape.rank() - own.rank();
@@ -436,21 +437,21 @@ class Sinking {
 
 void sink_gathers(Graph& g) { Sinking(g).run(); }
 
-// ---- sums of zero-padded pieces that are side by side, as one concatenation -------------------------------
+// ---- sums of adjacent zero-padded pieces, as one concatenation --------------------------------------------
 
 namespace {
 
-/// Pieces along one axis with zeros between.
+/// Pieces along one axis, with zeros between them.
 struct Pieces {
   struct Piece {
     std::int64_t begin, end;
     ValueId value;
   };
   int axis = 0;
-  std::vector<Piece> list;  ///< ascending, disjoint
+  std::vector<Piece> list;  ///< in ascending order, disjoint
 };
 
-/// A value padded with zeros along one axis only.
+/// Returns the piece of a value that is padded with zeros along one axis only.
 std::optional<Pieces> padded(const Graph& g, const Graph::Node& n) {
   if (n.op != detail::ops::pad || !is_float(g.values[n.out[0]].dtype)) return {};
   const auto [before, after, fill] = n.attrs.as<detail::PadAttrs>();
@@ -552,8 +553,8 @@ class Joining {
   Graph& g_;
   detail::GraphView view_;
   std::vector<std::optional<Pieces>> pieces_;
-  std::vector<char> sum_;       ///< the value is a sum of such pieces
-  std::vector<char> absorbed_;  ///< and part of a larger one
+  std::vector<char> sum_;       ///< by value: it is a sum of such pieces
+  std::vector<char> absorbed_;  ///< by value: it is part of a larger sum
   detail::Substitution to_;
 };
 
@@ -567,7 +568,7 @@ namespace {
 
 bool is_composite(const Graph::Node& n) { return n.op->is_composite(); }
 
-/// One level: composites are made of composites.
+/// Expands composites by one level: composites are made of composites.
 void expand_once(Graph& g) {
   detail::Substitution to(g.values.size());
   detail::rewrite_nodes(g, to, [&](Graph::Node& n) {

@@ -1,5 +1,5 @@
 #pragma once
-/// What a plan consists of, and the workspaces in which its calls run.
+/// The parts of a plan, and the workspaces in which its calls run.
 #include <mutex>
 
 #include "ferrite/compile/fuse/kernel.h"
@@ -19,59 +19,60 @@ struct PackedMatrix {
   explicit operator bool() const { return data != nullptr; }
 };
 
-/// Packs w [K, N], f32 or f64, of any strides of which one is 1. The result stands in `room`, or with the storage of w
-/// for as long as its elements are what they are.
+/// Packs w [K, N], f32 or f64, with any strides of which one is 1. The result is stored in `room`, or with the storage
+/// of w for as long as its elements do not change.
 PackedMatrix pack_matrix(const Tensor& w, Tensor& room);
-/// Whether that can be done.
+/// Returns whether `pack_matrix` can pack w.
 bool can_pack(const Tensor& w);
 
-/// out [M, N] = a [M, K] . w: the bits of matmul. Rows of a are contiguous; out is row-major.
+/// Computes out [M, N] = a [M, K] . w with the bits of matmul. Rows of a are contiguous; out is row-major.
 void packed_product(const Tensor& a, const PackedMatrix& w, const Tensor& out);
 
 // ---- plans ------------------------------------------------------------------------------------------------
 
-/// A window on a buffer, as operations that run alone take it.
+/// A window on a buffer, as operations that run alone read or write it.
 struct PlannedTensor {
   std::uint32_t base = 0;
-  std::int64_t offset = 0;  ///< bytes
+  std::int64_t offset = 0;  ///< of the first element, in bytes
   Spec spec;
   Shape strides;
 };
 
-/// One operation that runs alone.
+/// An operation that runs alone, with its operands and results.
 struct PlannedCall {
   const Primitive* op = nullptr;
   Attrs attrs;
   std::vector<PlannedTensor> in;
   std::vector<PlannedTensor> out;
-  Scope scope{};  ///< what its errors name
+  Scope scope{};  ///< the layer that its errors name
 };
 
 /// A matrix product whose rows the kernel of its step reads as soon as they are there.
 struct PlannedProduct {
   int call = -1;
-  std::uint32_t base = 0;      ///< in blocks of rows: what the kernel takes for the whole matrix; 0: it is whole
-  std::int64_t offset = 0;     ///< bytes in the arena, of the block
-  std::int64_t row_bytes = 0;  ///< of the result
+  std::uint32_t base = 0;      ///< in blocks of rows: base that the kernel takes for the whole matrix; 0: it is whole
+  std::int64_t offset = 0;     ///< of the block in the arena, in bytes
+  std::int64_t row_bytes = 0;  ///< bytes of a row of the result
 };
 
+/// A step of a plan: a kernel with the products that run in it, or an operation that runs alone.
 struct PlannedStep {
   int kernel = -1;
   int call = -1;
-  std::vector<PlannedProduct> products{};  ///< of a kernel
-  std::int64_t rows = 0;                   ///< of these products
-  std::int64_t block_rows = 0;             ///< so many at a time; 0: all
-  std::int64_t block_tiles = 0;            ///< tiles of the kernel over so many rows
+  std::vector<PlannedProduct> products{};  ///< products that run with the kernel
+  std::int64_t rows = 0;                   ///< number of rows of these products
+  std::int64_t block_rows = 0;             ///< number of rows computed at a time; 0 for all
+  std::int64_t block_tiles = 0;            ///< number of the kernel's tiles over these rows
 };
 
-/// What runs, in order.
+/// The kernels, calls and steps of a plan, in the order in which they run.
 struct PlannedProgram {
   std::vector<Kernel> kernels;
   std::vector<PlannedCall> calls;
   std::vector<PlannedStep> steps;
 };
 
-/// Bases of places: the arena, then arguments, constants, results.
+/// The first base of each kind of place: the arena is 0, then come arguments, constants, results.
 struct Bases {
   std::size_t arguments = 1;
   std::size_t constants = 1;
@@ -79,25 +80,25 @@ struct Bases {
   std::size_t count = 1;
 };
 
-/// What a plan is given and gives.
+/// The inputs and outputs of a plan.
 struct PlanEnds {
   Bases bases{};
   std::vector<Tensor> constants{};  ///< in the order of their bases
-  std::vector<ValueId> results{};   ///< values with a buffer of their own, in the order of their bases
-  std::vector<std::size_t> of{};    ///< outputs, then written variables: which result each is
+  std::vector<ValueId> results{};   ///< values with their own buffers, in the order of their bases
+  std::vector<std::size_t> of{};    ///< by output, then by written variable: its index in `results`
 };
 
 class PlanBody;
 
-/// Where what belongs to a base begins.
+/// The address of the memory that belongs to a base.
 struct Address {
   Storage* storage = nullptr;
   std::byte* first = nullptr;
 };
-/// The first element of a tensor; only read through it, unless the tensor is fresh.
+/// Returns the address of the first element of a tensor; only to be read, unless the tensor is fresh.
 inline Address address_of(const Tensor& t) { return {t.impl()->storage, t.impl()->first}; }
 
-/// Memory and tensors of one call at a time.
+/// The memory and tensors of one call at a time.
 class Workspace {
  public:
   explicit Workspace(const PlanBody& plan);
@@ -105,19 +106,19 @@ class Workspace {
   Workspace(const Workspace&) = delete;
   Workspace& operator=(const Workspace&) = delete;
 
-  /// What a call fills before it runs, by number: row-major tensors.
+  /// Row-major arguments of a call, in the order of their bases. The caller fills them before it runs.
   std::vector<const Tensor*> arguments;
-  /// Fresh tensors of the plan's results; whoever called takes them.
+  /// Fresh tensors of the plan's results; the caller takes them.
   std::vector<Tensor> results;
-  /// Row-major copies of arguments that were not.
+  /// Row-major copies of arguments that were not row-major.
   std::vector<Tensor> copies;
 
-  /// With `updates` results may take the buffers of the variables that they will be assigned to.
+  /// Runs the plan. With `updates`, results may take the buffers of the variables that they will be assigned to.
   void run(bool updates);
-  /// The same where whoever calls has put every argument and every result in its place: `arguments`, `results` and
-  /// `copies` are not looked at.
+  /// Runs the plan when the caller has put every argument and every result in its place: `arguments`, `results` and
+  /// `copies` are not used.
   void run_in_place();
-  /// Runs each call, also behind one that throws Error: for the memory that they ask for.
+  /// Runs every call, even after one that throws Error, so that their demand for memory can be observed.
   void try_in_place();
   void put(std::size_t base, const Address& address) {
     addresses_[base] = address;
@@ -125,11 +126,11 @@ class Workspace {
   }
   const Address& address(std::size_t base) const { return addresses_[base]; }
   std::byte* data(std::size_t base) const { return bases_[base]; }
-  /// Computes the product that is this call from packed weights from now on, `none` to end that.
+  /// Computes the product `call` from packed weights from now on; an empty matrix ends that.
   void pack(std::size_t call, const PackedMatrix& weights) { packed_[call] = weights; }
 
  private:
-  /// The tensors of one call, made once; those on arguments and results are pointed at their buffers in every run.
+  /// The tensors of one call, made once; those on arguments and results are set to their buffers in every run.
   struct Call {
     std::vector<Tensor> in, out;
     std::vector<const Tensor*> pointers;
@@ -137,7 +138,7 @@ class Workspace {
   struct Moving {
     TensorImpl* impl;
     std::uint32_t base;
-    std::int64_t offset;  ///< bytes
+    std::int64_t offset;  ///< of the first element, in bytes
   };
   void make(const PlannedTensor& t, Tensor& tensor);
   void bind(bool updates);
@@ -156,14 +157,14 @@ class Workspace {
   std::vector<TensorImpl*> windows_;
   std::vector<Moving> moving_;
   std::vector<Call> calls_;
-  std::vector<PackedMatrix> packed_;  ///< by call
+  std::vector<PackedMatrix> packed_;  ///< by call: its packed weights, if any
   std::vector<Address> addresses_;    ///< by base, in this run
 };
 
-/// Workspaces that nobody uses.
+/// The idle workspaces of a plan.
 class WorkspacePool {
  public:
-  /// One of them, made if there is none.
+  /// Returns an idle workspace, or a new one if there is none.
   std::unique_ptr<Workspace> take(const PlanBody& plan);
   void give_back(std::unique_ptr<Workspace> w) noexcept;
 
@@ -173,14 +174,14 @@ class WorkspacePool {
   std::size_t made_ = 0;
 };
 
-/// What a profile calls the steps of a plan.
+/// The names of a plan's steps in a profile.
 class StepNames {
  public:
   struct Name {
-    Label kernel;  ///< as the report says it
+    Label kernel;  ///< operations, as the report names them
     Scope layers;
   };
-  /// Made by the first run that is profiled.
+  /// Returns the names of the steps. They are made by the first run that is profiled.
   const std::vector<Name>& of(const PlanReport& report) const;
 
  private:
@@ -188,7 +189,7 @@ class StepNames {
   mutable std::vector<Name> names_;
 };
 
-/// A graph made ready to run.
+/// The contents of a plan: a graph made ready to run.
 class PlanBody {
  public:
   Graph graph;
@@ -201,7 +202,7 @@ class PlanBody {
   StepNames names{};
 };
 
-/// A workspace for the time of a call.
+/// A workspace that is borrowed from the pool for the time of a call.
 class Borrowed {
  public:
   explicit Borrowed(const PlanBody& plan) : plan_(plan), workspace_(plan.workspaces.take(plan)) {}
@@ -216,17 +217,17 @@ class Borrowed {
   std::unique_ptr<Workspace> workspace_;
 };
 
-/// What a plan is for.
+/// The use for which a plan is made.
 enum class PlanFor : std::uint8_t {
-  calls,    ///< each result is a tensor of its own
-  windows,  ///< results are windows on stacks, something else may follow them
-  steps,    ///< so too; whoever runs it packs what products multiply by, so that nothing is transposed here
+  calls,    ///< each result is a separate tensor
+  windows,  ///< results are windows on stacks, in which other elements may follow
+  steps,    ///< as `windows`; the caller also packs the right operands of products, so nothing is transposed here
 };
 
-/// What a plan does, but for its memory.
+/// Returns the report of a plan, without the sizes of its memory.
 PlanReport describe_plan(const Graph& g, const Fused& fused, const PlanEnds& ends);
 
-/// Simplifies, fuses, places.
+/// Makes a plan: simplifies and fuses the graph and places its buffers.
 std::unique_ptr<const PlanBody> make_plan(Graph graph, const PlanOptions& options, PlanFor use = PlanFor::calls);
 
 }  // namespace ferrite::detail

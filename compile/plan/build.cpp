@@ -1,5 +1,5 @@
-/// From a graph to a plan, stage by stage: each is a function of what the stages before it gave. Until addresses are
-/// known the base of a place is the number of its value.
+/// Builds a plan from a graph, stage by stage; each is a function of the results of the stages before it. Until
+/// addresses are known, the base of a place is the number of its value.
 #include "ferrite/compile/plan/body.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace ferrite::detail {
 namespace {
 
-/// What a plan is given and gives, and the bases of values; 0: the arena, or none.
+/// The inputs and outputs of a plan, and the bases of values; 0 for values in the arena or without memory.
 struct PlacedEnds {
   PlanEnds ends;
   std::vector<std::uint32_t> base;  ///< by value: of inputs, variables, constants, results
@@ -28,12 +28,12 @@ struct LiveRange {
   std::size_t first = kNoNode, last = 0;
 };
 
-/// Results that take the place of operands which end with the step that computes them.
+/// Results that reuse the places of operands which are not needed after the step that computes them.
 struct Reuse {
-  std::vector<ValueId> place_of;      ///< by value: whose place it takes; kNoValue: a place of its own
+  std::vector<ValueId> place_of;      ///< by value: whose place it takes; kNoValue: it has a separate place
   std::vector<std::int64_t> updates;  ///< by result: the argument, a variable, whose buffer it may take; else -1
 
-  /// The value whose place v has in the end.
+  /// Returns the value whose place v finally has.
   ValueId root(ValueId v) const {
     while (place_of[v] != kNoValue) v = place_of[v];
     return v;
@@ -42,9 +42,9 @@ struct Reuse {
 
 // ---- steps: kernels with the products that run in them, and operations that run alone ---------------------
 
-constexpr std::int64_t kWholeBytes = 1 << 20;    ///< the result of a product that stays in the caches as it is
-constexpr std::int64_t kBlockBytes = 512 << 10;  ///< of rows that a kernel reads before the next are computed
-constexpr std::int64_t kFewestRows = 96;         ///< fewer, and a product would pack its operands too often
+constexpr std::int64_t kWholeBytes = 1 << 20;    ///< size up to which a product's result stays in the caches as a whole
+constexpr std::int64_t kBlockBytes = 512 << 10;  ///< size of the rows that a kernel reads before the next are computed
+constexpr std::int64_t kFewestRows = 96;         ///< with fewer rows, a product would pack its operands too often
 
 PlannedCall call_of(const Graph& g, const Fused& fused, const Graph::Node& n) {
   PlannedCall call{n.op, n.attrs, {}, {}, n.scope};
@@ -74,10 +74,10 @@ void cut_rows(PlannedStep& s, PlannedProgram& program) {
   }
   if (s.rows * row_bytes <= kWholeBytes) return;
   const Kernel::Tiling& t = k.tiling;
-  const std::int64_t points = t.elements() / s.rows;  // of the kernel's domain, for each row
+  const std::int64_t points = t.elements() / s.rows;  // points of the kernel's domain for each row
   const bool one_run = t.tile_rows == 0 && t.rows == 1;
   const std::int64_t unit = one_run ? t.tile : (t.tile_rows ? t.tile_rows * t.length : t.length);
-  const std::int64_t even = unit / std::gcd(unit, points);  // so many rows end where a tile ends
+  const std::int64_t even = unit / std::gcd(unit, points);  // this many rows end where a tile ends
   const std::int64_t wanted = std::max(kBlockBytes / row_bytes, kFewestRows);
   const std::int64_t block = (wanted + even - 1) / even * even;
   if (block * 2 > s.rows || block > 4 * wanted) return;
@@ -91,8 +91,8 @@ void cut_rows(PlannedStep& s, PlannedProgram& program) {
   }
 }
 
-/// What runs, in the order of the tasks. With `blocks` products whose results would leave the caches before the kernel
-/// reads them are computed some rows at a time, into the same place again and again.
+/// Returns the kernels, calls and steps of the tasks, in order. With `blocks`, products whose results would leave the
+/// caches before the kernel reads them are computed some rows at a time, each time into the same place.
 PlannedProgram write_program(const Graph& g, const Fused& fused, bool blocks) {
   PlannedProgram to;
   const auto add_call = [&](std::size_t node) {
@@ -114,7 +114,7 @@ PlannedProgram write_program(const Graph& g, const Fused& fused, bool blocks) {
   return to;
 }
 
-// ---- how long values live, and which results take the place of operands that end --------------------------
+// ---- live ranges, and results that reuse the places of operands -------------------------------------------
 
 std::vector<LiveRange> find_live_ranges(const Graph& g, const PlannedProgram& program) {
   std::vector<LiveRange> live(g.values.size());
@@ -143,7 +143,7 @@ std::vector<LiveRange> find_live_ranges(const Graph& g, const PlannedProgram& pr
   return live;
 }
 
-/// The last step with which a run may end: from there on variables may be written before the program has ended.
+/// Returns the last step that may throw: after it, variables may be written before the program has ended.
 std::size_t find_last_to_fail(const PlannedProgram& program) {
   std::size_t last = 0;
   for (std::size_t s = 0; s < program.steps.size(); ++s) {
@@ -156,7 +156,7 @@ std::size_t find_last_to_fail(const PlannedProgram& program) {
   return last;
 }
 
-/// Whether no instruction reads slot `in` after the one that writes slot `out`.
+/// Returns whether no instruction reads slot `in` after the one that writes slot `out`.
 bool read_before(const Kernel& k, std::uint16_t in, std::uint16_t out) {
   bool written = false;
   for (const Kernel::Instruction& i : k.program.instructions) {
@@ -193,8 +193,8 @@ class Reusing {
   Reuse none() { return std::move(to_); }
 
  private:
-  /// A result of an operation that allows it takes the place of an operand that ends here; what is assigned to a
-  /// variable that of the variable's value, if at run time nobody else holds that.
+  /// Lets a result of an operation that allows it reuse the place of an operand that ends here. A value assigned to a
+  /// variable reuses the place of the variable's old value, if nothing else holds that at run time.
   void reuse_in(const PlannedCall& c, std::size_t step, bool to_variables) {
     for (std::size_t k = 0; k < std::min(c.op->in_place.size(), c.out.size()); ++k) {
       const PlannedTensor& in = c.in[c.op->in_place[k]];
@@ -216,8 +216,8 @@ class Reusing {
     to_.updates[result] = base_[read] - static_cast<std::int64_t>(ends_.bases.arguments);
   }
 
-  /// A result may take the place of an operand that ends here, where every element is read before it is written: both
-  /// lie in the order of the kernel, and no instruction reads the operand after the result has been computed.
+  /// Lets a result reuse the place of an operand that ends here, if every element is read before it is written: both
+  /// are in the order of the kernel, and no instruction reads the operand after the result has been computed.
   void reuse_in(const Kernel& k, std::size_t step) {
     for (const Kernel::Instruction& out : k.program.instructions) {
       if (out.step != Kernel::Step::store || k.slots[out.slot].kind != Kernel::Slot::direct) continue;
@@ -250,7 +250,7 @@ class Reusing {
     return read_before(k, in.slot, out.slot);
   }
 
-  /// Whether u is complete before the kernel of a step begins, and no product of that step reads it.
+  /// Returns whether u is complete before the kernel of a step begins, and no product of that step reads it.
   bool whole_before(ValueId u, std::size_t step) const {
     const PlannedStep& s = program_.steps[step];
     bool whole = live_[u].first != step;
@@ -301,7 +301,7 @@ std::int64_t bound_of(std::span<const Lifetime> buffers) {
   return most;
 }
 
-/// Free stretches of a piece of memory that grows at its end.
+/// The free stretches of a block of memory that grows at its end.
 class Heap {
  public:
   std::int64_t take(std::int64_t bytes) {
@@ -333,7 +333,7 @@ class Heap {
   std::int64_t bytes() const { return end_; }
 
  private:
-  /// At the end, of which the last stretch may be free already.
+  /// Returns space at the end, using the last stretch if it is free already.
   std::int64_t grow(std::int64_t bytes) {
     std::int64_t offset = end_;
     if (!free_.empty() && std::prev(free_.end())->first + std::prev(free_.end())->second == end_) {
@@ -365,7 +365,7 @@ MemoryLayout in_order(std::span<const Lifetime> buffers) {
   return layout;
 }
 
-/// Each buffer at the lowest place that is free over its whole life.
+/// Places buffers, largest first, each at the lowest place that is free over its whole lifetime.
 MemoryLayout by_size(std::span<const Lifetime> buffers) {
   MemoryLayout layout;
   layout.offsets.resize(buffers.size());
@@ -373,7 +373,7 @@ MemoryLayout by_size(std::span<const Lifetime> buffers) {
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return buffers[a].bytes > buffers[b].bytes; });
-  std::vector<std::size_t> placed;  // by offset
+  std::vector<std::size_t> placed;  // in the order of their offsets
   for (const std::size_t i : order) {
     const Lifetime& b = buffers[i];
     std::int64_t at = 0;
@@ -460,7 +460,8 @@ PlacedEnds place_ends(const Graph& g, const PlannedProgram& program) {
   return to;
 }
 
-/// Operations that only plans know come in, every result gets a buffer, copies stand right behind what they copy.
+/// Prepares a graph for planning: adds operations that only plans know, gives every result a buffer, and moves copies
+/// right after what they copy.
 Graph prepared(Graph g, const PlanOptions& options, PlanFor use) {
   passes::drop_detach(g);
   passes::simplify(g);
@@ -474,7 +475,7 @@ Graph prepared(Graph g, const PlanOptions& options, PlanFor use) {
   return g;
 }
 
-/// What the values of the arena need; of a product computed in blocks, one block.
+/// Returns the bytes that each value needs in the arena; one block of a product that is computed in blocks.
 std::vector<std::int64_t> bytes_of_values(const Graph& g, const PlannedProgram& program) {
   std::vector<std::int64_t> bytes;
   for (const Spec& s : g.values) bytes.push_back(s.shape.numel() * size_of(s.dtype));
@@ -485,16 +486,16 @@ std::vector<std::int64_t> bytes_of_values(const Graph& g, const PlannedProgram& 
   return bytes;
 }
 
-/// Where values stand in the arena.
+/// The arena of a plan and the places of values in it.
 struct Arena {
-  std::vector<std::int64_t> offset;  ///< by value
+  std::vector<std::int64_t> offset;  ///< by value, in bytes
   std::int64_t bytes = 0, bound = 0;
 };
 
 Arena lay_out_arena(const std::vector<std::int64_t>& bytes, const std::vector<std::uint32_t>& base,
                     const std::vector<LiveRange>& live, const Reuse& reuse, bool overlap) {
   std::vector<Lifetime> lives;
-  std::vector<std::size_t> index(bytes.size(), kNoNode);  // by value: the buffer
+  std::vector<std::size_t> index(bytes.size(), kNoNode);  // by value: index of its buffer
   for (ValueId v = 0; v < bytes.size(); ++v) {
     if (live[v].first == kNoNode || base[v] != 0) continue;
     const ValueId r = reuse.root(v);
@@ -513,8 +514,8 @@ Arena lay_out_arena(const std::vector<std::int64_t>& bytes, const std::vector<st
   return arena;
 }
 
-/// The program with addresses in place of values. A kernel sees blocks of rows through a base of their own, which moves
-/// from block to block. Behind results that are windows something else may follow.
+/// Returns the program with addresses in place of values. A kernel sees blocks of rows through a separate base, which
+/// moves from block to block. Results that are windows may be followed by other elements.
 PlannedProgram with_addresses(PlannedProgram program, const PlacedEnds& placed, const Arena& arena,
                               std::size_t first_window) {
   const auto resolve = [&](Place& p) {

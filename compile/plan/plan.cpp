@@ -1,5 +1,5 @@
-/// Plans as they are called: arguments checked, tensors bound to buffers, steps run, variables assigned; and their
-/// reports.
+/// Plans as they are called: arguments are checked, tensors bound to buffers, steps run, variables assigned; and
+/// reports of plans.
 #include "ferrite/compile/plan.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ template <class T>
 PackedMatrix pack(const Tensor& w, Tensor& room) {
   const std::int64_t K = w.shape()[0], N = w.shape()[1];
   if (!w.impl()->storage->rewritten) {
-    (void)count_use(w);  // a new content drops the packs of a storage in use
+    (void)count_use(w);  // counted, so that new content drops this pack
     return {column_pack<T>(w), K, N};
   }
   room = Tensor::empty({{gate_pack_size<T>(K, 1, N)}, w.dtype()});
@@ -64,7 +64,7 @@ void packed_product(const Tensor& a, const PackedMatrix& w, const Tensor& out) {
 Workspace::Workspace(const PlanBody& plan)
     : plan_(plan), bases_(plan.ends.bases.count), addresses_(plan.ends.bases.count) {
   arena_ = Tensor::empty({{plan.arena_bytes + kLineBytes}, Dtype::boolean});
-  arena_.impl()->storage->rewritten = true;  // in every run: nothing that stands there may be packed
+  arena_.impl()->storage->rewritten = true;  // rewritten in every run, so nothing in it may be packed
   put(0, address_of(arena_));
   for (std::size_t i = 0; i < plan.ends.constants.size(); ++i)
     put(plan.ends.bases.constants + i, address_of(plan.ends.constants[i]));
@@ -84,7 +84,7 @@ Workspace::Workspace(const PlanBody& plan)
   }
 }
 
-/// The windows borrow storage without counting: they let go of it before they end.
+/// Lets go of borrowed storage: the windows did not count their references.
 Workspace::~Workspace() {
   for (TensorImpl* w : windows_) w->storage = nullptr;
 }
@@ -103,7 +103,7 @@ void Workspace::make(const PlannedTensor& t, Tensor& tensor) {
   }
 }
 
-/// Takes the arguments and the results of this call: fresh ones, or variables that nobody else holds.
+/// Takes the arguments and the results of this call: fresh tensors, or variables that nothing else holds.
 void Workspace::bind(bool updates) {
   for (std::size_t i = 0; i < arguments.size(); ++i) put(plan_.ends.bases.arguments + i, address_of(*arguments[i]));
   for (std::size_t i = 0; i < results.size(); ++i) {
@@ -116,7 +116,7 @@ void Workspace::bind(bool updates) {
   }
 }
 
-/// Points the windows at what they are windows of.
+/// Sets the windows to the present addresses of their buffers.
 void Workspace::point() {
   for (const Moving& m : moving_) {
     m.impl->storage = addresses_[m.base].storage;
@@ -136,7 +136,7 @@ void Workspace::run_in_place() {
   for (const PlannedStep& s : plan_.program.steps) run_step(s, [this](int product) { call(product); });
 }
 
-/// `product` runs one in the step of a kernel.
+/// Runs one step; `product` runs a product in the step of a kernel.
 template <class F>
 [[gnu::always_inline]] inline void Workspace::run_step(const PlannedStep& s, const F& product) {
   if (s.kernel < 0) {
@@ -166,7 +166,7 @@ void Workspace::try_in_place() {
   }
 }
 
-/// A product in the step of a kernel: a profile sees it apart from the kernel.
+/// Runs a product in the step of a kernel, which a profile shows separately.
 void Workspace::call_product(int index) {
   const PlannedCall& planned = plan_.program.calls[static_cast<std::size_t>(index)];
   const ProfileEvent event(planned.op->name, [&] { return planned.scope; });
@@ -175,7 +175,7 @@ void Workspace::call_product(int index) {
 
 namespace {
 
-/// What a view without a kernel of its own shows, copied: where what reads it follows no window.
+/// Copies the result of a view without a kernel, where its reader cannot follow a window.
 void copy_windows(const PlannedCall& planned, const Tensor& x, std::span<Tensor> out) {
   for (std::size_t i = 0; i < out.size(); ++i) {
     Layout layout;
@@ -195,7 +195,7 @@ void Workspace::call(int index) {
   in_layer(planned.scope, [&] { planned.op->eval({c.pointers.data(), c.pointers.size()}, c.out, planned.attrs); });
 }
 
-/// Some rows of the products, then the kernel over them while they are in the caches.
+/// Runs some rows of the products, then the kernel over them while they are in the caches; repeats for all rows.
 void Workspace::run_products(const PlannedStep& s) {
   const Kernel& kernel = plan_.program.kernels[static_cast<std::size_t>(s.kernel)];
   for (std::int64_t row = 0, tile = 0; row < s.rows; row += s.block_rows, tile += s.block_tiles) {
@@ -209,7 +209,7 @@ void Workspace::run_products(const PlannedStep& s) {
   }
 }
 
-/// Moves the window on a product's first operand by some rows, and makes it and the result so many.
+/// Moves the window on a product's first operand to the row `first`, and gives it and the result `rows` rows.
 void Workspace::take_rows(const PlannedProduct& p, std::int64_t first, std::int64_t rows) {
   Call& c = calls_[static_cast<std::size_t>(p.call)];
   TensorImpl* from = c.in[0].impl();
@@ -239,11 +239,11 @@ void WorkspacePool::give_back(std::unique_ptr<Workspace> w) noexcept {
   idle_.push_back(std::move(w));  // there was room when it was borrowed
 }
 
-// ---- what a plan does, in numbers and words ---------------------------------------------------------------
+// ---- reports of plans -------------------------------------------------------------------------------------
 
 namespace {
 
-/// Says what a plan does.
+/// Writes the report of a plan.
 class Reporter {
  public:
   Reporter(const Graph& g, const Fused& fused) : g_(g), fused_(fused) {}
@@ -301,7 +301,7 @@ class Reporter {
       s.layers.push_back(scope);
   }
 
-  /// A product that runs with a kernel: its result never leaves the caches.
+  /// Adds a product that runs with a kernel: its result never leaves the caches.
   void add_product(PlanReport::Step& s, std::size_t node) {
     const Graph::Node& n = g_.nodes[node];
     s.what = std::string(n.op->name) + " " + s.what;
@@ -369,7 +369,7 @@ namespace {
   throw ShapeError(text);
 }
 
-/// Gives a call its i-th argument; one that is not row-major is copied for the call.
+/// Sets the i-th argument of a call; one that is not row-major is copied for the call.
 void set_argument(detail::Workspace& w, std::size_t i, const Spec& spec, const Tensor& t) {
   if (t.shape() != spec.shape || t.dtype() != spec.dtype) throw_argument(i, spec, t.spec());
   if (t.is_abstract()) throw TraceError("plan: argument " + std::to_string(i) + " is a traced tensor");

@@ -1,4 +1,4 @@
-/// Scans whose body is linear in its carries, as linear_scan.
+/// Runs scans whose body is linear in its carries as linear_scan.
 #include "ferrite/compile/scan/detail/linear.h"
 
 #include <algorithm>
@@ -12,21 +12,21 @@
 namespace ferrite::detail {
 namespace {
 
-/// Thrown inside for a body that is not linear.
+/// Thrown internally for a body that is not linear.
 struct NotLinear {
   std::string why;
 };
 
-/// A value of a step: without a carry a plain tensor, else a c + b.
+/// A value of a step: a plain tensor if it does not depend on carries, else a c + b.
 struct Affine {
   Tensor plain{};
   std::size_t carry = 0;
-  Tensor a{}, b{};                  ///< undefined: 1 and 0
-  std::optional<ValueId> resets{};  ///< where this mask is set c counts as 0
+  Tensor a{}, b{};                  ///< if undefined: 1 and 0
+  std::optional<ValueId> resets{};  ///< where this mask is set, c counts as 0
   bool of_carry() const { return !plain.defined(); }
 };
 
-/// Reads a body node by node, with tensors for what does not depend on carries.
+/// Reads a body node by node; values that do not depend on carries are tensors.
 class Reading {
  public:
   Reading(const Graph& g, const ScanSignature& s) : g_(g), values_(g.values.size()) {
@@ -59,7 +59,7 @@ class Reading {
     for (std::size_t i = 0; i < n.out.size(); ++i) give(n.out[i], out[i]);
   }
 
-  /// Windows side by side along an axis, each as a slice, which can act on many steps at once.
+  /// Replaces adjacent windows along an axis by slices, which can act on many steps at once.
   void cut(const Graph::Node& n) {
     const Tensor& x = values_[n.in[0]].plain;
     int axis = 0;
@@ -74,7 +74,7 @@ class Reading {
     }
   }
 
-  /// The operands of a pointwise node, literals among them.
+  /// Returns the operands of a pointwise node, including literals.
   std::vector<Affine> operands(const Graph::Node& n) const {
     std::vector<Affine> all;
     std::size_t next = 0;
@@ -92,7 +92,7 @@ class Reading {
   static Tensor sum_of(const Tensor& x, const Tensor& y) { return !x.defined() ? y : !y.defined() ? x : x + y; }
   Tensor one(const Graph::Node& n) const { return ones({}, g_.values[n.out[0]].dtype); }
 
-  /// The same carry, reset alike.
+  /// Throws unless both values come from the same carry with the same resets.
   static void check_same(const Graph::Node& n, const Affine& x, const Affine& y) {
     if (x.carry != y.carry) throw NotLinear{"two carries meet in " + std::string(n.op->name)};
     if (x.resets != y.resets) throw NotLinear{"a carry is read before and after a reset"};
@@ -130,8 +130,8 @@ class Reading {
     if (n.op == ops::where && !in[0].of_carry()) return chosen(n, in);
     refuse(n);
   }
-  /// By a mask: of two values of the carry, or 0 in place of the carry itself, which is a reset. A mask that chooses
-  /// another value in its place could not do without the carry, which might not be finite.
+  /// Combines operands by a mask: two values of the same carry, or 0 in place of the carry itself, which is a reset. A
+  /// mask that chooses another value would still need the carry, which might not be finite.
   Affine chosen(const Graph::Node& n, const std::vector<Affine>& in) const {
     const Affine &x = in[1], &y = in[2];
     if (x.of_carry() && y.of_carry()) {
@@ -156,7 +156,7 @@ class Reading {
   std::vector<Affine> values_;
 };
 
-/// A graph on steps as one on stacks of them: what differs from step to step has a leading axis.
+/// Turns a graph on steps into one on stacks of steps: what differs from step to step gets a leading axis.
 Graph stacked(const Graph& g, std::size_t xs, std::int64_t steps) {
   const GraphView view(g);
   const ScanSignature all_xs{0, xs, 0};
@@ -165,7 +165,7 @@ Graph stacked(const Graph& g, std::size_t xs, std::int64_t steps) {
       view, [](std::size_t) { return true; }, [&](ValueId v) { return values.input(v); });
   for (std::size_t k = 0; k < g.outputs.size(); ++k) writer.give(g.outputs[k], {ScanPlace::Kind::y, k});
   ScanStage stage = writer.write(steps, [&](ValueId v) { return values.differs(v); });
-  // The inputs in the order of the graph's, those that nobody reads included.
+  // The inputs keep their order, including those that are not read.
   std::vector<ValueId> inputs;
   for (std::size_t i = 0; i < g.inputs.size(); ++i) {
     const bool x = i < xs;
@@ -290,7 +290,7 @@ Tensors LinearScanForm::run(const Tensors& init, const Tensors& xs, const Tensor
   for (std::size_t k = 0; k < carries_.size(); ++k) {
     const Carry& c = carries_[k];
     const Shape &one = specs_[k].shape, all = with_steps(steps, one);
-    // By rows where these are reset, else all channels of all rows side by side: [B, T, D] of linear_scan.
+    // If rows are reset, row by row; else all channels of all rows next to each other: [B, T, D] of linear_scan.
     const std::int64_t B = c.resets ? one[0] : 1, D = B ? one.numel() / B : 0;
     const auto in_rows = [&](const Tensor& x, const Shape& wide) {
       return permute(reshape(expand(x, wide), {steps, B, D}), {1, 0, 2});
@@ -299,7 +299,7 @@ Tensors LinearScanForm::run(const Tensors& init, const Tensors& xs, const Tensor
       if (!at) return in_rows(full({}, otherwise, specs_[k].dtype), all);
       const Tensor& t = terms[*at];
       if (!differs(coefficients_, xs_, *at)) return in_rows(t, all);
-      Shape padded{steps};  // the axis of steps first, then as many as a carry has
+      Shape padded{steps};  // the axis of steps first, then as many axes as a carry has
       for (int i = t.rank() - 1; i < one.rank(); ++i) padded.push_back(1);
       for (int i = 1; i < t.rank(); ++i) padded.push_back(t.shape()[i]);
       return in_rows(reshape(t, padded), all);
@@ -307,7 +307,7 @@ Tensors LinearScanForm::run(const Tensors& init, const Tensors& xs, const Tensor
     Tensor a =
         c.a && !c.resets && !differs(coefficients_, xs_, *c.a) ? reshape(expand(terms[*c.a], one), {D}) : term(c.a, 1);
     const Tensor resets = c.resets ? permute(reshape(terms[*c.resets], {steps, B}), {1, 0}) : Tensor();
-    // Backwards a reset acts after its step in linear_scan, before it here.
+    // When running backwards, a reset acts after its step in linear_scan, but before it here.
     Tensor marks = resets;
     if (reverse && resets.defined())
       marks = concat({full({B, 1}, false, Dtype::boolean), slice(resets, 1, 0, steps - 1)}, 1);
@@ -326,7 +326,7 @@ Tensors LinearScanForm::run(const Tensors& init, const Tensors& xs, const Tensor
   of.insert(of.end(), in.begin(), in.end());
   const Tensors ys = replay(stacked(results_, 2 * carries_.size() + xs_, steps), of);
   for (std::size_t k = 0; k < ys.size(); ++k) {
-    // What is the same in all steps has no axis of them.
+    // Values that are the same in all steps have no axis of steps.
     const bool each = differs(results_, 2 * carries_.size() + xs_, k);
     const Spec& s = results_.values[results_.outputs[k]];
     last.push_back(each ? ys[k] : expand(unsqueeze(ys[k], 0), with_steps(steps, s.shape)));

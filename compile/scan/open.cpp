@@ -14,7 +14,7 @@
 
 namespace ferrite::detail {
 
-/// What all copies of an open scan share.
+/// The traced body, its captures and its plans, shared by all copies of an open scan.
 struct OpenScan::Program {
   std::shared_ptr<const ScanBody> body;
   std::vector<Tracer::Capture> captures;
@@ -32,14 +32,14 @@ struct OpenScan::Program {
   }
 };
 
-/// A plan at its buffers.
+/// A plan bound to its buffers.
 struct OpenScan::Bound {
   using Kind = ScanPlace::Kind;
   struct Carry {
     Tensor now, next;
-    std::size_t argument = 0;  ///< base; 0: no step reads it
-    std::size_t result = 0;    ///< base
-    bool owner = true;         ///< the result stands in `next`; else it is copied there
+    std::size_t argument = 0;  ///< its base; 0: no step reads it
+    std::size_t result = 0;    ///< base of the result that becomes the next carry
+    bool owner = true;         ///< the result is computed in `next`; else it is copied there
   };
 
   explicit Bound(std::shared_ptr<const Program> of) : p(std::move(of)), step(*p->step) {
@@ -50,7 +50,7 @@ struct OpenScan::Bound {
     bind();
     for (const Kernel& k : p->step->program.kernels) k.reserve(memory);
   }
-  /// The same values in other buffers.
+  /// Copies the values of another one into separate buffers.
   Bound(const Bound& o) : Bound(o.p) {
     captured = o.captured, once = o.once, packs = o.packs, matrices = o.matrices;
     place_snapshot();
@@ -60,7 +60,7 @@ struct OpenScan::Bound {
     for (std::size_t k = 0; k < xs.size(); ++k) std::memcpy(Writer::raw(xs[k]), o.xs[k].raw(), bytes(xs[k]));
   }
 
-  /// Memory whose elements change, zeros at first: nothing that stands there may be packed.
+  /// Returns zeros in memory whose elements change, so that nothing stored in it may be packed.
   static Tensor zeroed(const Spec& s) {
     Tensor t = rewritten_tensor(s);
     std::memset(Writer::raw(t), 0, bytes(t));
@@ -81,7 +81,7 @@ struct OpenScan::Bound {
     for (const auto& [carry, to] : p->parts.carried) ys[to.index] = {0, carry};
   }
 
-  /// A result stands where the next step reads it as a carry, else in a buffer of its own.
+  /// Binds a result to the buffer from which the next step reads it as a carry, else to a separate buffer.
   void bind_result(std::size_t r) {
     const ScanStage& stage = p->parts.step;
     const PlanBody& plan = *p->step;
@@ -145,8 +145,8 @@ struct OpenScan::Bound {
       if (!c.owner) std::memcpy(Writer::raw(c.next), step.data(c.result), bytes(c.next));
   }
 
-  /// Runs the calls of a step for the memory that they ask for, whatever they give: later steps ask nobody for any, on
-  /// whatever thread they run. Not where other ranks would have to take part.
+  /// Runs the calls of a step, whatever they compute, to learn what memory they ask for: later steps ask for none, on
+  /// whatever thread they run. Does nothing if other ranks would have to take part.
   void measure() {
     if (effects_of(p->body->graph()).communicates) return;
     const Reserve::Open open(asked);
@@ -160,20 +160,20 @@ struct OpenScan::Bound {
   }
 
   struct Y {
-    std::size_t base = 0;  ///< of a result; 0: a carry as it came in
+    std::size_t base = 0;  ///< base of a result; 0: a carry as the step reads it
     std::size_t carry = 0;
   };
 
   std::shared_ptr<const Program> p;
   Workspace step;
   KernelMemory memory;
-  Reserve asked;  ///< what operations ask the pool for
+  Reserve asked;  ///< memory that operations ask the pool for
   std::vector<Carry> carries;
   std::vector<Tensor> xs, outputs;
   std::vector<Y> ys;
-  std::vector<Tensor> captured, packs;  ///< the snapshot of what is outside
+  std::vector<Tensor> captured, packs;  ///< the snapshot of captures, and packs of it
   InlineVector<Tensor, 16> once;
-  std::vector<PackedMatrix> matrices;  ///< by packable product
+  std::vector<PackedMatrix> matrices;  ///< by packable product: its packed weights
 };
 
 OpenScan::OpenScan(const ScanBodyFunction& body, std::span<const Spec> carries, std::span<const Spec> xs,

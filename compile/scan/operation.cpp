@@ -1,4 +1,4 @@
-/// The scan as an operation: its body, its types, its evaluation, its gradient.
+/// The scan as an operation: its body, types, evaluation and gradient.
 #include "ferrite/compile/scan/detail/operation.h"
 
 #include "ferrite/compile/graph/rewrite.h"
@@ -87,7 +87,7 @@ const ScanProgram& ScanBody::program() const {
 
 ScanBack::ScanBack(const ScanBody& body) : of_(body.signature()) {
   const Graph& step = body.graph();
-  std::vector<char> given(step.inputs.size(), 1);  // stacks and captures are there; carries go from step to step
+  std::vector<char> given(step.inputs.size(), 1);  // stacks and captures are there; carries change from step to step
   std::fill_n(given.begin(), of_.carries, 0);
   gradient_ = std::make_unique<const GraphGradient>(step, given, step.outputs.size());
   for (const ValueId v : step.inputs) float_inputs_.push_back(is_float(step.values[v].dtype));
@@ -109,11 +109,12 @@ const ScanBack::Pass& ScanBack::pass(const Request& request) const {
 
 namespace {
 
-/// Inputs of a graph in the order of their kinds, those without readers left out.
+/// Takes the inputs of a graph in the order of their kinds, leaving out those that are not read.
 class UsedInputs {
  public:
   explicit UsedInputs(const Graph& g) : view_(g), from_(g.inputs) {}
-  /// The next inputs, one for each name in `of`; the names of those that are read go to `which`, themselves to `to`.
+  /// Takes the next inputs, one for each name in `of`. The names of those that are read are added to `which`, their
+  /// values to `to`.
   void take(const std::vector<std::size_t>& of, std::vector<std::size_t>& which, std::vector<ValueId>& to) {
     for (const std::size_t name : of) {
       const ValueId v = from_[at_++];
@@ -122,7 +123,7 @@ class UsedInputs {
       to.push_back(v);
     }
   }
-  /// The next n inputs, read or not.
+  /// Returns the next n inputs, read or not.
   std::vector<ValueId> take_all(std::size_t n) {
     const auto first = from_.begin() + static_cast<std::ptrdiff_t>(at_);
     at_ += n;
@@ -139,7 +140,7 @@ class UsedInputs {
 
 ScanBack::Pass ScanBack::make(const Request& request) const {
   const std::size_t ends = of_.carries + of_.sums, inputs = float_inputs_.size();
-  std::vector<char> arriving(float_results_.size(), 1);  // at carries and sums always
+  std::vector<char> arriving(float_results_.size(), 1);  // always at carries and sums
   std::copy(request.ys.begin(), request.ys.end(), arriving.begin() + static_cast<std::ptrdiff_t>(ends));
   Graph b = gradient_->backward(arriving, {request.inputs.data(), request.inputs.size()});
 
@@ -170,7 +171,7 @@ ScanBack::Pass ScanBack::make(const Request& request) const {
   for (const std::vector<ValueId>* list : {&saved, &xs, &ys, &captures, &sums})
     b.inputs.insert(b.inputs.end(), list->begin(), list->end());
 
-  // Gradients come in the order of the inputs: those of xs, which become stacks, go behind those that are summed.
+  // Gradients come in the order of the inputs: those of xs, which become stacks, are moved after those that are summed.
   const auto first = b.outputs.begin() + static_cast<std::ptrdiff_t>(carries);
   const std::size_t stacks = numbers(of_.carries, of_.carries + of_.xs, has_gradient).size();
   std::rotate(first, first + static_cast<std::ptrdiff_t>(stacks), b.outputs.end());
@@ -233,7 +234,7 @@ Tensors by_input(const Vjp& v, const ScanSignature& s, const ScanBack::Request& 
 
 namespace {
 
-/// A scan as one operation, whatever the number of its steps is.
+/// A scan as one operation, for any number of steps.
 struct Scan {
   static Specs infer(const Primitive&, Inputs in, const Attrs& attrs) { return infer_scan(in, attrs); }
 
@@ -251,7 +252,7 @@ struct Scan {
     InlineVector<Tensor, 16> saved;
     if (back) {
       const std::size_t own = ys - back->saved();
-      bool arrives = false;  // at what was saved: then the saved values are results like others
+      bool arrives = false;  // a cotangent arrives at a saved value: then saved values are results like others
       for (std::size_t k = own; k < ys; ++k) arrives |= v.grad(first_y + k).defined();
       if (arrives) {
         back = nullptr;

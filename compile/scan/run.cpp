@@ -1,4 +1,4 @@
-/// A scan as it runs: chunk by chunk, step by step, without allocations.
+/// Runs scans chunk by chunk and step by step, without allocations.
 #include "ferrite/compile/scan/detail/run.h"
 
 #include <cstring>
@@ -10,7 +10,7 @@
 namespace ferrite::detail {
 namespace {
 
-constexpr std::int64_t kChunkBytes = 192 << 10;  ///< of what stands in chunks: stays in the caches
+constexpr std::int64_t kChunkBytes = 192 << 10;  ///< all values of a chunk together: they stay in the caches
 constexpr std::int64_t kMostSteps = 256;
 
 std::int64_t bytes_of(const Spec& s) { return s.shape.numel() * size_of(s.dtype); }
@@ -86,15 +86,15 @@ class ScanRun {
   struct Moving {
     std::size_t base;
     ScanPlace place;
-    std::int64_t stride;  ///< elements
+    std::int64_t stride;  ///< elements from step to step
   };
-  /// A result of the step that no other place takes: two buffers in turn, for what is read while the next is written.
+  /// A result of the step with no other place: two buffers take turns, because one is read while the other is written.
   struct Alternating {
     std::size_t base;
     Tensor buffers[2];
   };
   struct Copy {
-    std::size_t from;  ///< base
+    std::size_t from;  ///< the base it is copied from
     ScanPlace to;
     std::int64_t bytes;
   };
@@ -133,11 +133,11 @@ class ScanRun {
     }
     return y(at.index);
   }
-  /// Elements from step to step.
+  /// Returns the distance from one step of a value to the next, in elements; 0 if it is the same in all steps.
   std::int64_t stride(const ScanPlace& at) const {
     return at.kind == Kind::x || at.kind == Kind::y || at.kind == Kind::chunk ? tensor(at).strides()[0] : 0;
   }
-  /// Of a step in the present chunk; stacks that came in or go out hold all steps.
+  /// Returns the address of a value at a step of the present chunk; stacks among operands and results hold all steps.
   Address address(const ScanPlace& at, std::int64_t step, std::int64_t stride) const {
     if (at.kind == Kind::carry) return carries_[at.index];
     const Tensor& t = tensor(at);
@@ -146,7 +146,7 @@ class ScanRun {
     return h;
   }
 
-  /// A plan over all steps of the present chunk.
+  /// Runs a plan over all steps of the present chunk.
   void run_chunk(const PlanBody& plan, const ScanStage& stage) const {
     const Borrowed w(plan);
     for (std::size_t i = 0; i < stage.in.size(); ++i)
@@ -154,7 +154,7 @@ class ScanRun {
     for (std::size_t o = 0; o < stage.out.size(); ++o)
       w->put(plan.ends.bases.results + plan.ends.of[o], address(stage.out[o], 0, stride(stage.out[o])));
     w->run_in_place();
-    for (std::size_t o = 0; o < stage.out.size(); ++o) {  // one value in several places
+    for (std::size_t o = 0; o < stage.out.size(); ++o) {  // one value may go to several places
       const Address to = address(stage.out[o], 0, stride(stage.out[o]));
       const std::byte* const from = w->data(plan.ends.bases.results + plan.ends.of[o]);
       if (to.first != from)
@@ -189,8 +189,8 @@ class ScanRun {
     for (std::size_t r = 0; r < plan.ends.results.size(); ++r) place_result(r);
   }
 
-  /// A result is written where it belongs: into a stack that goes out if there is one, else, if it is carried, in turn
-  /// into one of two buffers, else into a chunk; what else takes it gets a copy.
+  /// Decides where a result is written: into a stack among the results if there is one; else, if it is carried,
+  /// alternately into two buffers; else into a chunk. Its other places get copies.
   void place_result(std::size_t r) {
     const ScanStage& stage = p_.parts_.step;
     const PlanBody& plan = *p_.step_;
@@ -253,11 +253,11 @@ class ScanRun {
   Borrowed step_;
   ScanSums& sums_;
   InlineVector<Address, 4> carries_;
-  InlineVector<std::size_t, 4> next_;  ///< by carry: the base of the result that it is next
+  InlineVector<std::size_t, 4> next_;  ///< by carry: base of the result that replaces it
   InlineVector<Moving, 16> arguments_, results_;
   InlineVector<Alternating, 4> alternating_;
   InlineVector<Copy, 4> copies_;
-  std::int64_t first_ = 0, count_ = 0;  ///< of the present chunk
+  std::int64_t first_ = 0, count_ = 0;  ///< first step and length of the present chunk
   unsigned turn_ = 0;
 };
 

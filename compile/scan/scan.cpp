@@ -1,4 +1,4 @@
-/// The calls of a scan: tracing its body, masks of lengths, bodies that are shared; and passes over scans in a program.
+/// Calls of scans: tracing bodies, masks of lengths, sharing bodies; and the passes over scans in a program.
 #include "ferrite/compile/scan.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ namespace {
 using detail::effects_of;
 using detail::ScanBody;
 
-/// Bodies that were used last, so that equal ones share their plans.
+/// The bodies that were used last, kept so that equal ones share their plans.
 class Bodies {
  public:
   std::shared_ptr<const ScanBody> shared(Graph graph, const detail::ScanSignature& signature) {
@@ -73,7 +73,7 @@ struct Traced {
   detail::TracedStep step;
   std::shared_ptr<const ScanBody> body;
   std::vector<Spec> specs;
-  std::string why{};  ///< it is not linear in its carries
+  std::string why{};  ///< reason why it is not linear in its carries
   std::optional<detail::LinearScanForm> linear{};
 
   bool fits(const Tensors& init, const Tensors& xs) const {
@@ -132,11 +132,11 @@ ScanResult apply(const Traced& t, const Tensors& init, const Tensors& xs, std::i
                                 : ScanBody::attrs_of(keeps_all ? t.body->saving() : t.body, steps, o.reverse);
   const Primitive& op = keeps_few ? detail::scan_checkpointed_primitive() : detail::scan_primitive();
   Tensors all = operands.apply(op, attrs);
-  while (all.size() > init.size() + t.step.ys) all.pop_back();  // what a gradient reads
+  while (all.size() > init.size() + t.step.ys) all.pop_back();  // residuals, which only a gradient reads
   return split(all, init.size());
 }
 
-/// [B, 1, ...]: a mask of rows beside a value of that rank.
+/// Reshapes a mask of rows [B] to [B, 1, ...], to be combined with a value of that rank.
 Tensor with_rank(const Tensor& rows, int rank) {
   Shape s{rows.shape()[0]};
   for (int k = 1; k < rank; ++k) s.push_back(1);
@@ -149,7 +149,8 @@ void check_rows(const char* what, std::size_t i, const Shape& s, int axis, std::
                      std::to_string(i) + " " + s.str());
 }
 
-/// A body with one x more: which rows still have a step. The others keep their carries, and nothing of them is read.
+/// Runs a body with one more x, a mask of the rows that still have a step. The other rows keep their carries, and their
+/// ys are 0.
 ScanStep masked_step(const ScanBodyFunction& body, const Tensors& carry, const Tensors& x) {
   const Tensor& inside = x[x.size() - 1];
   Tensors own;
@@ -204,15 +205,15 @@ detail::TracedStep detail::trace_step(const ScanBodyFunction& f, std::span<const
 }
 
 struct Scan::State {
-  static constexpr std::size_t kMost = 128;  ///< combinations of types that are kept, those used last
+  static constexpr std::size_t kMost = 128;  ///< maximum number of combinations of types, the most recently used
   using List = std::list<std::shared_ptr<const Traced>>;
 
   ScanBodyFunction plain, masked;
   std::mutex mutex;
-  List traced[2];  ///< without and with lengths, the one used last first
+  List traced[2];  ///< without and with lengths, most recently used first
 
-  /// What was traced for such types; a body that refers to tensors is traced again: they may be others now. No lock is
-  /// held while the body runs.
+  /// Returns what was traced for such types. A body that refers to tensors is traced again, because they may differ
+  /// now. No lock is held while the body runs.
   std::shared_ptr<const Traced> find(const ScanBodyFunction& body, bool with_lengths, const Tensors& init,
                                      const Tensors& xs) {
     List& list = traced[with_lengths];
@@ -284,7 +285,7 @@ class Scans {
     if (std::none_of(g_.nodes.begin(), g_.nodes.end(), is_scan)) return;
     share(g_.nodes);
     detail::rewrite_nodes(g_, to_, [&](Graph::Node& n) {
-      if (!n.op) return;  // another one computes it
+      if (!n.op) return;  // another node computes it
       if (is_scan(n) && stands_for_itself(n)) return inline_step(n);
       if (is_scan(n)) drop_unused(n);
       g_.nodes.push_back(std::move(n));
@@ -296,7 +297,7 @@ class Scans {
 
   // ---- the same scan twice -------------------------------------------------------------------------------
 
-  /// Where one scan only gives more than another, that one is enough: the steps of a program and those that its
+  /// Replaces a scan by another one that computes all its results and more: the steps of a program, and those that its
   /// gradient asks for.
   void share(std::vector<Graph::Node>& nodes) {
     for (Graph::Node& a : nodes) {
@@ -306,7 +307,7 @@ class Scans {
         for (std::size_t k = 0; k < a.out.size(); ++k) to_.replace(a.out[k], b.out[k]);
         for (std::size_t k = 0; k < a.out.size(); ++k)
           if (is_read(a.out[k])) also_read_.push_back(b.out[k]);
-        if (&a < &b) {  // where the first of the two stands
+        if (&a < &b) {  // in the place of the first of the two
           a = std::move(b);
           b = {};
         } else {
@@ -325,7 +326,8 @@ class Scans {
 
   // ---- a single step -------------------------------------------------------------------------------------
 
-  /// Sums over steps have an order of their own (docs/numerics.md, rule 6), which no other operation has.
+  /// Returns whether a scan is a single step without sums. Sums over steps are added in an order (docs/numerics.md,
+  /// rule 6) that no other operation has.
   static bool stands_for_itself(const Graph::Node& n) {
     return constants_of(n).steps == 1 && ScanBody::of(n.attrs).signature().sums == 0;
   }
@@ -347,9 +349,9 @@ class Scans {
     }
   }
 
-  // ---- what nobody reads ---------------------------------------------------------------------------------
+  // ---- unused results ------------------------------------------------------------------------------------
 
-  /// Marks the inputs of a body that the outputs marked depend on; a carry that is read must also be computed.
+  /// Marks the inputs of a body that the marked outputs depend on; a carry that is read must also be computed.
   static std::vector<char> find_live(const ScanBody& body, std::vector<char>& outputs) {
     const Graph& b = body.graph();
     std::vector<char> live(b.values.size());
@@ -377,7 +379,7 @@ class Scans {
     for (const ValueId v : n.out) outputs.push_back(is_read(v));
     const bool read = std::any_of(outputs.begin(), outputs.end(), [](char c) { return c != 0; });
     if (!read && !detail::effects_of(body.graph()).must_run()) return;  // dead code
-    if (!read) outputs[0] = true;                                       // a node has a result
+    if (!read) outputs[0] = true;                                       // a node needs a result
     const std::vector<char> inputs = find_live(body, outputs);
     const auto all = [](const std::vector<char>& list) {
       return std::all_of(list.begin(), list.end(), [](char c) { return c != 0; });
@@ -407,7 +409,7 @@ class Scans {
 
   Graph& g_;
   detail::GraphView view_;
-  std::vector<ValueId> also_read_;  ///< results of a scan that are read as those of one that goes
+  std::vector<ValueId> also_read_;  ///< results of a scan that are read in place of those of a dropped one
   detail::Substitution to_;
 };
 

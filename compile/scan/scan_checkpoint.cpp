@@ -10,7 +10,7 @@
 namespace ferrite::detail {
 namespace {
 
-/// Some steps that follow each other.
+/// A segment: steps between two kept carries.
 struct Segment {
   std::int64_t number, first, steps;  ///< first: in the order of the stacks
 };
@@ -22,20 +22,20 @@ Segment segment(std::int64_t number, std::int64_t steps, std::int64_t every, boo
   return {number, reverse ? steps - begin - n : begin, n};
 }
 
-/// The steps of a segment in a stack.
+/// Returns the steps of a segment in a stack.
 Tensor part(const Tensor& stack, const Segment& s) {
   Shape shape = stack.shape();
   shape[0] = s.steps;
   return stack.view(shape, stack.strides(), s.first * stack.strides()[0]);
 }
-/// One step of a stack.
+/// Returns one step of a stack.
 Tensor slot(const Tensor& stack, std::int64_t i) {
   return stack.view(without_steps(stack.shape()), without_steps(stack.strides()), i * stack.strides()[0]);
 }
 
 void copy_into(Tensor to, const Tensor& from) { copy_to(Writer::raw(to), from); }
 
-/// What an application is.
+/// An application of a checkpointed scan: its constants, body and segments.
 struct Call : CheckpointedScanAttrs {
   explicit Call(const Attrs& attrs)
       : CheckpointedScanAttrs(attrs.as<CheckpointedScanAttrs>("scan")),
@@ -48,7 +48,7 @@ struct Call : CheckpointedScanAttrs {
   Segment at(std::int64_t number) const { return segment(number, steps, every, reverse); }
 };
 
-/// Operands and results of the program of a segment.
+/// The operands and results with which the body's program runs over a segment.
 class Run {
  public:
   void in(const Tensor& t) { in_.push_back(t); }
@@ -108,9 +108,9 @@ struct Checkpointed {
 
 // ---- backward ------------------------------------------------------------------------------------------
 
-/// carries kept, xs, captures, cotangents of the float carries, then of the ys that have one, the first carries ->
-/// gradients as a backward pass gives them. The first carries are there for the gradient of this gradient. Its
-/// constants say which are wanted (`inputs`) and which cotangents arrive (`ys`).
+/// The operation of the gradient: kept carries, xs, captures, cotangents of the float carries, then of the ys that have
+/// one, the first carries -> gradients as a backward pass gives them. The first carries are there for the gradient of
+/// this gradient. Its constants say which gradients are wanted (`inputs`) and which cotangents arrive (`ys`).
 struct CheckpointedGrad {
   static Positions positions(const ScanBack::Request::Flags& flags) {
     std::vector<std::int64_t> list;
@@ -153,7 +153,7 @@ struct CheckpointedGrad {
 
   static void eval(Inputs in, std::span<Tensor> out, const Attrs& attrs) { CheckpointedGrad(in, out, attrs).run(); }
 
-  /// From the tape of the plain scan: no carry that was kept is read.
+  /// Computes the gradient from the tape of the plain scan, which reads no kept carry.
   static Tensors reference(Inputs in, const Attrs& attrs) {
     const Call c(attrs);
     const ScanBack::Request request = request_of(attrs, c.body);
@@ -188,7 +188,7 @@ struct CheckpointedGrad {
     return out;
   }
 
-  /// The steps once more, and the backward pass.
+  /// Returns the multiply-adds of running the steps once more, and of the backward pass.
   static std::int64_t multiply_adds(std::span<const Spec>, std::span<const Spec>, const Attrs& attrs) {
     const Call c(attrs);
     const auto saving = c.body.saving();
@@ -206,7 +206,7 @@ struct CheckpointedGrad {
 
   void run() {
     const ScanSignature& w = pass_.body->signature();
-    const std::size_t first = c_.body.graph().inputs.size();  // of the cotangents
+    const std::size_t first = c_.body.graph().inputs.size();  // index of the first cotangent
     for (std::size_t k = 0; k < w.carries; ++k) d_.push_back(dense(in_[first + k]));
     first_dy_ = first + w.carries;
     for (std::size_t k = 0; k < saving_->graph().outputs.size(); ++k) {
@@ -249,7 +249,7 @@ struct CheckpointedGrad {
     if (i < c_.s.carries) return slot(in_[i], s.number);
     return i < c_.s.carries + c_.s.xs ? part(in_[i], s) : in_[i];
   }
-  /// The first steps of a stack that holds a segment.
+  /// Returns the first steps of a stack that holds a segment.
   Tensor held(std::size_t k, const Segment& s) const {
     return k < c_.s.carries ? again_[k] : part(again_[k], {0, 0, s.steps});
   }
@@ -291,7 +291,7 @@ struct CheckpointedGrad {
   std::size_t first_dy_ = 0;
 };
 
-/// Where it is differentiated itself, that is the gradient of its reference.
+/// The record of the gradient. Its own gradient is that of its reference.
 constexpr Primitive kCheckpointedGrad = {.name = "scan_checkpointed_grad",
                                          .summary = "the gradient of scan_checkpointed",
                                          .arity = -1,

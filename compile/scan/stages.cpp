@@ -1,4 +1,4 @@
-/// A body taken apart into its stages: sums as terms, when operations run, graphs of stages, places of values.
+/// Takes a scan's body apart into stages: sums as terms, when operations run, graphs of stages, places of values.
 #include "ferrite/compile/scan/detail/stages.h"
 
 #include <algorithm>
@@ -78,7 +78,7 @@ SummedBody find_terms(const Graph& body, const ScanSignature& s) {
   return terms.finish();
 }
 
-// ---- when the operations of a body run: what can leave the step does --------------------------------------
+// ---- when operations run: whatever can leave the step does ------------------------------------------------
 
 BodyValues::BodyValues(const GraphView& view, const ScanSignature& s)
     : view_(view), depends_(view.graph().values.size()), inputs_(depends_.size()) {
@@ -123,7 +123,7 @@ bool BodyValues::views_stack(ValueId v) const {
 
 namespace {
 
-/// Sends the nodes of a step to the chunk before it or after it, where they can act on many steps at once.
+/// Moves nodes of the step to the chunk before or after it, where they can act on many steps at once.
 class Choosing {
  public:
   Choosing(const BodyValues& body, const ScanSignature& s, const std::vector<SumTerm>& terms)
@@ -154,7 +154,7 @@ class Choosing {
     return mark_needed(body_.view().graph(), marked, {}, pure);
   }
 
-  /// Products, reductions and costly functions of the xs, and what follows from these.
+  /// Chooses products, reductions and costly functions of the xs, and what follows from them, for `before`.
   void choose_before() {
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
       const Graph::Node& n = nodes_[i];
@@ -172,7 +172,7 @@ class Choosing {
     }
   }
 
-  /// Products that no carry waits for, and what follows from these.
+  /// Chooses products that no carry waits for, and what follows from them, for `after`.
   void choose_after() {
     std::vector<char> late(nodes_.size());
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
@@ -192,7 +192,7 @@ class Choosing {
     // Sums and stacks read some results through views that act on one step alone.
     for (const ValueId v : read_)
       if (!body_.views_stack(v)) in_step(v);
-    // What a step needs is computed in the step.
+    // Values that the step needs are computed in the step.
     for (std::size_t i = nodes_.size(); i-- > 0;)
       if (!late[i] && needed_[i] && to_.when[i] == When::step)
         for (const ValueId v : nodes_[i].in) in_step(v);
@@ -202,8 +202,8 @@ class Choosing {
 
   const BodyValues& body_;
   const std::vector<Graph::Node>& nodes_;
-  std::vector<ValueId> read_;           ///< rows of sums, and stacks that go out
-  std::vector<char> awaited_, needed_;  ///< by node: carries depend on it, anything does
+  std::vector<ValueId> read_;           ///< rows of sums, and stacks among the results
+  std::vector<char> awaited_, needed_;  ///< by node: carries depend on it; anything depends on it
   Stages to_;
 };
 
@@ -217,7 +217,7 @@ Stages choose_stages(const BodyValues& body, const ScanSignature& s, const std::
 
 namespace {
 
-/// The constants of a node after a change of their struct.
+/// Returns the constants of a node with a change in their struct S.
 template <class S, class Change>
 Attrs changed(const Graph::Node& n, Change change) {
   S constants = n.attrs.as<S>(n.op->name);
@@ -239,7 +239,7 @@ bool reduces(const Primitive& op) {
 }  // namespace
 
 bool can_stack(const Graph& g, const Graph::Node& n, const std::function<bool(ValueId)>& differs) {
-  constexpr int kMostAxes = 7;  // one more must fit
+  constexpr int kMostAxes = 7;  // a further axis must fit
   for (const ValueId v : n.in)
     if (g.values[v].shape.rank() > kMostAxes) return false;
   if (n.out.size() != 1 || g.values[n.out[0]].shape.rank() > kMostAxes) return false;
@@ -302,7 +302,7 @@ ValueId StageWriter::view(const Primitive& op, const Shape& shape, ValueId v) {
   return to.add_node(op, ShapeAttrs{shape}, {v}, {shape, dtype}, scope_);
 }
 
-/// An operand of which every step has that many axes.
+/// Returns an operand as a value whose steps have `rank` axes.
 ValueId StageWriter::widened(ValueId v, int rank) {
   const ValueId here = local_[v];
   if (!differs_(v)) return here;
@@ -350,11 +350,11 @@ void StageWriter::stack(const Graph::Node& n) {
   to.nodes.push_back(std::move(copy));
 }
 
-// ---- the stages, and the places of what they hand to each other -------------------------------------------
+// ---- the stages, and the places of values passed between them ---------------------------------------------
 
 namespace {
 
-/// Writes the stages of a body, and gives every value that one stage hands to another its place.
+/// Writes the stages of a body, and gives every value that one stage passes to another its place.
 class PartsWriter {
  public:
   PartsWriter(const BodyValues& body, const Stages& stages, const ScanSignature& s)
@@ -396,7 +396,7 @@ class PartsWriter {
 
  private:
   using Kind = ScanPlace::Kind;
-  /// Where a value stands, as far as it does.
+  /// The places of a value: in a result stack, in a chunk, among the values computed once.
   struct Places {
     std::optional<ScanPlace> y{}, chunk{}, once{};
   };
@@ -409,7 +409,7 @@ class PartsWriter {
   }
   StageWriter& writer_of(When w) { return w == When::before ? before_ : w == When::after ? after_ : step_; }
 
-  /// The stage that computes a value which is read as rows of all steps.
+  /// Returns the stage that computes a value which is read as rows of all steps.
   When stage_of_rows(ValueId v) const {
     const std::size_t from = body_.differs(v) && body_.views_stack(v) ? body_.source(v) : kNoNode;
     return from == kNoNode ? When::step : when_[from];
@@ -421,7 +421,7 @@ class PartsWriter {
     return *places_[v].chunk;
   }
 
-  /// A place that all stages after a value's own can read; if it has none yet, its stage gives it one.
+  /// Returns a place that all stages after a value's own can read; if it has none yet, its stage gives it one.
   ScanPlace place(ValueId v) {
     if (body_.is_input(v)) return body_.input(v);
     const When w = when_[body_.view().producer(v)];
@@ -435,13 +435,13 @@ class PartsWriter {
     return *at.chunk;
   }
 
-  /// What a carry is when each step of a chunk begins.
+  /// Returns the stack of a carry as each step of a chunk finds it.
   ScanPlace carries_of_chunk(ValueId v) {
     if (!places_[v].chunk) parts_.carried.emplace_back(body_.input(v).index, new_chunk(v));
     return *places_[v].chunk;
   }
 
-  /// A value as rows that stand in memory.
+  /// Returns the place of a value as rows in memory.
   ScanPlace rows(ValueId v) {
     if (body_.is_input(v) && body_.input(v).kind == Kind::x) return body_.input(v);
     if (body_.is_carry(v)) return carries_of_chunk(v);
@@ -465,13 +465,13 @@ class PartsWriter {
   const Graph& g_;
   const std::vector<When>& when_;
   const ScanSignature& s_;
-  std::vector<Places> places_;  ///< by value
+  std::vector<Places> places_;  ///< by value: see Places
   std::size_t once_count_ = 0;
   StageWriter once_, before_, step_, after_;
   ScanParts parts_;
 };
 
-/// The body as it runs: without what only gradients need.
+/// Returns the body as it runs, without what only gradients need.
 Graph running(const Graph& body) {
   Graph g = body;
   passes::drop_detach(g);

@@ -1,4 +1,4 @@
-/// The program of one step, found in a program over time: rules for its operations, operands, states and outputs.
+/// Finds the program of one step in a program over time: rules for its operations, operands, states and outputs.
 #include "ferrite/compile/stream/detail/analysis.h"
 
 #include <algorithm>
@@ -19,14 +19,14 @@ namespace ferrite::detail {
 
 namespace {
 
-/// Elements before an axis, for each element of it.
+/// Returns the number of elements before an axis, for each element of it.
 std::int64_t product(const Shape& s, int end) {
   std::int64_t p = 1;
   for (int i = 0; i < end; ++i) p *= s[i];
   return p;
 }
 
-/// A shape whose axis of time has so many steps.
+/// Returns the constants of an operation whose shape has the number of steps as its axis of time.
 AttrsOf with_extent(const Shape& s, int axis) {
   return [s, axis](std::int64_t steps) {
     Shape shape = s;
@@ -201,7 +201,7 @@ void Analysis::concatenation() {
   for (std::size_t i = 0; i < node_->in.size(); ++i) {
     if (i == timed) continue;
     if (over_time(i)) refuse("joins two sequences in time");
-    if (i > timed) continue;  // behind the last step
+    if (i > timed) continue;  // it comes after the last step
     if (!known_[node_->in[i]].defined()) refuse("puts an input before the first step");
     before.push_back(known_[node_->in[i]]);
   }
@@ -243,7 +243,7 @@ void Analysis::recurrence(const std::vector<std::size_t>& carried, const std::ve
 
 void Analysis::recurrent() {
   const auto flag = [&](std::size_t field) { return std::get<bool>(*node_->attrs.at(field)); };
-  const bool reverse = flag(0), batch_first = flag(1);  // what the constants of all sequences begin with
+  const bool reverse = flag(0), batch_first = flag(1);  // the constants of all sequences begin with these
   const int t = batch_first ? 1 : 0;
   if (reverse) refuse("runs backwards in time");
   if (!over_time(0) || flow(0).axis != t) refuse("runs along another axis than time");
@@ -280,7 +280,7 @@ void Analysis::scanned() {
 
 void Analysis::linear() {
   if (node_->attrs.as<LinearScanAttrs>().reverse) refuse("runs backwards in time");
-  const int a = in_shape(0).rank() == in_shape(1).rank() ? 1 : -1;  // it may be that of all steps
+  const int a = in_shape(0).rank() == in_shape(1).rank() ? 1 : -1;  // may be the same in all steps
   carrying_results({a, 1}, 2);
 }
 
@@ -334,8 +334,8 @@ Tensor windows_of(const Tensor& x, std::int64_t taps, std::int64_t dilation, std
   return transpose(stack(std::span<const Tensor>(by_tap.data(), by_tap.size()), 3), 1, 2);
 }
 
-/// The results of a convolution along time as a product of matrices, which a plan packs: with the bits of the
-/// convolution, whose terms come in this order, too (docs/numerics.md).
+/// Computes a convolution along time as a product of matrices, which a plan packs. It has the bits of the convolution,
+/// whose terms are added in the same order (docs/numerics.md).
 Tensors product_of_windows(const ConvolutionAttrs& a, const Tensors& in, std::int64_t steps) {
   const Tensor& w = in[1];  // [N, C / groups, taps]
   const std::int64_t B = in[0].shape()[0], N = w.shape()[0], terms = w.shape()[1] * w.shape()[2];
@@ -390,7 +390,7 @@ NodeWindow window_of_slice(const Graph::Node& n, int t) {
   return {.taps = a.begin + 1, .stride = a.step, .results = results};
 }
 
-/// A reshaping that joins some successive frames in one.
+/// Returns the window of a reshaping that joins several successive frames to one.
 NodeWindow window_of_reshape(const Graph& g, const Graph::Node& n, int t) {
   const Shape &from = g.values[n.in[0]].shape, &to = g.values[n.out[0]].shape;
   const auto results = [to, t](const Tensors& in, std::int64_t steps, std::int64_t) {
@@ -478,7 +478,7 @@ void Analysis::pooling() {
 
 namespace {
 
-/// So many frames of a value that stands for all of them.
+/// Returns n copies of the first frame of a value, which is the same in all steps.
 Tensor repeated(const Tensor& x, int axis, std::int64_t n) {
   const Tensor one = frames(x, axis, 0, 1);
   Shape s = x.shape();
@@ -634,7 +634,7 @@ StreamProgram::StreamProgram(Graph graph, std::span<const int> axes, std::int64_
   if (!graph_.writes.empty())
     throw ValueError("stream: the program writes " + graph_.variables[graph_.writes[0].variable].name() +
                      "; put the model into evaluation mode, or make it a state");
-  passes::remove_dead_code(graph_);  // the last state of a recurrence that nobody reads is no step's
+  passes::remove_dead_code(graph_);  // drops the last state of a recurrence if it is not read: no step computes it
   Analysis(*this, axes, steps);
 }
 

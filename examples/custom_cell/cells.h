@@ -13,13 +13,13 @@ using ferrite::Tensor;
 using ferrite::Tensors;
 namespace nn = ferrite::nn;
 
-/// U(-1/sqrt(H), 1/sqrt(H)), as PyTorch's.
+/// Draws from U(-1/sqrt(H), 1/sqrt(H)), as PyTorch does.
 inline nn::Fill spread(std::int64_t H) {
   const double bound = 1 / std::sqrt(static_cast<double>(H));
   return nn::init::uniform(-bound, bound);
 }
 
-/// A GRU by hand: nothing tells the library that it is one.
+/// A GRU written by hand: the library does not know that it is one.
 struct PlainGru final : nn::CustomCell {
   std::int64_t H;
   Parameter w_x, w_h, b_x, b_h;
@@ -38,14 +38,14 @@ struct PlainGru final : nn::CustomCell {
   }
 };
 
-/// The biases of an LSTM's gates (i, f, g, o): 1 for f, so that the memory reaches back before anything is learnt
-/// (Jozefowicz et al. 2015), and 0 for the others.
+/// Returns initial biases of an LSTM's gates (i, f, g, o): 1 for f, so that the memory reaches back before anything is
+/// learnt (Jozefowicz et al. 2015), and 0 for the others.
 inline Tensor remembers(const Shape& shape, const ferrite::RandomKey&, ferrite::Dtype dtype) {
   const std::int64_t H = shape[0] / 4;
   return ferrite::concat({ferrite::zeros({H}, dtype), ferrite::full({H}, 1, dtype), ferrite::zeros({2 * H}, dtype)}, 0);
 }
 
-/// An LSTM whose gates look at the memory (Gers and Schmidhuber 2000).
+/// An LSTM whose gates see the memory (Gers and Schmidhuber 2000).
 struct PeepholeLstm final : nn::CustomCell {
   std::int64_t H;
   Parameter w_x, w_h, b, p_i, p_f, p_o;

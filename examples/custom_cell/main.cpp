@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::int64_t kSymbols = 8, kSteps = 10, kUnits = 32, kBatch = 32;
 
-/// The accuracy after so many steps of training.
+/// Returns the accuracy after `steps` steps of training.
 double accuracy_of(dsl::Builder chain, int steps) {
   const auto net = chain.last_step().linear(kSymbols).build(1);
   nn::Adam adam(net.parameters(), {.learning_rate = 1e-2});

@@ -1,4 +1,4 @@
-// Ranks of MPI train a classifier, save it, and go on from the file: mpirun -np 4 train_on_ranks [FOLDER [EPOCHS]]
+// Ranks of MPI train a classifier, save it, and resume from the file: mpirun -np 4 train_on_ranks [FOLDER [EPOCHS]]
 #include <ferrite/distributed/ranks.h>
 #include <ferrite/ferrite.h>
 

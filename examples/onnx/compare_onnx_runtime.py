@@ -27,12 +27,12 @@ from scipy.signal import lfilter, resample_poly
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 DATA = ROOT / "build" / "example-data"
-HOP, BANDS, FILTERED, KEPT = 480, 32, 96, 0.99  # of DeepFilterNet 3, as examples/onnx/denoise.cpp has them
+HOP, BANDS, FILTERED, KEPT = 480, 32, 96, 0.99  # constants of DeepFilterNet 3, as in examples/onnx/denoise.cpp
 F32, F64 = onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE
 
 
 def noisy_speech(rate):
-    """A minute of speech with noise added."""
+    """Returns a minute of speech with noise added."""
     own, speech = wavfile.read(DATA / "silero" / "test.wav")
     speech = resample_poly(speech[:60 * own].astype(np.float64) / 32768, rate, own)
     return (speech + 0.02 * np.random.default_rng(0).standard_normal(len(speech))).astype(np.float32)
@@ -155,7 +155,7 @@ def running_mean(x, begin, end):
 
 
 def features(samples):
-    """feat_erb [1, 1, S, 32] and feat_spec [1, 2, S, 96] of a sound of 48 kHz."""
+    """Returns feat_erb [1, 1, S, 32] and feat_spec [1, 2, S, 96] of a sound of 48 kHz."""
     frames = np.pad(samples[:len(samples) // HOP * HOP].astype(np.float64), (HOP, 0)).reshape(-1, HOP)
     inner = np.sin(0.5 * np.pi * (np.arange(2 * HOP) + 0.5) / HOP)
     window = np.sin(0.5 * np.pi * inner**2)
@@ -172,7 +172,7 @@ def features(samples):
 # ---- what is compared
 
 def denoiser(sides):
-    """The three graphs on ONNX Runtime's own inputs, then the whole chain, each side on its own results."""
+    """Compares the three graphs on ONNX Runtime's own inputs, then the whole chain, each side on its own results."""
     erb, spectrum = features(noisy_speech(48000))
     folder = DATA / "denoise"
     first = {"feat_erb": erb[None], "feat_spec": spectrum[None]}

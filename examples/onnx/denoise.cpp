@@ -1,4 +1,4 @@
-// Takes the noise out of a recording: DeepFilterNet 3, three ONNX models and the signal processing around them as one
+// Removes the noise from a recording: DeepFilterNet 3, three ONNX models and the signal processing around them as one
 // program over time, run as a stream of frames of 10 ms.
 //
 // Schröter, Rosenkranz, Escalante-B., Maier, "DeepFilterNet: Perceptually motivated real-time speech enhancement",
@@ -20,10 +20,10 @@ namespace {
 
 constexpr std::int64_t kRate = 48000, kHop = 480, kBins = kHop + 1, kBands = 32, kFiltered = 96, kTaps = 5;
 constexpr std::int64_t kAhead = 2;           // frames that the nets see beyond the one they filter
-constexpr double kKept = 0.99;               // of running means, at each frame
-constexpr std::int64_t kDelay = kAhead + 1;  // frames by which the sound is late: windows overlap by one
+constexpr double kKept = 0.99;               // share of running means kept at each frame
+constexpr std::int64_t kDelay = kAhead + 1;  // frames by which the sound is delayed: windows overlap by one
 
-/// Whose square, and itself half a window later, add to 1: [2 hops].
+/// Returns a window whose square, and the square half a window later, add up to 1: [2 hops].
 Tensor vorbis_window() {
   std::vector<float> w;
   for (std::int64_t i = 0; i < 2 * kHop; ++i) {
@@ -33,7 +33,7 @@ Tensor vorbis_window() {
   return Tensor::from(std::span<const float>(w), {2 * kHop});
 }
 
-/// How many bins each band has: equally wide on the scale of auditory filters, and at least two.
+/// Returns the number of bins of each band: equally wide on the scale of auditory filters, and at least two.
 std::vector<std::int64_t> band_widths() {
   const double top = 9.265 * std::log1p(0.5 * kRate / (24.7 * 9.265)), bin = 0.5 * kRate / kHop;
   std::vector<std::int64_t> widths;
@@ -52,7 +52,7 @@ std::vector<std::int64_t> band_widths() {
   return widths;
 }
 
-/// [bins, bands], 1 where a bin is in a band.
+/// Returns [bins, bands], 1 where a bin is in a band.
 Tensor band_matrix(const std::vector<std::int64_t>& widths) {
   std::vector<float> m(static_cast<std::size_t>(kBins * kBands));
   std::int64_t bin = 0;
@@ -62,7 +62,7 @@ Tensor band_matrix(const std::vector<std::int64_t>& widths) {
   return Tensor::from<float>(m, {kBins, kBands});
 }
 
-/// x [1, T, ...] some frames later, zeros in front.
+/// Returns x [1, T, ...] delayed by some frames, with zeros in front.
 Tensor delayed(const Tensor& x, std::int64_t frames) {
   Shape before = Shape::filled(x.rank(), 0), after = before;
   before[1] = frames;
@@ -70,7 +70,7 @@ Tensor delayed(const Tensor& x, std::int64_t frames) {
   return pad(x, before, after, 0);
 }
 
-/// Of x [1, T, N] at every frame, which counts already; from `begin` to `end` along N at first.
+/// Returns the running mean of x [1, T, N] up to and including each frame; it starts at `begin` to `end` along N.
 Tensor running_mean(const Tensor& x, double begin, double end) {
   const std::int64_t n = x.shape()[2];
   const Tensor first = begin + cast(arange(n), Dtype::f32) * ((end - begin) / static_cast<double>(n - 1));
@@ -81,7 +81,7 @@ Tensor running_mean(const Tensor& x, double begin, double end) {
   return unsqueeze(scan(step, {first}, {squeeze(x, 0)}).y[0], 0);
 }
 
-/// The nets and what stands around them.
+/// The nets and the signal processing around them.
 class Denoiser {
  public:
   explicit Denoiser(const std::string& folder)
@@ -89,7 +89,7 @@ class Denoiser {
         mask_(onnx::read(folder + "/erb_dec.onnx", {.frozen = true})),
         filter_(onnx::read(folder + "/df_dec.onnx", {.frozen = true})) {}
 
-  /// x [1, T, 480], 480 samples a frame -> as many of the sound without noise, kDelay frames later.
+  /// Computes x [1, T, 480], 480 samples a frame -> as many samples without noise, kDelay frames later.
   Tensor operator()(const Tensor& x) const {
     const Tensor spectrum = rfft(concat({delayed(x, 1), x}, 2) * window_) / (2.0 * kHop);  // [1, T, 481, 2]
     const Tensors e = encoder_.run({bands_of(spectrum), lowest_of(spectrum)});      // e0, e1, e2, e3, emb, c0, lsnr
@@ -101,19 +101,19 @@ class Denoiser {
   }
 
  private:
-  /// Decibels of the bands over their running mean: [1, 1, T, 32].
+  /// Returns decibels of the bands minus their running mean: [1, 1, T, 32].
   Tensor bands_of(const Tensor& spectrum) const {
     const Tensor power = matmul(sum(square(spectrum), {3}), bands_) / sum(bands_, {0});
     const Tensor level = 10 * log10(power + 1e-10);
     return unsqueeze((level - running_mean(level, -60, -90)) / 40, 1);
   }
-  /// The lowest bins over the root of their running mean size: [1, 2, T, 96].
+  /// Returns the lowest bins divided by the root of their running mean size: [1, 2, T, 96].
   static Tensor lowest_of(const Tensor& spectrum) {
     const Tensor low = slice(spectrum, 2, 0, kFiltered);
     const Tensor size = sqrt(sum(square(low), {3}));
     return permute(low / unsqueeze(sqrt(running_mean(size, 1e-3, 1e-4)), 3), {0, 3, 1, 2});
   }
-  /// The sum of five frames, each times a complex number, of the lowest bins: [1, T, 96, 2].
+  /// Returns the sum of five frames, each times a complex number, of the lowest bins: [1, T, 96, 2].
   static Tensor filtered(const Tensor& spectrum, const Tensor& coefficients) {
     const Tensor low = slice(spectrum, 2, 0, kFiltered);
     Tensor re, im;

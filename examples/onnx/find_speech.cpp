@@ -1,4 +1,4 @@
-// Where a recording holds speech: an ONNX model, Silero VAD, run as a stream of frames of 32 ms.
+// Finds the speech in a recording: an ONNX model, Silero VAD, run as a stream of frames of 32 ms.
 #include <ferrite/exchange/onnx_stream.h>
 #include <ferrite/ferrite.h>
 

@@ -1,11 +1,11 @@
-// Runs an ONNX model over recorded inputs, call by call, its states carried: compare_onnx_runtime.py judges the
+// Runs an ONNX model over recorded inputs, call by call, and carries its states; compare_onnx_runtime.py judges the
 // results.
 //
 //     run_recorded MODEL.onnx IN.npz OUT.npz [STATE=NEXT ...]
 //
-// IN.npz has an array for each input of the model. Arrays of inputs have the calls as their first axis; states have
-// their first value, and are in each further call what output NEXT was; scalars are constants. OUT.npz has all outputs,
-// the calls as their first axis.
+// IN.npz has an array for each input of the model. Arrays of inputs have the calls as their first axis. States have
+// their first value; in each further call they are what output NEXT was. Scalars are constants. OUT.npz has all
+// outputs, with the calls as their first axis.
 #include <ferrite/exchange/onnx.h>
 #include <ferrite/ferrite.h>
 

@@ -3,9 +3,8 @@
 
     python3 examples/silero_vad/compare.py [--program build/release/examples/silero_vad] [--data build/example-data/silero]
 
-Every frame's probability must agree within 1e-5. The times are of
-one thread, the three in turn, the median of the rounds; scripts/example-data fetches the data. Needs torch; ONNX
-Runtime is compared where it is installed.
+Every frame's probability must agree within 1e-5. Times are of one thread, with the three programs in turn, and the
+median of the rounds. scripts/example-data fetches the data. Needs torch; ONNX Runtime is compared if it is installed.
 """
 import argparse
 import pathlib
@@ -22,7 +21,7 @@ MOST = 1e-5
 
 
 def samples_of(path, np):
-    """The samples in frames of 32 ms, the last one filled up with zeros, and their rate."""
+    """Returns the samples in frames of 32 ms, the last one filled up with zeros, and their rate."""
     with wave.open(str(path)) as sound:
         rate = sound.getframerate()
         x = np.frombuffer(sound.readframes(sound.getnframes()), np.int16).astype(np.float32) / 32768

@@ -1,4 +1,4 @@
-// Who speaks when: Silero VAD, loaded from its scripted PyTorch module and run frame by frame as a stream.
+// Finds out when someone speaks: Silero VAD, loaded from its scripted PyTorch module, run frame by frame as a stream.
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cmath>
@@ -13,7 +13,7 @@ using namespace ferrite;
 
 namespace {
 
-/// Two seconds of silence, of a vowel by a voice that rises and falls, and of silence again, with a little noise.
+/// Returns two seconds of silence, of a vowel by a voice that rises and falls, and of silence again, with some noise.
 io::Audio sung(std::int64_t rate) {
   std::vector<float> samples;
   const std::vector<float> noise = normal({6 * rate}, {.seed = 1}).to_vector<float>();
@@ -35,12 +35,11 @@ io::Audio sung(std::int64_t rate) {
 }
 
 struct Segment {
-  std::int64_t begin = 0, end = 0;  ///< in samples
+  std::int64_t begin = 0, end = 0;  ///< positions in the recording, in samples
 };
 
-/// The frames of speech as the package puts them together (get_speech_timestamps with its defaults): from a
-/// probability of 0.5 on, until one below 0.35 is followed by 100 ms without speech; nothing below 250 ms; 30 ms more
-/// on both sides.
+/// Returns segments of speech as the package does (get_speech_timestamps with its defaults): from a probability of 0.5
+/// on, until one below 0.35 is followed by 100 ms without speech; none below 250 ms; 30 ms more on both sides.
 std::vector<Segment> segments_of(const std::vector<float>& speech, std::int64_t rate, std::int64_t frame,
                                  std::int64_t samples) {
   const std::int64_t pad = rate * 30 / 1000;

@@ -1,25 +1,26 @@
 #pragma once
-// The network of Silero VAD out of the library's layers: frame by frame, whether somebody speaks.
+// The network of Silero VAD, made of the library's layers: the probability of speech, frame by frame.
 #include <ferrite/ferrite.h>
 
 #include <array>
 #include <memory>
 #include <vector>
 
-/// What follows from the rate of the samples, 16000 or 8000 a second.
+/// The sizes that follow from the rate of the samples, 16000 or 8000 a second.
 struct VadOptions {
   std::int64_t rate = 16000;
   static constexpr auto fields = ferrite::attr_list(ferrite::attr("rate", &VadOptions::rate));
 
   std::int64_t frame() const { return rate * 32 / 1000; }
   std::int64_t context() const { return frame() / 8; }  ///< samples before a frame that the net sees again
-  std::int64_t window() const { return frame() / 2; }   ///< of the Fourier transform
+  std::int64_t window() const { return frame() / 2; }   ///< length of the Fourier transform
   std::int64_t bins() const { return window() / 2 + 1; }
 };
 
-/// A step is a frame of samples, 32 ms: x [B, T, frame] -> the probability of speech [B, T, 1]. A short-time Fourier
-/// transform by a convolution with its basis, of mirrored samples at the end; magnitudes; four convolutions, which
-/// leave one step of four; an LSTM from frame to frame; a linear function of it. Names are those of Silero's module.
+/// A layer whose step is a frame of samples, 32 ms: x [B, T, frame] -> the probability of speech [B, T, 1]. A
+/// short-time Fourier transform by a convolution with its basis, with mirrored samples at the end; magnitudes; four
+/// convolutions, which leave one step of four; an LSTM from frame to frame; a linear layer. Names are those of Silero's
+/// module.
 struct Vad final : ferrite::nn::LayerOf<Vad, VadOptions> {
   static constexpr auto name = "silero_vad";
   static constexpr std::int64_t kUnits = 128;
@@ -77,7 +78,7 @@ struct Vad final : ferrite::nn::LayerOf<Vad, VadOptions> {
         {.in_channels = in, .out_channels = out, .kernel_size = {3}, .stride = {stride}, .padding = {1}});
   }
 
-  /// Samples [B, context + frame] -> [B, 128].
+  /// Encodes samples [B, context + frame] -> [B, 128].
   ferrite::Tensor encode(const ferrite::Tensor& samples) const {
     using namespace ferrite;
     const std::int64_t B = samples.shape()[0], C = options().context(), bins = options().bins();
@@ -88,7 +89,7 @@ struct Vad final : ferrite::nn::LayerOf<Vad, VadOptions> {
     return reshape(y, {B, kUnits});
   }
 
-  /// h [B, 128] -> the probability of speech [B, 1].
+  /// Computes h [B, 128] -> the probability of speech [B, 1].
   ferrite::Tensor decode(const ferrite::Tensor& h) const {
     using namespace ferrite;
     const std::int64_t B = h.shape()[0];
@@ -96,7 +97,7 @@ struct Vad final : ferrite::nn::LayerOf<Vad, VadOptions> {
   }
 };
 
-/// The net with the weights of the package's silero_vad.jit, for 16000 or 8000 samples a second.
+/// Reads the net with the weights of the package's silero_vad.jit, for 16000 or 8000 samples a second.
 inline Vad read_vad(const std::string& path, std::int64_t rate) {
   const std::string_view part = rate == 16000 ? "_model" : "_model_8k";
   Vad vad({.rate = rate});

@@ -1,5 +1,5 @@
 #pragma once
-/// Bodies that are linear in their carries, element by element: such a scan has no step that waits for a program.
+/// Scan bodies that are linear in their carries, element by element: all steps can be computed at once.
 #include <optional>
 #include <string>
 
@@ -7,25 +7,25 @@
 
 namespace ferrite::detail {
 
-/// A body whose every carry becomes a c + b, where a and b depend on the xs and captures alone: a and b are computed
+/// A body in which every carry becomes a c + b, where a and b depend on the xs and captures alone: a and b are computed
 /// for all steps at once, carries by linear_scan, and ys from the stacks of these.
 class LinearScanForm {
  public:
-  /// Of a body; empty where it is none, `why` then says what stands against it.
+  /// Returns the linear form of a body; nullopt if it has none, and `why` then says what prevents it.
   static std::optional<LinearScanForm> of(const ScanBody& body, std::string& why);
 
-  /// Operands as of the scan; last carries, then stacks of the ys. At least one step.
+  /// Runs at least one step. Takes the operands of the scan; returns the last carries, then stacks of the ys.
   Tensors run(const Tensors& init, const Tensors& xs, const Tensors& captures, std::int64_t steps, bool reverse) const;
 
  private:
-  /// How a carry goes on, by position among the outputs of `coefficients_`.
+  /// The coefficients of a carry, by index among the outputs of `coefficients_`.
   struct Carry {
     std::optional<std::size_t> a, b, resets;  ///< without a: 1; without b: 0; without resets: never
   };
   Graph coefficients_;  ///< xs, captures -> a, b and masks of resets
   Graph results_;       ///< carries before a step, carries after it, xs, captures -> ys
   std::vector<Carry> carries_;
-  std::vector<Spec> specs_;  ///< of the carries
+  std::vector<Spec> specs_;  ///< types of the carries
   std::size_t xs_ = 0;
 };
 

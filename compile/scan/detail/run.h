@@ -1,6 +1,6 @@
 #pragma once
-/// A body planned: what runs once, what runs for a chunk of steps, what runs in each step; and its sums, term by term,
-/// in an order that does not depend on how many steps come at a time.
+/// A scan's body made ready to run: what runs once, for a chunk of steps, and in each step; and its sums, added term by
+/// term in an order that does not depend on how many steps are computed at a time.
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -18,9 +18,9 @@ namespace ferrite::detail {
 
 // ---- sums -------------------------------------------------------------------------------------------------
 
-/// Sums over rows that come a few at a time: total [A, B] = sum of a_i^T b_i over rows a_i [A], b_i [B]; without a,
-/// total [B] = sum of b_i. Always in the order in which they come and in blocks of 256 (docs/numerics.md, rule 6):
-/// the bits do not depend on how many come at a time.
+/// Sums over rows that are added a few at a time: total [A, B] = sum of a_i^T b_i over rows a_i [A], b_i [B]; without
+/// a, total [B] = sum of b_i. Rows are added in order and in blocks of 256 (docs/numerics.md, rule 6), so the bits do
+/// not depend on how many come at a time.
 template <class T>
 class RowSums {
  public:
@@ -59,7 +59,7 @@ class RowSums {
   static void add_to(T* to, const T* more, std::int64_t n) {
     for (std::int64_t i = 0; i < n; ++i) to[i] += more[i];
   }
-  /// `begins`: of the first row of a block.
+  /// Adds a row; `begins` is set for the first row of a block.
   void add_row(const T* b, bool begins) {
     T* const block = first_ ? total_.get() : partial_.get();
     if (begins) {
@@ -97,14 +97,14 @@ class ScanSums {
     }
   }
 
-  /// Rows of a term.
+  /// Adds rows of the k-th term.
   void add(std::size_t k, const std::byte* a, const std::byte* b, std::int64_t rows) {
     std::visit(
         [&]<class T>(RowSums<T>& s) { s.add(reinterpret_cast<const T*>(a), reinterpret_cast<const T*>(b), rows); },
         sums_[k]);
   }
 
-  /// Ends the sums: fills them.
+  /// Ends the sums and writes them to the tensors `to`.
   void give(std::span<Tensor> to) {
     if (to.empty()) return;
     const ProfileEvent event("sums", Scope());
@@ -122,22 +122,24 @@ class ScanSums {
 
 /// A product of a step with weights that are the same in all steps.
 struct PackableProduct {
-  std::size_t call;  ///< of the step's plan
+  std::size_t call;  ///< index in the step's plan
   ScanPlace weights;
   Shape shape, strides;
-  std::int64_t offset;  ///< elements
+  std::int64_t offset;  ///< of the matrix in its tensor, in elements
   std::int64_t rows;
 };
+/// Returns the products of a step whose weights can be packed once for all steps.
 std::vector<PackableProduct> packable_products(const PlanBody& step, const ScanStage& stage);
 
-/// Memory whose elements change: nothing that stands there may be packed.
+/// Returns a tensor whose elements change from step to step, so that nothing stored in it may be packed.
 inline Tensor rewritten_tensor(const Spec& s) {
   Tensor t = Tensor::empty(s);
   t.impl()->storage->rewritten = true;
   return t;
 }
 
-/// The results of the stage that runs once, by the indices of their places. `at` gives the tensor of a place.
+/// Runs the stage that runs once and returns its results, by the indices of their places. `at` returns the tensor of a
+/// place.
 template <class At>
 InlineVector<Tensor, 16> run_once(const PlanBody& plan, const ScanStage& stage, const At& at) {
   const Borrowed w(plan);
@@ -148,8 +150,8 @@ InlineVector<Tensor, 16> run_once(const PlanBody& plan, const ScanStage& stage, 
   return computed;
 }
 
-/// A body made ready to run: planned once, then stepped through without shape rules, searches or allocations.
-/// Immutable but for plans of further chunk lengths; may be run by several threads at once.
+/// A scan's body made ready to run: planned once, then run step by step without shape rules, searches or allocations.
+/// Immutable except for plans of further chunk lengths; several threads may run it at once.
 class ScanProgram {
  public:
   explicit ScanProgram(const ScanBody& body);
@@ -157,10 +159,10 @@ class ScanProgram {
 
   /// Runs all steps. Outputs are fresh, row-major tensors.
   void run(Inputs in, std::span<Tensor> out, std::int64_t steps, bool reverse) const;
-  /// The same for some of the steps: the sums are not among what is filled, their terms are added to `sums`.
+  /// Runs some of the steps: instead of filling outputs with the sums, adds their terms to `sums`.
   void run(Inputs in, std::span<Tensor> out, std::int64_t steps, bool reverse, ScanSums& sums) const;
   const ScanParts& parts() const { return parts_; }
-  /// Steps that `before` and `after` take at once.
+  /// Returns the number of steps that `before` and `after` compute at once.
   std::int64_t chunk() const { return chunk_; }
   const PlanReport& step_report() const { return step_->report; }
 

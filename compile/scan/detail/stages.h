@@ -1,6 +1,6 @@
 #pragma once
-/// The body of a scan partitioned into stages: when each operation runs (once, for a chunk of steps before they run or
-/// after, or in the step), and one stage written as a graph of its own.
+/// The stages of a scan's body: each operation runs once, in the step, or for a chunk of steps before or after they
+/// run; each stage is written as a separate graph.
 #include <functional>
 #include <vector>
 
@@ -11,15 +11,15 @@ namespace ferrite::detail {
 
 // ---- the parts --------------------------------------------------------------------------------------------
 
-/// Where a value stands while a scan runs.
+/// The place of a value while a scan runs.
 struct ScanPlace {
   enum class Kind : std::uint8_t {
     carry,
-    x,        ///< a stack that came in
+    x,        ///< a stack among the operands
     capture,  ///< the same in all steps, from outside
     once,     ///< the same in all steps, computed before the first
-    chunk,    ///< of every step in a chunk of steps
-    y,        ///< a stack that goes out
+    chunk,    ///< a stack of the steps of one chunk
+    y,        ///< a stack among the results
   };
   Kind kind = Kind::carry;
   std::size_t index = 0;
@@ -29,34 +29,35 @@ struct ScanPlace {
 struct ScanStage {
   Graph graph;
   std::vector<ScanPlace> in, out;
-  /// Nothing runs in it: no value goes out, and none is refused.
+  /// Returns whether nothing runs in this stage: it has no results, and no operation that may refuse values.
   bool empty() const { return graph.outputs.empty() && graph.nodes.empty(); }
 };
 
-/// A term of a sum over all steps, as sums over rows: a^T b of [rows, a], [rows, b], or the rows b themselves.
+/// A term of a sum over all steps, as a sum over rows: a^T b of [rows, a], [rows, b], or the rows b themselves.
 struct ScanTerm {
   std::size_t sum = 0;
   Dtype dtype{};
-  std::int64_t rows = 1;  ///< of one step
+  std::int64_t rows = 1;  ///< rows of one step
   std::int64_t a_width = 0;
   std::int64_t b_width = 0;
   ScanPlace a{}, b{};
 };
 
-/// A body taken apart. `before` and `after` act on a chunk of steps at once, all their values having a leading axis.
+/// The stages of a body. `before` and `after` act on a chunk of steps at once: all their values have a leading axis.
 struct ScanParts {
-  ScanStage once;    ///< what depends on captures alone
-  ScanStage before;  ///< products with the xs, and what follows from them
-  ScanStage step;    ///< what depends on the carries
+  ScanStage once;    ///< operations that depend on captures alone
+  ScanStage before;  ///< products with the xs, and operations that follow from them
+  ScanStage step;    ///< operations that depend on the carries
   ScanStage after;   ///< products that no carry waits for
   std::vector<ScanTerm> terms;
-  /// Stacks of carries as they come into the steps: which carry, where to.
+  /// Stacks of the carries that the steps read: index of the carry, place of its stack.
   std::vector<std::pair<std::size_t, ScanPlace>> carried;
-  std::vector<Spec> chunks;  ///< one step of each value that stands in chunks
+  std::vector<Spec> chunks;  ///< the type of one step of each value with place `chunk`
 };
 
-/// For chunks of so many steps; 0: whoever runs it has one step at a time, so `before` and `after` are empty and `step`
-/// does their work. Else the parts but for the extents of leading axes do not depend on that number.
+/// Takes a body apart for chunks of `chunk` steps. 0 means that the caller has one step at a time: `before` and `after`
+/// are empty and `step` does their work. Otherwise the stages do not depend on `chunk`, except for the extents of
+/// leading axes.
 ScanParts take_apart(const ScanBody& body, std::int64_t chunk);
 
 // ---- how they are found -----------------------------------------------------------------------------------
@@ -64,15 +65,16 @@ ScanParts take_apart(const ScanBody& body, std::int64_t chunk);
 /// A term of a sum over all steps: a^T b of values of one step, or the rows of b.
 struct SumTerm {
   std::size_t sum = 0;
-  ValueId a = kNoValue;  ///< kNoValue: the rows of b
+  ValueId a = kNoValue;  ///< kNoValue: the term is the rows of b
   ValueId b = 0;
 };
 
-/// A body, with views added that its terms read.
+/// A body, with the views added that its terms read.
 struct SummedBody {
   Graph graph;
   std::vector<SumTerm> terms;
 };
+/// Returns a body with the terms of its sums.
 SummedBody find_terms(const Graph& body, const ScanSignature& s);
 
 enum class When : std::uint8_t { once, before, step, after, anywhere };
@@ -83,53 +85,57 @@ class BodyValues {
   BodyValues(const GraphView& view, const ScanSignature& s);
 
   const GraphView& view() const { return view_; }
-  /// Whether a value differs from step to step.
+  /// Returns whether a value differs from step to step.
   bool differs(ValueId v) const { return depends_[v] != 0; }
-  /// Whether it does so because of the xs alone.
+  /// Returns whether a value differs from step to step because of the xs alone.
   bool is_of_xs(ValueId v) const { return depends_[v] == kOnX; }
   bool is_input(ValueId v) const { return view_.producer(v) == kNoNode; }
   bool is_carry(ValueId v) const { return is_input(v) && depends_[v] == kOnCarry; }
-  /// The place of an input.
+  /// Returns the place of an input.
   const ScanPlace& input(ValueId v) const { return inputs_[v]; }
 
-  /// By node: anywhere for views and values made of none, which cost nothing; once for what is the same in all steps;
-  /// else step.
+  /// Returns, by node, when it may run: `anywhere` for views and values made from no operand, which cost nothing;
+  /// `once` for values that are the same in all steps; otherwise `step`.
   const std::vector<When>& when() const { return when_; }
-  /// The node that computes what v is a view of; kNoNode for an input or a constant.
+  /// Returns the node that computes the value that v is a view of; kNoNode for an input or a constant.
   std::size_t source(ValueId v) const;
-  /// Whether a node can act on many steps at once.
+  /// Returns whether a node can act on many steps at once.
   bool can_stack(std::size_t node) const;
-  /// Whether the views between v and its source can.
+  /// Returns whether the views between v and its source can act on many steps at once.
   bool views_stack(ValueId v) const;
 
  private:
   static constexpr char kOnCarry = 1, kOnX = 2;
   const GraphView& view_;
-  std::vector<char> depends_;      ///< by value
-  std::vector<ScanPlace> inputs_;  ///< by value
+  std::vector<char> depends_;      ///< by value: kOnCarry and kOnX
+  std::vector<ScanPlace> inputs_;  ///< by value: the place of an input
   std::vector<When> when_;
 };
 
+/// The stage in which each node of a body runs.
 struct Stages {
-  std::vector<When> when;        ///< by node
-  std::vector<char> before_too;  ///< by node: what `before` may compute, cheap operations for its own use
+  std::vector<When> when;        ///< by node: the stage that it runs in
+  std::vector<char> before_too;  ///< by node: cheap operations that `before` may compute, too, for its own use
 };
+/// Chooses the stage of every node: what can leave the step does.
 Stages choose_stages(const BodyValues& body, const ScanSignature& s, const std::vector<SumTerm>& terms);
 
-/// Whether an operation can act on many steps at once: those of its operands that differ from step to step then have a
-/// leading axis of steps, and so have its results.
+/// Returns whether an operation can act on many steps at once: then those of its operands that differ from step to step
+/// have a leading axis of steps, and so do its results.
 bool can_stack(const Graph& g, const Graph::Node& n, const std::function<bool(ValueId)>& differs);
 
-/// Writes one stage of a scan: the nodes that run in it, as far as somebody reads their results.
+/// Writes one stage of a scan: the nodes that run in it and whose results are read.
 class StageWriter {
  public:
-  /// `runs`: whether a node may run here. `outside`: the place of a value from elsewhere.
+  /// Writes a stage of the graph of `view`. `runs` returns whether a node may run in it, `outside` the place of a value
+  /// that is computed elsewhere.
   StageWriter(const GraphView& view, std::function<bool(std::size_t)> runs, std::function<ScanPlace(ValueId)> outside)
       : view_(view), g_(view.graph()), runs_(std::move(runs)), outside_(std::move(outside)) {}
 
-  /// A value that goes to a place.
+  /// Adds the value v to the results of the stage, stored in the place `to`.
   void give(ValueId v, const ScanPlace& to) { outs_.push_back({v, to}); }
-  /// For one step (chunk = 0), or for a chunk of steps: then what `differs` has a leading axis.
+  /// Writes the stage for one step (chunk = 0), or for a chunk of steps, in which the values for which `differs` holds
+  /// have a leading axis.
   ScanStage write(std::int64_t chunk, const std::function<bool(ValueId)>& differs);
 
  private:
@@ -151,9 +157,9 @@ class StageWriter {
   std::function<bool(ValueId)> differs_;
   std::int64_t chunk_ = 0;
   std::vector<Out> outs_;
-  std::vector<char> needed_;  ///< by value
+  std::vector<char> needed_;  ///< by value: read in this stage
   std::vector<ValueId> local_;
-  Scope scope_{};  ///< of the node that is written
+  Scope scope_{};  ///< layer of the node that is being written
   ScanStage stage_;
 };
 
