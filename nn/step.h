@@ -91,8 +91,8 @@ struct StateMemory {
   int entries = -1;
   /// Number of valid entries of each row; the others are saved as zeros. Null: all are valid.
   const std::int64_t* made = nullptr;
-  /// Offset of each row's first entry in a ring of `ring` bytes, in bytes after `first + behind`. Null: there is no
-  /// ring.
+  /// Start of each row's entries in its ring of `ring` bytes: the first one lies (at + behind) % ring bytes into the
+  /// ring. Null: there is no ring.
   const std::int64_t* at = nullptr;
   std::int64_t behind = 0, ring = 0;
 };
