@@ -55,7 +55,7 @@ struct Pace {
 /// A state that a layer carries from one step of a stream to the next (Layer::states).
 struct StepState {
   std::string name;  ///< the name in error messages, "taps"
-  Shape shape;       ///< with the rows of the batch: [B, 2, D]
+  Shape shape;       ///< the shape, including the rows of the batch: [B, 2, D]
   Dtype dtype = Dtype::f32;
   int rows = 0;  ///< the axis of the batch; 0 if the state grows
   /// Maximum number of entries of a state that grows; 0: it does not grow, and each step replaces it by a value of the
@@ -114,7 +114,7 @@ struct LayerNames {
   LayerNames() = default;
   LayerNames(std::string_view path, std::string_view kind);
   Scope scope{};
-  std::string_view steps{};  ///< "gru steps"; lives as long as the process
+  std::string_view steps{};  ///< name of several steps, "gru steps"; lives as long as the process
 };
 
 /// One step of a layer on plain rows, of which streams are made. It holds handles to the model's variables, its own
@@ -227,7 +227,7 @@ class Step {
 
  private:
   Scope scope_{};
-  std::string_view names_;  ///< lives as long as the process
+  std::string_view names_;  ///< LayerNames::steps, "gru steps"; lives as long as the process
 };
 
 }  // namespace ferrite::nn

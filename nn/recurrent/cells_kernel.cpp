@@ -1,15 +1,15 @@
 /// The kernels of the recurrent cells: the gates of one step of each cell, forward and backward, and its table of
-/// kernels for a level. A cell defines
+/// kernels for a level. A cell defines:
 ///
-/// struct GruFunctors {
-/// template <class T> static void step(const KernelWeights<T>&, const RecurrenceStep<T>&);
-/// template <class T> static void row_back(const RowBack<T>&);
-/// };
-/// template <class T>
-/// constexpr CellKernels<T> of_gru() {
-/// return cell_kernels<GruFunctors, T, kGru.gates>();
-/// }
-/// FERRITE_DEFINE_FLOAT_TABLES(CellKernels, gru_kernels, of_gru)
+///   struct GruFunctors {
+///     template <class T> static void step(const KernelWeights<T>&, const RecurrenceStep<T>&);
+///     template <class T> static void row_back(const RowBack<T>&);
+///   };
+///   template <class T>
+///   constexpr CellKernels<T> of_gru() {
+///     return cell_kernels<GruFunctors, T, kGru.gates>();
+///   }
+///   FERRITE_DEFINE_FLOAT_TABLES(CellKernels, gru_kernels, of_gru)
 #include <concepts>
 
 #include "ferrite/nn/recurrent/detail/cells.h"

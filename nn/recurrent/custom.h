@@ -37,7 +37,7 @@ class CustomCell : public Module {
 struct CustomOptions {
   std::int64_t layers = 1;
   bool bidirectional = false;
-  double dropout = 0;  ///< between layers, while training
+  double dropout = 0;  ///< dropout between layers, while training
   /// Probability p of dropping elements of x and h with masks that are drawn once per sequence while training. Elements
   /// are kept with probability 1 - p and then divided by it (Gal and Ghahramani 2016, arXiv 1512.05287).
   double variational_dropout = 0;

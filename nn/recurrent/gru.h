@@ -49,10 +49,10 @@ namespace ferrite::nn {
 struct GruOptions {
   std::int64_t layers = 1;
   bool bidirectional = false;
-  double dropout = 0;  ///< between layers, while training
+  double dropout = 0;  ///< dropout between layers, while training
   bool bias = true;
   bool batch_first = true;
-  Form form = Form::fused;  ///< for tests and experts
+  Form form = Form::fused;  ///< how the layer runs; other forms are for tests and experts
   bool recompute = false;   ///< the gradient recomputes the gates instead of keeping them: less memory, more time
   /// Whether the reset gate multiplies h W_hn + b_hn, as in PyTorch. False: n = tanh(x W_in + b_in + (r * h) W_hn +
   /// b_hn), the GRU of arXiv 1406.1078v1, of Keras with reset_after=False and of ONNX with linear_before_reset = 0.

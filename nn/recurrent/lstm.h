@@ -15,10 +15,10 @@ Tensors lstm_sequence(const Tensor& x, const RecurrentWeights<Tensor>& w, const 
 struct LstmOptions {
   std::int64_t layers = 1;
   bool bidirectional = false;
-  double dropout = 0;  ///< between layers, while training
+  double dropout = 0;  ///< dropout between layers, while training
   bool bias = true;
   bool batch_first = true;
-  Form form = Form::fused;     ///< for tests and experts
+  Form form = Form::fused;     ///< how the layer runs; other forms are for tests and experts
   bool recompute = false;      ///< the gradient recomputes the gates instead of keeping them: less memory, more time
   std::int64_t proj_size = 0;  ///< P < H: h' = (o * tanh(c')) W_hr (arXiv 1402.1128); 0: no projection
   Zoneout zoneout{};           ///< the probability with which a unit of h keeps its value: see Recurrent

@@ -8,8 +8,8 @@ namespace ferrite::nn {
 
 /// The lengths of sequences, and the steps before which they start over.
 struct MinimalOptions {
-  Tensor lengths{};  ///< i64 [B], each in 0..T: h is 0 beyond; undefined: all T
-  Tensor resets{};   ///< bool [B, T]: before these steps h is set to 0; undefined: never
+  Tensor lengths{};  ///< valid steps of each row, i64 [B], each in 0..T: h is 0 beyond; undefined: all T
+  Tensor resets{};   ///< steps before which h is set to 0, bool [B, T]; undefined: none
 };
 
 /// Computes the recurrence of a minimal GRU whose gates are known, as one operation with its gradient:

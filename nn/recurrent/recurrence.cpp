@@ -275,7 +275,7 @@ class BackwardPass {
                     .d = d,
                     .whole = projects_ ? rows_.more + at * r_.H : nullptr,
                     .H = r_.H});
-    if (!r_.cell->passes_h) std::fill_n(dh, P_, T(0));  // all of it goes through the gates
+    if (!r_.cell->passes_h) std::fill_n(dh, P_, T(0));  // the whole cotangent passes through the gates
   }
 
   /// Computes the cotangents of o tanh(c) from those of its projection.

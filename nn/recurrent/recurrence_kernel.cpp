@@ -74,7 +74,7 @@ class RowsThroughTime {
   /// Computes the input products of the given number of steps, from time low_ on.
   void input_products(const CellKernels<T>& cell, std::int64_t steps) {
     const std::int64_t step_row = out_.saved ? r_.B * i_row_ : rows_ * i_row_;
-    if (rows_ < std::min<std::int64_t>(steps, kMostRows<3>)) {  // too few to fill a tile: along the steps
+    if (rows_ < std::min<std::int64_t>(steps, kMostRows<3>)) {  // too few rows for a tile: tiles run along the steps
       for (std::int64_t b = 0; b < rows_; ++b)
         cell.input_product(r_.w, steps, r_.x.at(low_, begin_ + b), r_.x.step, i_at(low_, b), i_gate_, step_row);
     } else {

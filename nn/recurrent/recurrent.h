@@ -45,8 +45,8 @@ struct RecurrentSizes {
 ///
 /// context.lengths i64 [B], sorted or not, acts like PyTorch's packed sequence: outputs past the end are 0, the state
 /// is that of the last valid step, the backward direction starts there, and no gradient reaches the padding, whatever
-/// it holds. context.reset_mask bool [B, T]: before a step where it is set, the state starts over from 0, no gradient
-/// crosses (backward: after it). context.state and context.cell are the initial states, zeros if undefined.
+/// it holds. context.reset_mask bool [B, T]: before a step where it is set, the state starts over from 0 and no
+/// gradient crosses (backward: after it). context.state and context.cell are the initial states, zeros if undefined.
 /// context.carry: the layer takes its states from there and leaves them there instead.
 ///
 /// With zoneout (Krueger et al. 2016, arXiv 1606.01305) a unit of h keeps its former value at a step with probability

@@ -15,10 +15,10 @@ enum class Nonlinearity : std::uint8_t { tanh, relu };
 struct RnnOptions {
   std::int64_t layers = 1;
   bool bidirectional = false;
-  double dropout = 0;  ///< between layers, while training
+  double dropout = 0;  ///< dropout between layers, while training
   bool bias = true;
   bool batch_first = true;
-  Form form = Form::fused;  ///< for tests and experts
+  Form form = Form::fused;  ///< how the layer runs; other forms are for tests and experts
   bool recompute = false;   ///< no effect: the gradient of this layer needs no saved gates
   Nonlinearity nonlinearity = Nonlinearity::tanh;
   Zoneout zoneout{};  ///< the probability with which a unit of h keeps its value: see Recurrent

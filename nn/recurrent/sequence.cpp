@@ -370,7 +370,7 @@ void backward(const GatedCell& cell, Inputs in, std::span<Tensor> out, const Seq
   };
   const Tensor y = dense(in[GradOperands::y]);
   Tensor saved = dense(in[GradOperands::saved]);
-  if (cell.saved > 0 && saved.numel() == 0) {  // not saved: computed again
+  if (cell.saved > 0 && saved.numel() == 0) {  // recompute what was not saved
     saved = Tensor::empty(saved_spec(cell, in, o, order));
     Tensor again = Tensor::empty(y.spec()), h = Tensor::empty(in[static_cast<std::size_t>(o.h0)].spec());
     Tensor c = o.c0 >= 0 ? Tensor::empty(in[static_cast<std::size_t>(o.c0)].spec()) : Tensor();
@@ -440,7 +440,7 @@ Tensors reference_sequence_grad(const GatedCell& cell, Inputs in, const Sequence
     variables.push_back(operands.back());
   }
   const Tensors results = compose_sequence(cell, OperandList(operands), attrs);
-  InlineVector<GradOf, 4> arrived;  // cotangents that nothing reached are empty
+  InlineVector<GradOf, 4> arrived;  // absent cotangents are empty
   for (std::size_t k = 0; GradOperands::dy + k < at.begin; ++k)
     if (const Tensor& g = in[GradOperands::dy + k]; g.numel() > 0) arrived.push_back({results[k], g});
   const Tensors found = lenient_grad(tape, {arrived.data(), arrived.size()}, {variables.data(), variables.size()});

@@ -18,10 +18,10 @@ struct RecurrentState {
 
 /// The order, axes, lengths and resets of a recurrence over a sequence.
 struct SequenceOptions {
-  bool reverse = false;      ///< from the last step to the first
-  bool batch_first = false;  ///< x [B, T, D] -> y [B, T, H], else [T, B, ...]
-  Tensor lengths{};          ///< i64 [B], each in 0..T: y is 0 beyond, states stay; undefined: all T
-  Tensor resets{};           ///< bool [B, T]: before these steps (reversed: after them) states are 0; undefined: never
+  bool reverse = false;      ///< whether the steps run from the last to the first
+  bool batch_first = false;  ///< whether x is [B, T, D] and y [B, T, H]; else both are [T, B, ...]
+  Tensor lengths{};          ///< valid steps of each row, i64 [B] in 0..T: y is 0 beyond, states stay; undefined: all T
+  Tensor resets{};           ///< steps before (reversed: after) which states become 0, bool [B, T]; undefined: none
   bool recompute = false;    ///< the gradient recomputes the gates instead of keeping them: less memory, more time
 };
 

@@ -207,7 +207,7 @@ struct Rounded {
   Rounded(const Tensor& x, Dtype dtype) : value(cast(x, dtype)) {
     if (dtype == Dtype::f64) return;
     const Tensor of = detach(x);
-    rest = exp(clamp(cast(of - cast(detach(value), Dtype::f64), dtype), -1, 1));  // -1e30 leaves more than it should
+    rest = exp(clamp(cast(of - cast(detach(value), Dtype::f64), dtype), -1, 1));  // rounding -1e30 leaves a large error
   }
 };
 

@@ -246,7 +246,7 @@ class Aligned final : public Step {
   std::vector<WaitingRows> waiting_;
   std::vector<StepMemory<double>> rooms_;
   std::vector<const void*> x_;
-  std::vector<std::uint8_t> ready_;     ///< by row: whether every value has one
+  std::vector<std::uint8_t> ready_;     ///< by row: whether it has an entry of every value
   std::vector<std::uint8_t> all_;       ///< a 1 for every row
   std::vector<Rows> every_, together_;  ///< by value: all rows, and those that are ready
   bool any_ = false;                    ///< whether any row is ready

@@ -143,7 +143,7 @@ class Stream {
   std::vector<Tensor> states() const;
   template <class In, class Out>
   void several(std::int64_t n, std::span<const In> x, std::span<Out> y);
-  /// Throws unless a step takes and gives such rows.
+  /// Throws unless x and y fit the input and the result of a step.
   template <class In, class Out>
   void check(std::span<const In> x, std::span<Out> y);
   /// Runs a step on the rows in `room_`.

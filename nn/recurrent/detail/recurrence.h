@@ -20,7 +20,7 @@ using ferrite::detail::GateMatrix;
 template <class T>
 struct EarlyAndLate {
   GateMatrix<T> early;
-  GateMatrix<T> late;  ///< empty in most cells
+  GateMatrix<T> late;  ///< the columns of the late gates; empty in most cells
 };
 
 /// The weights as kernels read them: matrices, packed or row-major, and vectors; null for those that a cell lacks.
