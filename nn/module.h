@@ -47,7 +47,7 @@ struct Named {
 
 /// A number that decides what a layer computes but is not a variable, such as "norm.epsilon".
 struct Setting {
-  std::string name;  ///< dotted, like the names of variables
+  std::string name;  ///< the dotted name, like those of variables
   double value = 0;
 };
 
@@ -67,8 +67,10 @@ struct CarriedState {
 ///   struct Translator : nn::Module {
 ///     nn::Gru encoder{29, 64};
 ///     nn::Linear head{64, 74};
-///     explicit Translator(std::uint64_t seed) : Module({.seed = seed}) { adopt("encoder", encoder), adopt("head",
-///     head); } Tensor forward(const Tensor& x) const { return head(encoder(x)); }
+///     explicit Translator(std::uint64_t seed) : Module({.seed = seed}) {
+///       adopt("encoder", encoder), adopt("head", head);
+///     }
+///     Tensor forward(const Tensor& x) const { return head(encoder(x)); }
 ///   };
 class Module {
  public:
@@ -354,7 +356,7 @@ class Layer : public Module {
   }
   auto compiled() const&& = delete;
   /// Returns a stream that runs the layer step by step on its present weights (nn/stream/stream.h). Throws ValueError
-  /// for a layer that cannot be streamed because its output depends on later steps without bound.
+  /// for a layer that cannot be streamed.
   Stream stream(std::int64_t batch = 1) const;
 
  protected:

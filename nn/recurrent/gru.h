@@ -22,8 +22,8 @@ const GatedCell& gru_cell();
 const GatedCell& gru_reset_before_cell();
 }  // namespace detail
 
-/// A bool: whether a GRU's reset gate multiplies the product h W_hn + b_hn, not h itself. Only programs that say false
-/// link the cell with the gate before the product.
+/// A bool that says whether a GRU's reset gate multiplies the product h W_hn + b_hn, not h itself. Only programs that
+/// say false link the cell with the gate before the product.
 class ResetAfter {
  public:
   constexpr ResetAfter(bool after = true) : cell_(after ? detail::gru_cell : detail::gru_reset_before_cell) {}

@@ -1,5 +1,5 @@
 #pragma once
-/// The mLSTM layer of an xLSTM, whose memory is matrices.
+/// The mLSTM layer of an xLSTM, with matrix memory.
 #include <optional>
 
 #include "ferrite/nn/layer_of.h"

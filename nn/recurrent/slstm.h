@@ -1,5 +1,5 @@
 #pragma once
-/// The sLSTM layer of an xLSTM, whose memory is numbers that each step mixes.
+/// The sLSTM layer of an xLSTM, with scalar memory and memory mixing.
 #include <optional>
 
 #include "ferrite/compile/scan.h"
