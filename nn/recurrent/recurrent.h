@@ -9,6 +9,7 @@
 
 namespace ferrite::nn {
 
+/// The output and the last states of a layer over sequences.
 struct RecurrentResult {
   Tensor output;   ///< [B, T, H], of a bidirectional layer [B, T, 2H]; [T, B, ...] with batch_first = false
   Tensor state{};  ///< h after the last (valid) step, [B, H]; of several layers or directions [L * directions, B, H]
