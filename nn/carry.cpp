@@ -1,4 +1,4 @@
-/// States of a model's layers between calls.
+/// The states of a model's layers between calls.
 #include "ferrite/nn/carry.h"
 
 #include <algorithm>

@@ -14,7 +14,7 @@ namespace ferrite::nn {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kLeast = 1.2e-38;  ///< of what must be positive: the smallest normal number of f32
+constexpr double kLeast = 1.2e-38;  ///< minimum of parameters that must be positive: the least normal number of f32
 const double kLogRootTwoPi = 0.5 * std::log(2 * std::numbers::pi);
 
 void check_parameter(const char* where, const Tensor& x) {
@@ -22,7 +22,7 @@ void check_parameter(const char* where, const Tensor& x) {
     throw DtypeError(std::string(where) + ": parameters must be f32 or f64, got " + x.spec().str() + "; cast them");
 }
 
-/// Two parameters in their common shape.
+/// Two parameters, expanded to their common shape.
 struct Pair {
   Pair(const char* where, const Tensor& a, const Tensor& b) : first(a), second(b) {
     check_parameter(where, a);
@@ -37,7 +37,7 @@ struct Pair {
   Tensor first, second;
 };
 
-/// The shape of a draw.
+/// Returns the shape of a draw: `shape` followed by the batch.
 Shape drawn_shape(const Shape& shape, const Shape& batch) {
   Shape all = shape;
   for (const std::int64_t n : batch) all.push_back(n);
@@ -57,35 +57,35 @@ Tensor uniform_numbers(const Shape& shape, const DrawKey& key, Dtype dtype) {
   return out;
 }
 
-/// p f, 0 where p is 0, whatever f is there; neither has a gradient there.
+/// Returns p f, and 0 where p is 0, whatever f is there; neither has a gradient there.
 Tensor weighted(const Tensor& p, const Tensor& f) {
   const Tensor none = eq(p, 0);
   return where(none, 0.0, p * where(none, 0.0, f));
 }
 
-/// ln of a probability; 0 has no gradient.
+/// Returns ln p of a probability; there is no gradient where p is 0.
 Tensor log_of(const Tensor& p) {
   const Tensor none = eq(p, 0);
   return where(none, -kInfinity, log(where(none, 1.0, p)));
 }
 
-/// -infinity of values outside a support; NaN of NaN.
+/// Returns the log density of values outside a support: -infinity, and NaN for NaN.
 Tensor excluded(const Tensor& value) { return where(eq(value, value), -kInfinity, value); }
 
-/// A function of (value - centre) / width where that is finite, else what `beyond` says of the value, without a
-/// gradient: 0 times the infinite quotient would be NaN, in mixtures, too.
+/// Returns f((value - centre) / width) where the quotient is not infinite, else `beyond`, without a gradient: 0 times
+/// the infinite quotient would be NaN, also in mixtures.
 template <class F>
 Tensor standardized(const Tensor& value, const Tensor& centre, const Tensor& width, F f, const Tensor& beyond) {
   const Tensor far = isinf((detach(value) - detach(centre)) / detach(width));
   return where(far, beyond, f((where(far, centre, value) - centre) / width));
 }
 
-/// 0 below and 1 above.
+/// Returns 1 where the value is above the centre, else 0, without a gradient.
 Tensor step_of(const Tensor& value, const Tensor& centre) {
   return cast(gt(detach(value), detach(centre)), value.dtype());
 }
 
-/// ln of a / b, given as `ratio`, which may be 0 or infinite.
+/// Returns ln(a / b) where `ratio`, the computed a / b, may have underflowed or overflowed.
 Tensor log_of_ratio(const Tensor& ratio, const Tensor& a, const Tensor& b) {
   const Tensor fits = gt(ratio, kLeast) && lt(ratio, kInfinity);
   return where(fits, log(where(fits, ratio, 1.0)), log(a) - log(b));
@@ -292,8 +292,8 @@ void check_mixture(const Categorical& weights, const Shape& parts) {
                      weights.log_probabilities().shape().str() + ", got " + parts.str());
 }
 
-/// A part of weight 0 adds nothing, even where its density is infinite. Where no part gives the value, or the density
-/// of one is infinite, there is no gradient; `logsumexp` has none in the first case, and in the second it would
+/// A part of weight 0 adds nothing, even where its density is infinite. There is no gradient where all parts exclude
+/// the value or the density of one is infinite: `logsumexp` has none in the first case, and in the second it would
 /// multiply 0 by infinity.
 Tensor mixture_log_prob(const Categorical& weights, const Tensor& log_probs) {
   const Tensor& shares = weights.log_probabilities();
@@ -313,7 +313,7 @@ Tensor mixture_mean(const Categorical& weights, const Tensor& means) {
 
 namespace {
 
-/// Two positive parameters in their common shape.
+/// Two positive parameters, expanded to their common shape.
 struct Positive {
   Positive(const char* where, const Tensor& a, const Tensor& b, Label first_name, Label second_name) {
     const Pair pair(where, a, b);
@@ -323,13 +323,14 @@ struct Positive {
   Tensor first, second;
 };
 
-/// Log densities of values inside a support; of others infinity where the density has a pole, else -infinity; NaN of
-/// NaN.
+/// Returns the log density of values inside a support; for others infinity where the density has a pole, NaN for NaN,
+/// else -infinity.
 Tensor supported(const Tensor& inside, const Tensor& density, const Tensor& pole, const Tensor& value) {
   return where(inside, density, where(pole, kInfinity, where(eq(value, value), -kInfinity, value)));
 }
 
-/// The least normal number and the largest one below 1: draws that are rounded to an end of the support go there.
+/// Returns the least normal number; draws that are rounded to 0 become that number, and draws that are rounded to 1
+/// become `below_one`, the largest number below 1.
 double least_of(Dtype t) {
   return t == Dtype::f32 ? static_cast<double>(std::numeric_limits<float>::min()) : std::numeric_limits<double>::min();
 }
@@ -377,7 +378,7 @@ Tensor Beta::sample(const DrawKey& key, const Shape& shape) const {
   return clamp(x, least_of(x.dtype()), below_one(x.dtype()));
 }
 
-/// At an end, the density of an exponent of 0 is finite.
+/// The density is finite at an end of the support whose exponent is 0.
 Tensor Beta::log_prob(const Tensor& value) const {
   const Tensor zero = eq(value, 0), one = eq(value, 1), open = gt(value, 0) && lt(value, 1);
   const Tensor inside = open || (zero && eq(a_, 1)) || (one && eq(b_, 1));

@@ -1,19 +1,20 @@
 #pragma once
-/// Probability distributions, as torch.distributions has them: draws, densities, entropies and divergences of batches
+/// Probability distributions like those of torch.distributions: draws, densities, entropies and divergences of batches
 /// of normal, Laplace, uniform, exponential, Bernoulli and categorical distributions, and mixtures of them. Parameters
 /// are tensors, f32 or f64, that broadcast to one shape, the batch; all functions but draws are differentiable to any
-/// order with respect to parameters and values. `rsample` is a draw through which gradients reach the parameters. A
-/// draw of shape S gives S followed by the batch.
+/// order with respect to parameters and values. `rsample` is a draw through which gradients reach the parameters. The
+/// shape of a draw is `shape` followed by the batch.
 ///
 ///     const nn::Normal policy(mean, deviation);
 ///     const Tensor action = policy.sample(noise);                     // noise: a Generator, or RandomKey{.seed = 7}
 ///     const Tensor loss = -mean(policy.log_prob(action) * advantage);
 ///
-/// Values outside a support have log_prob -infinity, NaN stays NaN; gradients stay finite there, in mixtures, too,
-/// where PyTorch's are NaN. Infinities are outside every support: log_prob and cdf have gradients of 0 at them, and so
-/// does a value so far from a mean that the quotient with the deviation overflows. Values of Bernoulli and Categorical
-/// are read as they are. Draws lie within the support. Constructors throw ShapeError and DtypeError for parameters that
-/// do not fit, and ValueError for those outside their ranges, in compiled functions, too.
+/// log_prob is -infinity for values outside the support, and NaN for NaN; gradients stay finite there, in mixtures,
+/// too, where PyTorch's are NaN. Infinities are outside every support: log_prob and cdf have gradients of 0 at them,
+/// and at values so far from the mean that the quotient by the deviation overflows. Bernoulli does not check its
+/// values, and Categorical throws for classes that do not exist. Draws lie within the support. Constructors throw
+/// ShapeError and DtypeError for parameters that do not fit, and ValueError for those outside their ranges, in compiled
+/// functions, too.
 #include "ferrite/tensor/ops.h"
 #include "ferrite/tensor/sampling.h"
 
@@ -26,7 +27,7 @@ class Normal {
   Tensor sample(const DrawKey& key, const Shape& shape = {}) const;
   Tensor rsample(const DrawKey& key, const Shape& shape = {}) const;
   Tensor log_prob(const Tensor& value) const;
-  /// Probability of a value not above the given one.
+  /// Returns the probability that a draw is not above the value.
   Tensor cdf(const Tensor& value) const;
   Tensor entropy() const;
   const Tensor& mean() const { return mean_; }
@@ -93,45 +94,47 @@ class Exponential {
   Tensor rate_;
 };
 
-/// 1 with a probability, else 0, of the parameter's dtype. Small probabilities keep their digits, and 0 and 1 are what
-/// they say: log_prob of what cannot be is -infinity. (PyTorch clamps probabilities at the dtype's epsilon.) Draws
-/// compare the probability with uniform numbers, which in f32 are multiples of 2^-24.
+/// Bernoulli distributions: 1 with a probability, else 0, in the parameter's dtype. Small probabilities keep their
+/// digits, and 0 and 1 are exact: log_prob of an impossible value is -infinity. (PyTorch clamps probabilities at the
+/// dtype's epsilon.) Draws compare the probability with uniform numbers, which in f32 are multiples of 2^-24.
 class Bernoulli {
  public:
-  /// Infinite logits are certain.
+  /// Creates distributions of these logits; infinite ones mean probabilities of exactly 0 and 1.
   static Bernoulli from_logits(const Tensor& logits);
-  /// In 0..1.
+  /// Creates distributions of these probabilities of 1, which must lie in 0..1.
   static Bernoulli from_probabilities(const Tensor& probabilities);
   Tensor sample(const DrawKey& key, const Shape& shape = {}) const;
   Tensor log_prob(const Tensor& value) const;
   Tensor entropy() const;
   Tensor mean() const;
-  /// The probability of 0, with its own digits.
+  /// Returns the probability of 0, without rounding it to 1 minus that of 1.
   Tensor complement() const;
   Tensor variance() const;
   const Tensor& logits() const { return logits_; }
   const Shape& batch() const { return logits_.shape(); }
-  /// Logarithms of the probabilities of 1 and of 0.
+  /// Returns the logarithm of the probability of 1; `log_zero` returns that of 0.
   Tensor log_one() const;
   Tensor log_zero() const;
 
  private:
   Bernoulli(const Tensor& logits, const Tensor& probability) : logits_(logits), probability_(probability) {}
-  Tensor logits_, probability_;  ///< the probability is undefined if it was not given
+  Tensor logits_, probability_;  ///< the probability is undefined if logits were given
 };
 
-/// One of C classes: logits or probabilities [..., C], the batch [...]. Values are i64.
+/// Categorical distributions over C classes: logits or probabilities [..., C], the batch [...]. Draws are i64.
 class Categorical {
  public:
   static Categorical from_logits(const Tensor& logits);
-  /// Not negative; they need not add up to 1, but to a positive, finite number.
+  /// Creates distributions of these weights, which must not be negative and must add up to a positive, finite number,
+  /// not necessarily 1.
   static Categorical from_probabilities(const Tensor& probabilities);
   Tensor sample(const DrawKey& key, const Shape& shape = {}) const;
-  /// i64 of a shape that broadcasts with the batch; ShapeError for a class outside 0..C - 1.
+  /// Returns the log probability of classes, i64 or i32 of a shape that broadcasts with the batch. Throws ShapeError
+  /// for a class outside 0..C - 1, DtypeError for other dtypes.
   Tensor log_prob(const Tensor& value) const;
   Tensor entropy() const;
   Tensor probabilities() const;
-  /// Logarithms of the probabilities.
+  /// Returns the logarithms of the probabilities, [..., C].
   const Tensor& log_probabilities() const { return log_probabilities_; }
   const Shape& batch() const { return batch_; }
 
@@ -141,8 +144,8 @@ class Categorical {
   Shape batch_;
 };
 
-/// Kullback-Leibler divergences of q from p: the mean of ln p(x) - ln q(x) under p, in closed form. Infinite where q
-/// excludes what p gives.
+/// Returns the Kullback-Leibler divergence of q from p: the mean of ln p(x) - ln q(x) under p, in closed form. It is
+/// infinite where q excludes values that p allows.
 Tensor kl_divergence(const Normal& p, const Normal& q);
 Tensor kl_divergence(const Laplace& p, const Laplace& q);
 Tensor kl_divergence(const Uniform& p, const Uniform& q);
@@ -152,25 +155,27 @@ Tensor kl_divergence(const Categorical& p, const Categorical& q);
 Tensor kl_divergence(const Uniform& p, const Normal& q);
 Tensor kl_divergence(const Exponential& p, const Normal& q);
 
-/// Draws and densities of mixtures: a part for every class of a categorical distribution. `parts` has the batch
-/// [..., K], the weights the batch [...] and K classes.
+/// Returns the log density of a mixture, [...], from the log densities of its parts, [..., K], and weights with K
+/// classes and the batch [...].
 ///
 ///     const nn::Mixture<nn::Normal> y(nn::Categorical::from_logits(pi), nn::Normal(mu, sigma));
 ///     const Tensor loss = -mean(y.log_prob(target));
 Tensor mixture_log_prob(const Categorical& weights, const Tensor& log_probs);
+/// Returns a draw from a mixture, [...], chosen by the weights from the draws of its parts, [..., K].
 Tensor mixture_sample(const Categorical& weights, const Tensor& parts, const DrawKey& key);
+/// Returns the mean of a mixture, [...], from the means of its parts, [..., K].
 Tensor mixture_mean(const Categorical& weights, const Tensor& means);
-/// Throws ShapeError unless parts of a batch fit the weights.
+/// Throws ShapeError unless the batch of the parts is [..., K] for weights with the batch [...] and K classes.
 void check_mixture(const Categorical& weights, const Shape& parts);
 
-/// A mixture of parts of one kind (torch.distributions.MixtureSameFamily).
+/// A mixture of distributions of one kind (torch.distributions.MixtureSameFamily).
 template <class Parts>
 class Mixture {
  public:
   Mixture(const Categorical& weights, const Parts& parts) : weights_(weights), parts_(parts) {
     check_mixture(weights, parts.batch());
   }
-  /// The numbers of the parts and of the choice among them come from the same key, in two streams.
+  /// Draws from the mixture. The draws of the parts and the choice among them use two streams of the same key.
   Tensor sample(const RandomKey& key, const Shape& shape = {}) const {
     RandomKey choice = key;
     choice.stream = ~key.stream;

@@ -1,7 +1,7 @@
 #pragma once
-/// Gamma and beta distributions, as torch.distributions has them; what nn/distributions.h says of distributions holds
-/// here, too: outside their support, and at ends where the density is 0, log_prob is -infinity; at an end where the
-/// density is infinite, infinity. Draws pass no gradients on: there is no rsample.
+/// Gamma and beta distributions like those of torch.distributions, with the conventions of nn/distributions.h. log_prob
+/// is -infinity outside the support and at ends where the density is 0, and infinity at ends where the density is
+/// infinite. Gradients do not pass through draws: there is no rsample.
 #include "ferrite/tensor/ops.h"
 #include "ferrite/tensor/sampling.h"
 
@@ -41,7 +41,7 @@ class Beta {
   Tensor a_, b_;
 };
 
-/// As those of nn/distributions.h.
+/// Returns the Kullback-Leibler divergence of q from p, in closed form.
 Tensor kl_divergence(const Gamma& p, const Gamma& q);
 Tensor kl_divergence(const Beta& p, const Beta& q);
 

@@ -1,4 +1,4 @@
-/// Traced programs as layers: their variables, and how they run.
+/// Layers that run traced programs: their variables and calls.
 #include "ferrite/nn/graph_layer.h"
 
 #include "ferrite/tensor/ops.h"
@@ -6,7 +6,7 @@
 namespace ferrite::nn {
 namespace {
 
-/// [B, T, ...] as [T, B, ...], and back.
+/// Exchanges the first two axes: [B, T, ...] -> [T, B, ...], and back.
 Tensor swap_time(const Tensor& x) {
   Shape order{1, 0};
   for (int k = 2; k < x.rank(); ++k) order.push_back(k);
@@ -15,7 +15,7 @@ Tensor swap_time(const Tensor& x) {
 
 }  // namespace
 
-/// The graph with its variables and named constants as further inputs, and these variables.
+/// The graph with its variables and named constants as further inputs, together with these variables.
 struct GraphLayer::Program {
   Graph graph;
   std::vector<Variable> read, written;
@@ -31,7 +31,7 @@ struct GraphLayer::Program {
         }) {}
   Program(const Program&) = delete;
 
-  /// In the present frame, variables included.
+  /// Runs the graph in the present frame; reads and assigns the variables there, too.
   Tensors apply(const Tensors& in) const {
     std::vector<Tensor> all(in.begin(), in.end());
     for (const Variable& c : read) all.push_back(c.value());

@@ -13,48 +13,49 @@ namespace ferrite::nn {
 
 /// A constant of a graph that becomes a variable of a layer.
 struct GraphVariable {
-  std::size_t constant = 0;  ///< position in Graph::constants
-  std::string name;          ///< "head.weight"
+  std::size_t constant = 0;  ///< the constant's position in Graph::constants
+  std::string name;          ///< the variable's name in the layer, "head.weight"
   VariableKind kind = VariableKind::parameter;
 };
 
-/// A state of a graph that is one step.
+/// A state of a graph that computes one time step.
 struct GraphState {
-  std::string name;  ///< "h": what errors call it
-  int rows = 0;      ///< its axis of the batch
+  std::string name;  ///< the name in error messages, "h"
+  int rows = 0;      ///< the axis of the batch
 };
 
 struct GraphOptions {
   std::shared_ptr<const Graph> graph{};
   std::vector<GraphVariable> variables{};
-  /// Of a graph that is one step: its last inputs, which its last outputs replace.
+  /// The states of a graph that computes one time step: its inputs after the first, which its outputs after the first
+  /// replace.
   std::vector<GraphState> states{};
-  std::string kind = "graph";  ///< the word for it in errors and summaries
+  std::string kind = "graph";  ///< the kind of the layer in errors and summaries
 };
 
-/// A graph as a layer. The variables that it reads and writes become parameters, buffers and states of the layer, under
-/// their names and with copies of their values, and so do the constants that `variables` names; other constants stay.
-/// It runs compiled, gradients reach its parameters and its inputs, and it is copied, saved and loaded as any layer.
-/// Its inputs have the types of the graph's, the batch included; whether it trains is what the traced function saw.
+/// A layer that runs a graph. The variables that the graph reads and writes become parameters, buffers and states of
+/// the layer, under their names and with copies of their values, and so do the constants that `variables` names; other
+/// constants stay. It runs compiled, gradients reach its parameters and inputs, and it is copied, saved and loaded like
+/// any layer. Its inputs must have the types of the graph's inputs, the batch included. Whether its layers train was
+/// fixed when the graph was traced.
 ///
 ///   const Graph g = trace([&](const Tensors& x) { return Tensors{net(x[0])}; }, std::vector<Spec>{{{8, 3}}});
 ///   const nn::GraphLayer layer({.graph = std::make_shared<Graph>(g)});  // the names of net's parameters
 ///
-/// With `states` the graph is one step: x [B, D] and states -> y [B, N] and states. The layer is causal then: x [B, T,
-/// D]
-/// -> [B, T, N] runs the step as a scan from zeros, and it streams.
+/// With `states` the graph computes one step: x [B, D] and states -> y [B, N] and states. Then the layer is causal: it
+/// maps x [B, T, D] -> [B, T, N] by a scan of the step from zeros, and it streams.
 class GraphLayer final : public LayerOf<GraphLayer, GraphOptions> {
  public:
-  /// Throws TraceError for a graph that is not valid, ValueError for none, for one without inputs or outputs, for
-  /// variables that are no constants, names that are taken and states that are not there; ShapeError for a state that
-  /// comes out with another type. `init` is not used: all values are given.
+  /// Creates the layer; `init` is not used, because all values are given. Throws TraceError for a graph that is not
+  /// valid; ValueError for none, for one without inputs or outputs, for `variables` that are not constants of it, names
+  /// that are taken and a number of states that does not fit; ShapeError for a state whose type changes.
   explicit GraphLayer(const GraphOptions& options, const Init& init = {});
 
   std::string kind() const override { return options().kind; }
-  /// The first output of a graph of one input; of a step, all steps. Throws ShapeError, DtypeError for an x of another
-  /// type.
+  /// Returns the first output of a graph of one input, or the outputs of all steps if it has states. Throws ShapeError
+  /// or DtypeError for an x of another type.
   Tensor forward(const Tensor& x, const Context&) const override;
-  /// All outputs from all inputs.
+  /// Returns all outputs for all inputs.
   Tensors run(const Tensors& inputs) const;
 
   bool causal() const override { return !options().states.empty(); }

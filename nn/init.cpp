@@ -9,7 +9,7 @@
 namespace ferrite::nn {
 namespace {
 
-/// Values a unit of the layer reads and feeds: rows and columns of a matrix [in, out].
+/// Number of values that a unit of the layer reads and feeds: rows and columns of a matrix [in, out].
 struct Fans {
   double in;
   double out;
@@ -33,7 +33,7 @@ Fill normal_with(double (*deviation)(const Fans&), double gain, const char* wher
   };
 }
 
-/// Makes the rows of a [rows, columns] (rows <= columns) orthonormal: Gram-Schmidt, twice for accuracy.
+/// Makes the rows of a [rows, columns] (rows <= columns) orthonormal by Gram-Schmidt, twice for accuracy.
 void orthonormalise(std::vector<double>& a, std::size_t rows, std::size_t columns) {
   const auto dot = [&](std::size_t i, std::size_t j) {
     double s = 0;

@@ -1,4 +1,4 @@
-/// Layers with their options in a line.
+/// The one-line summaries of layers, and their dtypes.
 #include "ferrite/nn/layer_of.h"
 
 namespace ferrite::nn {

@@ -16,13 +16,13 @@ struct NoOptions {
 };
 
 namespace detail {
-/// "linear(in_features=3, out_features=4)": what is given, then the options that differ from their defaults.
+/// Returns "linear(in_features=3, out_features=4)": `given`, followed by the options that differ from their defaults.
 std::string summary_of(const std::string& kind, std::string given, const Attrs& options, const Attrs& defaults);
-/// That of its parameters, else of its first float buffer; f32 without either.
+/// Returns the dtype of a module's first parameter, else of its first float buffer; f32 without either.
 Dtype dtype_of(const Module& module);
 }  // namespace detail
 
-/// The base of a layer that keeps its options as a struct and writes `kind`, `clone` and `summary` by it:
+/// The base of a layer that keeps its options as a struct. It derives `kind`, `clone` and `summary` from them:
 ///
 ///   struct EchoOptions {
 ///     std::int64_t features = 1;
@@ -39,10 +39,9 @@ Dtype dtype_of(const Module& module);
 ///     Tensor forward(const Tensor& x, const nn::Context&) const override { ... }
 ///   };
 ///
-/// A copy is made by the constructor Self(options, init), Self(options) or Self() (Self(input_size, hidden_size,
-/// options, init) of a recurrent layer) and given all values; a layer that is made otherwise declares `another`.
-/// `fields` (tensor/attrs.h: AttrStruct) is for `summary` alone and may be left out. Without a `name` the kind is that
-/// of Base.
+/// `clone` constructs Self(options, init), Self(options) or Self(), for a recurrent layer Self(input_size, hidden_size,
+/// options, init), and copies all values; a layer with another constructor declares `another`. `fields`
+/// (tensor/attrs.h: AttrStruct) is only for `summary` and may be left out. Without a `name` the kind is that of Base.
 template <class Self, class Options = NoOptions, std::derived_from<Layer> Base = Layer>
 class LayerOf : public Base {
  public:
@@ -53,11 +52,11 @@ class LayerOf : public Base {
   std::string summary() const override;
   std::unique_ptr<Layer> clone() const override;
 
-  /// A layer with the same options, of this dtype and not drawn: what `clone` fills.
+  /// Returns a layer with the same options and the dtype of `init`, whose values `clone` fills.
   std::unique_ptr<Self> another(const Init& init) const;
 
  protected:
-  /// `more` is for Base: the Init of a plain layer.
+  /// Stores the options and passes `more`, such as the Init of a plain layer, to Base.
   template <class... More>
   explicit LayerOf(Options options, More&&... more) : Base(std::forward<More>(more)...), options_(std::move(options)) {}
   LayerOf() requires(std::default_initializable<Options>) = default;
@@ -66,8 +65,8 @@ class LayerOf : public Base {
   Options options_{};
 };
 
-// Not in the class: a program that includes the library's layers, which are declared `extern template`, compiles none
-// of this for them.
+// These are not in the class so that a program that includes the library's layers, which are declared `extern
+// template`, does not compile them.
 
 template <class Self, class Options, std::derived_from<Layer> Base>
 std::string LayerOf<Self, Options, Base>::kind() const {

@@ -1,6 +1,6 @@
 #pragma once
-/// Losses: of numbers, of classes and labels, of pairs and triples, of sequences without alignment, of audio. All are
-/// differentiable to any order, in compiled functions, too; docs/losses.md lists them.
+/// Losses for numbers, for classes and labels, for pairs and triples, for sequences without alignment, and for audio.
+/// All are differentiable to any order, in compiled functions, too; docs/losses.md lists them.
 #include "ferrite/nn/losses/audio.h"
 #include "ferrite/nn/losses/classification.h"
 #include "ferrite/nn/losses/ranking.h"

@@ -10,13 +10,13 @@
 namespace ferrite::nn {
 namespace {
 
-/// Of a name among the variables of a kind.
+/// Returns the hash of a name among the variables of one kind.
 template <class C>
 std::size_t hash_of(const std::string& name) {
   return std::hash<std::string>()(name) * 3 + (std::is_same_v<C, Parameter> ? 0 : std::is_same_v<C, Buffer> ? 1 : 2);
 }
 
-/// Ties what is tied in `from`.
+/// Ties the variables of `to` whose counterparts in `from` are tied.
 template <class C>
 void copy_ties(const std::vector<Named<C>>& from, const std::vector<Named<C>>& to) {
   std::unordered_map<const void*, std::size_t> first;
@@ -26,7 +26,7 @@ void copy_ties(const std::vector<Named<C>>& from, const std::vector<Named<C>>& t
   }
 }
 
-/// Names a variable and draws it if there is a seed to do it by; else it only takes the name, as long as it may.
+/// Renames a variable, and draws it if `by` has a seed.
 void settle(const Variable& variable, const std::string& name, const Init& by) {
   if (by.seed) {
     variable.draw(by.full_name(name), *by.seed);
@@ -44,7 +44,7 @@ void Module::check_free(const std::vector<Named<C>>& own, const char* where, con
     if (c.name == name) throw ValueError(std::string(where) + ": the name '" + name + "' is taken");
 }
 
-/// Puts a variable on a list; what is given back belongs into the module.
+/// Adds a variable to a list and returns the handle that the module keeps.
 template <class C>
 C Module::registered(std::vector<Named<C>>& list, std::string_view name, C variable) {
   check_open(name);
@@ -247,7 +247,7 @@ Scope Module::scope() const { return Scope::of(path()).or_else(ferrite::detail::
 void Module::name_in(Error& e) const noexcept {
   try {
     if (place_) e.set_layer(path());
-  } catch (const std::bad_alloc&) {  // the error is told without its place
+  } catch (const std::bad_alloc&) {  // the error does not name its layer
   }
 }
 
@@ -277,7 +277,7 @@ void check_alike(const std::vector<Named<C>>& from, const std::vector<Named<C>>&
   }
 }
 
-/// Where a program is traced, the copying is part of it.
+/// Copies the values of variables; a program that is being traced copies them, too.
 template <class C>
 void copy_variables(const std::vector<Named<C>>& from, const std::vector<Named<C>>& to) {
   for (std::size_t i = 0; i < from.size(); ++i)

@@ -20,20 +20,21 @@ class Carry;
 class Replicas;
 class Stream;
 
-/// What a call carries besides its input; empty by default and passed on by containers.
+/// The arguments of a layer's call besides its input; empty by default. Containers pass them on to their layers.
 struct Context {
-  /// i64 [B]: how many steps of each sequence count; undefined: all T. A chain passes on those that are left behind
-  /// layers that change the number of steps (Layer::lengths_after).
+  /// Number of valid steps of each sequence, i64 [B]; undefined: all T. After a layer that changes the number of steps,
+  /// a chain passes on the lengths of its output (Layer::lengths_after).
   Tensor lengths{};
-  /// bool [B, T]: the states of layers start anew before these steps; undefined: never. Behind a stride, before the
-  /// first step left at or after them.
+  /// The steps before which the states of layers start over, bool [B, T]; undefined: none. After a stride, states start
+  /// over before the first remaining step at or after the marked one.
   Tensor reset_mask{};
-  /// Initial state of one recurrent layer, and an LSTM's initial memory; undefined: zeros. A chain refuses them.
+  /// Initial state of one recurrent layer; undefined: zeros. A chain refuses it.
   Tensor state{};
+  /// Initial memory of one LSTM; undefined: zeros. A chain refuses it.
   Tensor cell{};
-  /// Where layers find and leave the states that they carry (nn/carry.h); null: nowhere.
+  /// The states that layers read before and assign after the call (nn/carry.h); null: layers carry nothing.
   const Carry* carry = nullptr;
-  /// Over whose batches batch norms take their numbers while training (nn/replicas.h); null: over their own alone.
+  /// The replicas over whose batches batch norms average while training (nn/replicas.h); null: over their own batch.
   const Replicas* replicas = nullptr;
 };
 
@@ -44,90 +45,95 @@ struct Named {
   C variable{};
 };
 
-/// A number of a layer that decides what it computes though no variable holds it: "norm.epsilon".
+/// A number that decides what a layer computes but is not a variable, such as "norm.epsilon".
 struct Setting {
-  std::string name;  ///< dotted, as those of variables
+  std::string name;  ///< the dotted name, like those of variables
   double value = 0;
 };
 
 /// A state that a layer of a model can carry from one call to the next (nn/carry.h): [layers, B, width].
 struct CarriedState {
-  std::string name;                   ///< "encoder.gru.h"
-  std::shared_ptr<const void> layer;  ///< identity of the layer, which may be moved
+  std::string name;                   ///< its dotted name in the model, "encoder.gru.h"
+  std::shared_ptr<const void> layer;  ///< identity of the layer, which survives moving it
   std::int64_t layers = 1;
   std::int64_t width = 0;
   Dtype dtype = Dtype::f32;
 };
 
-/// Something with named parameters. Move-only; its variables are shared handles, so a module that holds others
-/// registers them once with `adopt` and may then be moved freely. Reading a module from several threads is safe.
+/// An object with named parameters, buffers, states and submodules. It is move-only. Its variables are shared handles,
+/// so a module that holds others registers them once with `adopt` and may then be moved freely. Several threads may
+/// read a module at once.
 ///
 ///   struct Translator : nn::Module {
 ///     nn::Gru encoder{29, 64};
 ///     nn::Linear head{64, 74};
-///     explicit Translator(std::uint64_t seed) : Module({.seed = seed}) { adopt("encoder", encoder), adopt("head",
-///     head); } Tensor forward(const Tensor& x) const { return head(encoder(x)); }
+///     explicit Translator(std::uint64_t seed) : Module({.seed = seed}) {
+///       adopt("encoder", encoder), adopt("head", head);
+///     }
+///     Tensor forward(const Tensor& x) const { return head(encoder(x)); }
 ///   };
 class Module {
  public:
   virtual ~Module() = default;
 
-  /// All parameters, own and adopted, in order of registration; one held under two names (tied) stands twice.
+  /// Returns all parameters, own and adopted, in order of registration; a tied parameter is listed under each name.
   const std::vector<Named<Parameter>>& named_parameters() const& { return whole().parameters_; }
   const std::vector<Named<Buffer>>& named_buffers() const& { return whole().buffers_; }
   const std::vector<Named<State>>& named_states() const& { return whole().states_; }
   std::vector<Named<Parameter>> named_parameters() const&& { return whole().parameters_; }
   std::vector<Named<Buffer>> named_buffers() const&& { return whole().buffers_; }
   std::vector<Named<State>> named_states() const&& { return whole().states_; }
-  /// What the layers in it carry from call to call.
+  /// Returns the states that this module and its layers carry from call to call.
   const std::vector<CarriedState>& carried_states() const& { return carried_; }
   std::vector<CarriedState> carried_states() const&& { return carried_; }
-  /// The numbers of the layers in it that files of other programs give beside weights: `epsilon` of normalisations,
+  /// Returns the numbers of the layers that files of other programs hold beside weights: `epsilon` of normalisations,
   /// `reset_after` of a GRU, and `stride`, `dilation`, `padding_left` and `padding_right` of convolutions over time.
-  /// io::load compares those that a file has.
+  /// io::load compares them with those of a file.
   const std::vector<Setting>& settings() const& { return settings_; }
   std::vector<Setting> settings() const&& { return settings_; }
-  /// Whether a state is carried by this very layer.
+  /// Returns whether this layer itself, not one inside it, carries the state.
   bool is_layer_of(const CarriedState& s) const { return s.layer == mode_; }
-  /// Every parameter once, tied ones too, as torch.nn.Module.parameters().
+  /// Returns every parameter once, tied ones too, like torch.nn.Module.parameters().
   std::vector<Parameter> parameters() const;
-  /// Those of one part, each once: whose full names begin with "<part>.", or the one of that very name. To freeze a
-  /// part, or to train it at a rate of its own:
+  /// Returns the parameters of one part, each once: the one named `part` and those whose names begin with "<part>.".
+  /// Use it to freeze a part, or to train it at its own rate:
   ///
   ///   adam.freeze(net.parameters("encoder"));
   ///
-  /// Throws ValueError where there is none.
+  /// Throws ValueError when there are none.
   std::vector<Parameter> parameters(std::string_view part) const;
-  /// Gives every parameter and state that has no value yet its first one, from the seed and its full name, as adopting
-  /// it in a module with that seed and prefix would. Throws ValueError for an init without a seed.
+  /// Draws the first value of every variable that has none, from the seed and its full name, as a module with that seed
+  /// and prefix does when it adopts this one. Throws ValueError for an init without a seed.
   void draw(const Init& init) const;
-  /// Elements of `parameters()`.
+  /// Returns the number of elements of all `parameters()`.
   std::int64_t parameter_count() const;
-  /// Training mode, on from the start: only `Dropout` and the like care. Told to all adopted modules.
+  /// Switches training mode on or off, here and in all adopted modules; it is on at first. Only some layers, such as
+  /// `Dropout`, depend on it.
   void train(bool on = true) const;
   void eval() const { train(false); }
   bool training() const { return ferrite::detail::read_flag(whole().mode_); }
-  /// The modes of this module and of all that it adopted, and putting them back: a part that was in evaluation mode
-  /// before `eval()` stays so. Throws ValueError for another number of modes.
+  /// Returns whether this module and each that it adopted is training, for `set_modes` to restore: a part that was in
+  /// evaluation mode before `eval()` stays so.
   std::vector<bool> modes() const;
+  /// Restores what `modes` returned. Throws ValueError for another number of modes.
   void set_modes(const std::vector<bool>& modes) const;
-  /// Where it stands in the outermost module that holds it, as the names of its parameters begin there: "encoder.gru";
-  /// empty for one that no module has adopted. Of several modules that adopted it the first one counts.
+  /// Returns the dotted path of this module in the outermost module that holds it, "encoder.gru", with which the names
+  /// of its parameters begin there; empty when no module has adopted it. If several have, the first one counts.
   std::string path() const;
-  /// Goes by the path of another module from now on: a copy that runs in its place.
+  /// Takes the path of another module, for a copy that runs in its place.
   void take_path(const Module& from) const;
 
  protected:
-  /// With a seed, what it adopts and registers without one of its own is drawn from this one and its full name here,
-  /// "<prefix>.<name>". Without, that is left to the module that adopts this one.
+  /// Creates an empty module. With a seed in `init`, it draws the variables that it adopts or registers without a seed,
+  /// each from that seed and its full name "<prefix>.<name>". Without a seed, the module that adopts this one does so.
   explicit Module(Init init = {}) : init_(std::move(init)), modes_{mode_} {}
   Module(Module&&) = default;
-  /// Throws ValueError when another module adopted this one: that would go on with the old variables.
+  /// Throws ValueError when another module has adopted this one, because that module would keep the old variables.
   Module& operator=(Module&&) = default;
 
-  /// What f gives, run as a part of this module: what a tracer records meanwhile carries the module's path
-  /// (Graph::Node::scope), a Profile counts it there, and an Error names it (Error::layer). Layers run so when they are
-  /// called, recurrent layers and variables in `run` and `step`, too. For modules with functions of their own:
+  /// Returns f(), run as a part of this module: what a tracer records meanwhile carries the module's path
+  /// (Graph::Node::scope), a Profile counts it there, and an Error names it (Error::layer). Calls of layers run this
+  /// way, and so do `run` and `step` of recurrent layers. Use it in modules that have their own functions:
   ///
   ///   Tensor forward(const Tensor& x) const { return inside([&] { return matmul(x, weight); }); }
   template <class F>
@@ -144,59 +150,60 @@ class Module {
 #endif
   }
 
-  /// This module. Throws Error when it was moved from, and so has no variables.
+  /// Returns this module. Throws Error when it was moved from and so has no variables.
   const Module& whole() const {
     if (!mode_) [[unlikely]]
       throw_moved_from();
     return *this;
   }
 
-  /// Registers a parameter of this module, filled from the stream of its full name; without a seed in `init` from that
-  /// of the module, and without one there, later: see Init. Throws ValueError, as `buffer` and `state` do, for a name
-  /// that is taken.
+  /// Registers a parameter of this module and fills it from the random stream of its full name, with the seed of `init`
+  /// or else of the module; without either it is filled later (see Init). Throws ValueError, as `buffer` and `state`
+  /// do, for a name that is taken.
   Parameter parameter(std::string_view name, const Shape& shape, const Fill& fill, const Init& init,
                       FileLayout layout = FileLayout::same);
-  /// A parameter that is drawn by a function of its own.
+  /// Registers a parameter whose first value the function `draw` computes.
   Parameter parameter(std::string_view name, const Spec& spec, Variable::Draw draw, const Init& init,
                       FileLayout layout = FileLayout::same);
   Buffer buffer(std::string_view name, Tensor value);
-  /// A buffer that is drawn as a parameter is.
+  /// Registers a buffer whose first value the function `draw` computes.
   Buffer buffer(std::string_view name, const Spec& spec, Variable::Draw draw, const Init& init);
   State state(std::string_view name, Tensor value);
-  /// A state that is drawn as a parameter is.
+  /// Registers a state whose first value the function `draw` computes.
   State state(std::string_view name, const Spec& spec, Variable::Draw draw, const Init& init);
-  /// Registers a state [layers, B, width] that this layer carries from call to call: in `forward` it reads and assigns
-  /// that of `context.carry->states_of(*this, B)` (nn/carry.h).
+  /// Registers a state [layers, B, width] that this layer carries from call to call. Its `forward` reads and assigns
+  /// the one in `context.carry->states_of(*this, B)` (nn/carry.h).
   void carries(std::string_view name, std::int64_t layers, std::int64_t width, Dtype dtype);
-  /// Registers a number that decides what this layer computes (`settings`), so that a file that says another one is
-  /// refused. Throws ValueError after another module has adopted this one.
+  /// Registers a number that decides what this layer computes (`settings`), so that a file with a different one is
+  /// refused. Throws ValueError when another module has adopted this one.
   void setting(std::string_view name, double value);
   /// Registers the variables of another module under "<name>.", and draws those without a value if this one has a seed.
-  /// Throws ValueError when that gives two parameters, buffers or states one full name, for the module itself, and when
-  /// another module has adopted this one; nothing is registered then.
+  /// Throws ValueError when two parameters, buffers or states would get the same full name, when the child is this
+  /// module itself, and when another module has adopted this one; nothing is registered then.
   void adopt(std::string_view name, const Module& child) { adopt(name, child, {}); }
-  /// The same without one parameter of the child, by its name there: this module then registers it under another name,
-  /// by `parameter(name, that parameter)`.
+  /// Adopts a module without its parameter `left_out`, which this module then registers under another name with
+  /// `parameter(name, that parameter)`.
   void adopt(std::string_view name, const Module& child, std::string_view left_out);
+  /// Registers a parameter that `adopt` has left out, under another name.
   Parameter parameter(std::string_view name, const Parameter& left_out);
-  /// Takes over which parameters of `from` are tied and whether it and what it adopted are training. Both must have
-  /// registered alike, as clones have.
+  /// Ties the variables that are tied in `from`, and copies the training modes of `from` and of all that it adopted.
+  /// Both modules must have registered the same names in the same order, as clones have.
   void take_after(const Module& from) const;
 
  private:
   using Mode = std::shared_ptr<std::atomic<bool>>;
-  /// Whether another module registered what this one holds. Stands first, so that a refused assignment changes nothing.
+  /// Whether another module has adopted this one. It is the first member, so that a refused assignment changes nothing.
   struct Adoption {
     Adoption() = default;
     Adoption(Adoption&&) = default;
     Adoption& operator=(Adoption&& o);
     bool done = false;
   };
-  /// What a module shares with those that it adopts: where it stands. Also holds whether it trains.
+  /// The name of a module in the one that adopted it, shared with the modules that it adopts, and its training mode.
   struct Place {
     std::atomic<bool> training = true;
     std::string name;
-    std::shared_ptr<const Place> in;  ///< of the module that adopted it first
+    std::shared_ptr<const Place> in;  ///< the place of the module that adopted it first
   };
 
   mutable Adoption adoption_;
@@ -209,16 +216,16 @@ class Module {
   std::vector<Named<State>> states_;
   std::vector<CarriedState> carried_;
   std::vector<Setting> settings_;
-  std::unordered_set<std::size_t> names_;  ///< hashes of all names of variables
+  std::unordered_set<std::size_t> names_;  ///< hashes of the names of all variables
 
   template <class C>
   void check_free(const std::vector<Named<C>>& own, const char* where, const std::string& name) const;
   template <class C>
   C registered(std::vector<Named<C>>& list, std::string_view name, C variable);
 
-  /// Throws ValueError when another module has adopted this one: it holds what was registered then.
+  /// Throws ValueError when another module has adopted this one, because it would not see a later registration.
   void check_open(std::string_view name) const;
-  /// To which layer what it computes belongs: without a path, to the one that runs already.
+  /// Returns the layer to which this module's operations belong; without a path, the layer that already runs.
   Scope scope() const;
   template <class F>
   [[gnu::always_inline]] auto under_scope(const F& f) const {
@@ -236,98 +243,100 @@ class Layer;
 class StepGraph;
 
 namespace detail {
-/// Whether this thread calls a layer that says it carries nothing with the one step [B, 1, D] of a stream.
+/// Whether this thread runs a single step [B, 1, D] of a stream through a layer that declares no states.
 extern constinit thread_local bool in_single_step;
 
-/// Sees the calls of layers inside a layer whose steps are looked for.
+/// Observes the calls of layers inside a layer whose steps are searched for.
 class CallObserver {
  public:
   virtual ~CallObserver() = default;
   virtual void begins(const Layer& layer, const Tensor& x, const Context& context) = 0;
-  /// What the call that began last gives in place of y.
+  /// Returns the result, in place of y, of the call that began last.
   virtual Tensor gives(const Tensor& y) = 0;
-  /// It has thrown.
+  /// Notes that the call that began last has thrown.
   virtual void fails() = 0;
 };
-/// That of this thread; null: none.
+/// The observer of this thread's calls; null: none.
 extern constinit thread_local CallObserver* call_observer;
 
-/// The step of a layer that adds none itself: a program of `Layer::step`, or what is found in `forward`, traced once.
-/// Null: there is none, for the reason in `why`.
+/// Returns the step of a layer that adds none itself: a program of `Layer::step`, or what is found in `forward`, traced
+/// once. Returns null, with the reason in `why`, when there is none.
 std::unique_ptr<Step> traced_step(const Layer& layer, const StepRows& in, std::string& why);
 
-/// Says that `add_steps` is all that a stream asks a layer for, so that a program with such layers alone has nothing of
-/// what traces the others.
+/// Tag of a layer that overrides `add_steps`. A program with only such layers does not link the tracer that finds the
+/// steps of others.
 struct OwnSteps {};
 }  // namespace detail
 
-/// A module that maps one tensor to one tensor, and so fits into a chain.
+/// A module that maps one tensor to one tensor and so fits into a chain.
 class Layer : public Module {
  protected:
   explicit Layer(Init init = {}) : Module(std::move(init)), traced_step_(detail::traced_step) {}
   Layer(Init init, detail::OwnSteps) : Module(std::move(init)) {}
 
  public:
-  /// The word for it: "gru", "linear".
+  /// Returns the kind of the layer, "gru" or "linear".
   virtual std::string kind() const = 0;
-  /// The layer in words: its kind and options, "gru(input_size=3, hidden_size=8, layers=2)".
+  /// Returns the kind and options of the layer, "gru(input_size=3, hidden_size=8, layers=2)".
   virtual std::string summary() const { return kind(); }
   virtual Tensor forward(const Tensor& x, const Context& context) const = 0;
-  /// Whether the layer declares that a step's output depends on that step's input and on carried states alone. A stream
-  /// of one that does not looks into its program.
+  /// Returns whether the layer declares that a step's output depends only on that step's input and on carried states.
+  /// If it does not, a stream examines its program.
   virtual bool causal() const { return false; }
-  /// Whether the layer declares that it streams: a causal one, and one that looks a few steps ahead, whose stream gives
-  /// its outputs so many steps later and the last ones by `Stream::finish`.
+  /// Returns whether the layer declares that it streams, as causal layers do. A layer that looks k steps ahead streams,
+  /// too: its outputs come k steps later, and the last ones from `Stream::finish`.
   virtual bool streams() const { return causal(); }
-  /// What a step of a stream takes.
+  /// Returns the width and dtype of the input of a stream's step.
   virtual StepInput step_input() const;
-  /// What the layer carries from one step of a stream to the next, for such rows; for layers whose program does not
-  /// show it. None, where not overridden.
+  /// Returns the states that the layer carries from one step of a stream to the next, for rows `in`. Layers whose
+  /// program does not show their states override it; the default is none.
   virtual std::vector<StepState> states(const StepRows& in) const;
-  /// One step of `forward` in operations: x [B, D], of tokens i64 [B], and the states -> y [B, N] and the states after
-  /// the step, with the bits of `forward`. A stream traces it once and runs the program (nn/stream/stream.h). Where a
-  /// state grows, i64 [B] follows the states: how many steps each row has made. Where neither is overridden, a stream
-  /// finds the step in `forward`, traced over time; a step of a layer that carries nothing is `forward` on [B, 1, D].
+  /// Computes one step of `forward` in operations: x [B, D] (tokens: i64 [B]) and the states -> y [B, N] and the states
+  /// after the step, bit for bit like `forward`. A stream traces it once and runs the program (nn/stream/stream.h). If
+  /// a state grows, the number of steps that each row has made, i64 [B], follows the states. If neither `states` nor
+  /// `step` is overridden, a stream finds the step in `forward`, traced over time; the step of a layer that carries
+  /// nothing is `forward` on [B, 1, D].
   ///
   ///   std::vector<StepState> states(const StepRows& in) const override {
   ///     return {{.name = "before", .shape = {in.batch, in.width}, .dtype = in.dtype}};
   ///   }
   ///   StepResult step(const Tensor& x, const Tensors& states) const override { return {x - states[0], {x}}; }
   virtual StepResult step(const Tensor& x, const Tensors& states) const;
-  /// When the outputs come: one with each input, where not overridden. Those of a chain follow from its layers'.
+  /// Returns when the outputs of a stream come; by default, one comes with each input. The pace of a chain follows from
+  /// its layers.
   virtual Pace pace() const { return {}; }
-  /// How many steps of output rows of so many steps have, i64 [B] of the context's lengths: those that the row alone
-  /// would have, floor((L + padding - dilation (kernel - 1) - 1) / stride) + 1 of a window; 0 for a row shorter than
-  /// it.
+  /// Returns the lengths of the output, i64 [B], for input lengths i64 [B]: as many steps as the row alone would have.
+  /// For a window that is floor((L + padding - dilation (kernel - 1) - 1) / stride) + 1, or 0 for a shorter row.
   ///
   ///   const Tensor y = net(x, {.lengths = lengths});
   ///   loss = ctc_loss(y, net.lengths_after(lengths), ...);
   virtual Tensor lengths_after(const Tensor& lengths) const;
-  /// `step`, run as a part of this layer: what layers call that contain others. Throws ShapeError for states of other
-  /// types than `states` says, given or returned, ValueError for a layer without a step.
+  /// Runs `step` as a part of this layer; layers that contain others call it. Throws ShapeError when the states, given
+  /// or returned, have other types than `states` says, PaceError for a layer with a stride or delay, ValueError for a
+  /// layer without a step.
   StepResult advance(const Tensor& x, const Tensors& states) const;
-  /// Adds the layer's steps to those of a stream and gives the value that they make of `x` (nn/step_graph.h). For
-  /// layers that have a kernel for a step, and those that are made of others; where not overridden, a stream runs the
-  /// program of `step`, or what it finds in `forward`.
+  /// Adds the layer's steps to those of a stream and returns the value that they make of `x` (nn/step_graph.h). Layers
+  /// with a kernel for a step, and layers made of others, override it; by default a stream runs the program of `step`,
+  /// or the one that it finds in `forward`.
   virtual std::size_t add_steps(StepGraph& graph, std::size_t x) const;
-  /// That program; where it is null, the stream runs a layer that `streams()` on tensors.
+  /// Returns the program that the default of `add_steps` runs. If it is null, with the reason in `why`, a stream runs
+  /// the layer on tensors, provided that it `streams()`.
   std::unique_ptr<Step> program_step(const StepRows& in, std::string& why) const {
     return traced_step_ ? traced_step_(*this, in, why) : nullptr;
   }
-  /// Whether the layer reads `context.state` and `context.cell`. A layer that does not say so is not called with them.
+  /// Returns whether the layer reads `context.state` and `context.cell`; if not, calls with them throw ValueError.
   virtual bool takes_state() const { return false; }
-  /// Whether the layer reads `context.lengths`, and so checks them itself. Those of a layer that does not say so are
-  /// checked when it is called, as sequences [B, T, D] and tokens [B, T] have them; a layer whose steps are along
-  /// another axis says so.
+  /// Returns whether the layer reads `context.lengths`, and so checks them itself. If not, a call checks them against
+  /// sequences [B, T, D] or tokens [B, T]; a layer whose steps lie along another axis returns true.
   virtual bool reads_lengths() const { return false; }
-  /// An independent copy with the same values.
+  /// Returns an independent copy with the same values.
   virtual std::unique_ptr<Layer> clone() const = 0;
 
   Tensor operator()(const Tensor& x) const { return (*this)(x, Context{}); }
-  /// Throws ValueError for an initial state that the layer does not take, and where a call would silently begin from
-  /// zeros: with a carry in which the layer has registered nothing though it has `states`, and inside a step of a
-  /// stream whose layer has not said what it carries. Throws ShapeError for lengths outside 0..T, once in all that a
-  /// call runs, whether anything reads them or not.
+  /// Returns `forward(x, context)` after checking the context. Throws ValueError for an initial state that the layer
+  /// does not take, and where a call would silently begin from zeros: with a carry in which the layer has registered
+  /// nothing though it has `states`, and inside a step of a stream whose layer does not declare what it carries. Throws
+  /// ShapeError for lengths outside 0..T, whether anything reads them or not; nested calls do not check them again.
   Tensor operator()(const Tensor& x, const Context& context) const {
     (void)whole();
     return inside([&] {
@@ -340,41 +349,41 @@ class Layer : public Module {
       return forward(x, context);
     });
   }
-  /// The layer as a compiled function of its input (compile/compile.h): the same bits from a planned, fused program. It
-  /// follows the layer's parameters and its training mode; the layer must outlive it and stay where it is.
+  /// Returns the layer as a compiled function of its input (compile/compile.h): the same bits from a planned, fused
+  /// program. It follows the layer's parameters and training mode. The layer must outlive it and must not be moved.
   auto compiled() const& {
     return compile([this](const Tensor& x) { return (*this)(x); });
   }
   auto compiled() const&& = delete;
-  /// Runs the layer step by step on its present weights (nn/stream/stream.h). Throws ValueError where it looks at other
-  /// steps than those before.
+  /// Returns a stream that runs the layer step by step on its present weights (nn/stream/stream.h). Throws ValueError
+  /// for a layer that cannot be streamed.
   Stream stream(std::int64_t batch = 1) const;
 
  protected:
   /// Throws ValueError unless the layer takes an initial state.
   void check_takes_state() const;
-  /// Whether a call with x, a step or a piece of a sequence, needs what came before it.
+  /// Returns whether the output for x, a step or a piece of a sequence, depends on what came before it.
   virtual bool looks_back(const Tensor& x) const;
-  /// Throws ValueError where a call with this context would begin from zeros though it goes on (operator()).
+  /// Throws ValueError where a call with this context continues a sequence but would begin from zeros (operator()).
   void check_goes_on(const Tensor& x, const Context& context) const {
     if (context.carry || detail::in_single_step) [[unlikely]]
       check_carries(x, context);
   }
 
  private:
-  /// Whether its states are those of the layers that it calls, which are checked themselves.
+  /// Returns whether the layer has only the states of the layers that it calls, whose own calls check them.
   virtual bool only_chains() const { return false; }
   void check_carries(const Tensor& x, const Context& context) const;
-  /// `forward` with lengths that nobody has checked yet.
+  /// Checks the lengths, unless an outer call has, and returns `forward`.
   Tensor forward_checked(const Tensor& x, const Context& context) const;
-  /// `forward` before the eyes of `call_observer`.
+  /// Returns what `call_observer` makes of `forward`.
   Tensor forward_seen(const Tensor& x, const Context& context) const;
 
   std::unique_ptr<Step> (*traced_step_)(const Layer&, const StepRows&, std::string&) = nullptr;
 };
 
-/// Gives the variables of `to` the values of the variables of the same names in `from`. Throws Error when names, shapes
-/// or dtypes differ; nothing has changed then.
+/// Copies the values of all variables of `from` to those of the same names in `to`. Throws Error when names, shapes or
+/// dtypes differ; nothing has changed then.
 void copy_values(const Module& from, const Module& to);
 
 }  // namespace ferrite::nn

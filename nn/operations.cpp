@@ -1,4 +1,4 @@
-/// The lists of the operations and composites that layers and optimisers add.
+/// The lists of the operations and composites that layers, losses and optimisers add.
 #include "ferrite/nn/operations.h"
 
 #include "ferrite/nn/losses/reduction.h"

@@ -6,10 +6,10 @@
 
 namespace ferrite::nn {
 
-/// The operations that layers, losses and optimisers add to those of tensors (`primitives()`), in the order of the
-/// families. `parse_graph` reads texts that name them where it is given them: `{.operations = nn::operations()}`.
+/// Returns the operations that layers, losses and optimisers add to those of tensors (`primitives()`), family by
+/// family. `parse_graph` reads texts that name them if it is given `{.operations = nn::operations()}`.
 std::span<const Primitive* const> operations();
-/// The functions of layers and losses that are composed of operations: a step of a GRU, cross_entropy.
+/// Returns the functions of layers and losses that are composed of operations, such as a step of a GRU, cross_entropy.
 std::span<const Primitive* const> composites();
 
 }  // namespace ferrite::nn

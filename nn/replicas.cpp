@@ -18,7 +18,8 @@ Tensor checked_sum(const Replicas::Sum& sum, const Tensor& x) {
   return all;
 }
 
-/// Linear and symmetric: the gradient of what a replica adds is the sum of what all get back, at every order.
+/// Makes the sum a function with a gradient. It is linear and symmetric, so the gradient of a replica's term is the sum
+/// of all replicas' cotangents, at every order.
 CustomFunction sum_over(Replicas::Sum sum) {
   if (!sum) throw ValueError("replicas: the function that sums is null");
   return custom_function(

@@ -1,4 +1,4 @@
-/// The steps of layers that are written in operations: what they carry, and how they are called.
+/// The steps of layers that are written in operations: their states, and checks of their calls.
 #include "ferrite/nn/step.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 #pragma once
-/// One layer of a stream: a time step on plain rows of floats.
+/// Time steps of single layers on plain rows of numbers, of which streams are made.
 #include <algorithm>
 #include <functional>
 #include <limits>
@@ -18,7 +18,7 @@ namespace ferrite::nn {
 namespace detail {
 class ElementFunction;
 
-/// A product of one output: a column [K] and a number that is added, or null, of the type of the result.
+/// A product with a single output: a column [K] and a number to add, or null, of the type of the result.
 struct SingleOutput {
   const void* column = nullptr;
   const void* bias = nullptr;
@@ -32,190 +32,191 @@ struct StepRows {
   Dtype dtype = Dtype::f32;
 };
 
-/// What a layer takes at each step: so many values a row; 0: any number, and where `keeps_width`, as many come out.
+/// The width and dtype of the rows that a layer takes at each step.
 struct StepInput {
-  std::int64_t width = 0;
+  std::int64_t width = 0;  ///< values per row; 0: any number
   Dtype dtype = Dtype::f32;
-  bool keeps_width = false;
+  bool keeps_width = false;  ///< whether the output has the width and dtype of the input
 };
 
-/// When a layer gives its output steps (Layer::pace): output u with input delay + u stride, counted from 0.
+/// The times of a layer's output steps (Layer::pace): output u comes with input delay + u stride, counted from 0.
 struct Pace {
   std::int64_t stride = 1;
   std::int64_t delay = 0;
-  std::int64_t after = 0;  ///< steps of padding behind the last input, of which further outputs are made
+  std::int64_t after = 0;  ///< steps of padding after the last input, which give further outputs
   bool operator==(const Pace&) const = default;
 
-  /// Whether there is one step of output for each of the input.
+  /// Returns whether each input step gives one output step.
   bool even() const { return stride == 1 && delay == 0; }
-  /// Of a layer behind this one, seen from the inputs of this one.
+  /// Returns the pace of this layer followed by a layer of pace `next`.
   Pace then(const Pace& next) const;
 };
 
 /// A state that a layer carries from one step of a stream to the next (Layer::states).
 struct StepState {
-  std::string name;  ///< "taps": what errors call it
-  Shape shape;       ///< with the rows of the batch: [B, 2, D]
+  std::string name;  ///< the name in error messages, "taps"
+  Shape shape;       ///< the shape, including the rows of the batch: [B, 2, D]
   Dtype dtype = Dtype::f32;
-  int rows = 0;  ///< the axis of the batch; 0 where the state grows
-  /// 0: the step gives the next value, of the same shape. Above 0 the state grows: it holds what up to so many steps
-  /// gave. The step sees [B, capacity, ...], zeros where no step has written yet, and gives its own entry [B, ...],
-  /// which is appended. A step beyond the capacity throws CapacityError.
+  int rows = 0;  ///< the axis of the batch; 0 if the state grows
+  /// Maximum number of entries of a state that grows; 0: it does not grow, and each step replaces it by a value of the
+  /// same shape. A step sees a growing state as [B, capacity, ...], with zeros where no step has written yet, and
+  /// returns its own entry [B, ...], which is appended. A step beyond the capacity throws CapacityError.
   std::int64_t capacity = 0;
-  /// What it begins with, of its shape but for the axis of rows. Undefined: zeros.
+  /// The first value, of the state's shape without the axis of rows; undefined: zeros.
   Parameter initial{};
 
-  /// As a step sees it.
+  /// Returns the type that a step sees: [B, capacity, ...] of a state that grows, else [B, ...].
   Spec spec() const;
 };
 
-/// What one step of a layer gives.
+/// The output of one step of a layer, and its states after that step.
 struct StepResult {
-  Tensor y;          ///< [B, N]
-  Tensors states{};  ///< after the step, in the order of Layer::states; of one that grows the entry of this step
+  Tensor y;          ///< the output [B, N]
+  Tensors states{};  ///< in the order of Layer::states; a state that grows is given by this step's entry
 };
 
-/// Where a state lies in memory between two steps: all that a stream needs to reset, save and restore it.
+/// The place of a state in memory between two steps, by which a stream resets, saves and restores it.
 struct StateMemory {
-  std::string_view name;       ///< "past": what errors call it
-  Spec spec;                   ///< as `Stream::save` gives it
+  std::string_view name;       ///< the name in error messages, "past"
+  Spec spec;                   ///< the type that `Stream::save` gives it
   int rows = 0;                ///< the axis of the batch
-  std::byte* first = nullptr;  ///< the first element
-  Shape parts{};               ///< the extents with axes cut as memory has them; of rank 0: those of `spec`
-  Shape strides{};             ///< bytes from one element to the next, by part; of rank 0: row-major
-  double fill = 0;             ///< what it begins with
-  Tensor initial{};            ///< or this, of the same shape but for the axis of the batch
-  std::int64_t most = std::numeric_limits<std::int64_t>::max();  ///< of counts: they lie in 0..most, where that is less
+  std::byte* first = nullptr;  ///< address of the first element
+  Shape parts{};               ///< the extents with axes cut as memory has them; rank 0: those of `spec`
+  Shape strides{};             ///< bytes from one element to the next, by part; rank 0: row-major
+  double fill = 0;             ///< the first value of all elements
+  Tensor initial{};            ///< the first value in place of `fill`, of the same shape without the axis of the batch
+  std::int64_t most = std::numeric_limits<std::int64_t>::max();  ///< largest value of counts, which lie in 0..most
 
-  /// The axis of entries that steps leave, one behind the other; -1: there is none.
+  /// The axis along which steps append entries; -1: there is none.
   int entries = -1;
-  /// By row: so many of them mean something. The others are saved as zeros. Null: all do.
+  /// Number of valid entries of each row; the others are saved as zeros. Null: all are valid.
   const std::int64_t* made = nullptr;
-  /// By row: where the first entry lies in a ring of `ring` bytes, counted from `first` and `behind`. Null: there is no
-  /// ring.
+  /// Start of each row's entries in its ring of `ring` bytes: the first one lies (at + behind) % ring bytes into the
+  /// ring. Null: there is no ring.
   const std::int64_t* at = nullptr;
   std::int64_t behind = 0, ring = 0;
 };
 
-/// A stream that gives fewer steps than it takes is asked for one of each.
+/// Thrown when a stream that gives fewer steps than it takes is asked for one output per input.
 class PaceError : public Error {
  public:
   using Error::Error;
 };
 
-/// A state of a stream that grows is full.
+/// Thrown when a step would exceed the capacity of a state that grows.
 class CapacityError : public Error {
  public:
   using Error::Error;
 };
 
-/// How errors and profiles name a layer's step.
+/// The names under which errors and profiles report a layer's step.
 struct LayerNames {
   LayerNames() = default;
   LayerNames(std::string_view path, std::string_view kind);
   Scope scope{};
-  std::string_view steps{};  ///< "gru steps"; lives as long as the process
+  std::string_view steps{};  ///< name of several steps, "gru steps"; lives as long as the process
 };
 
-/// One step of a layer on plain rows: what a stream is made of. It holds handles to the model's variables, its own copy
-/// of their values in the order in which its kernel reads them, and its states. Once made it allocates nothing and
-/// takes no lock; what throws has changed nothing.
+/// One step of a layer on plain rows, of which streams are made. It holds handles to the model's variables, its own
+/// copy of their values in the order in which its kernel reads them, and its states. Once made it allocates nothing and
+/// takes no lock; a call that throws has changed nothing.
 class Step {
  public:
-  /// Which rows of a batch have a value: a byte for each, 0 where there is none.
+  /// One byte for each row of a batch: 0 if the row has no value.
   using Rows = const std::uint8_t*;
 
   virtual ~Step() = default;
-  /// The rows of each input: one address of a step that takes one.
+  /// The addresses of the rows of each input; most steps have one input.
   using Inputs = const void* const*;
-  /// The rows that `run` gives.
+  /// Returns the type of the rows that `run` writes.
   virtual StepRows result() const = 0;
-  /// When it gives them.
+  /// Returns when the step gives its outputs.
   virtual Pace pace() const { return {}; }
-  /// Rows in, rows out; both may be read up to 64 bytes past their ends, and y written. The states stay what
-  /// they are until `commit`, so that what throws behind it has changed none of them.
+  /// Computes the rows y of the rows x; both may be read up to 64 bytes past their ends, and y written. The states do
+  /// not change until `commit`, so that an error in a later step leaves all of them as they were.
   virtual void run(Inputs x, void* y) = 0;
-  /// The states become those after the last `run`.
+  /// Makes the states those after the last `run`.
   virtual void commit() {}
-  /// Whether `run` and `commit` never throw. Asked once.
+  /// Returns whether `run` and `commit` never throw; asked once.
   virtual bool never_throws() const { return false; }
-  /// `run` and `commit` in one; only of a step that never throws.
+  /// Runs and commits one step; only for steps that never throw.
   virtual void advance(Inputs x, void* y) {
     run(x, y);
     commit();
   }
-  /// Whether some steps give nothing, or nothing for some rows: such a step is run by `run_rows`. Asked once.
+  /// Returns whether some steps give nothing, or nothing for some rows, so that `run_rows` runs them; asked once.
   virtual bool skips() const { return false; }
-  /// `run` where only these rows of each input have an x, null where none has. Gives those that have a y, null where
-  /// there is none; the others' mean nothing. What it points to stays until the next call.
+  /// Runs a step of which only some rows of each input have an x (null: none). Returns the rows that have a y, or null
+  /// if none has; y is undefined in the others. The result stays valid until the next call.
   virtual Rows run_rows(const Rows* rows, Inputs x, void* y) {
     run(x, y);
     return rows[0];
   }
-  /// `commit` after `run_rows` or `finish`: the states of other rows stay. Whoever overrides `commit` overrides this,
-  /// too.
+  /// Commits the given rows after `run_rows` or `finish`; the states of other rows stay. A step that overrides `commit`
+  /// overrides this, too.
   virtual void commit_rows(Rows) {}
-  /// How many calls of `finish` may give something behind the last input.
+  /// Returns how many calls of `finish` may give outputs after the last input.
   virtual std::int64_t finishing() const { return 0; }
-  /// As `run_rows`, in place of an input what a layer that looks ahead takes behind the last one: i of 0 to
-  /// `finishing()` - 1, in order, each followed by `commit_rows`.
+  /// Runs a step, like `run_rows`, on the i-th input that a layer which looks ahead assumes after the last one. i runs
+  /// from 0 to `finishing()` - 1, in order; `commit_rows` follows each call.
   virtual Rows finish(Rows, std::int64_t, void*) { return nullptr; }
-  /// Whether `commit` does anything: asked once.
+  /// Returns whether `commit` does anything; asked once.
   virtual bool commits() const { return true; }
-  /// How many steps `run_several` takes at most; 1: it is not to be called.
+  /// Returns the maximum number of steps that `run_several` takes; 1: it must not be called.
   virtual std::int64_t most_at_once() const { return 1; }
-  /// How many of the next n steps surely do not throw, of a step that takes several: x [n, B, D], or null where the
+  /// Returns how many of the next n steps are certain not to throw, for `run_several`: x [n, B, D], or null where the
   /// inputs are not known yet.
   virtual std::int64_t sure(std::int64_t n, Inputs) const { return n; }
-  /// n steps with their commits, n at most `most_at_once` and `sure`: x [n, B, D] -> y [n, B, N], with the bits of
-  /// single steps.
+  /// Runs and commits n steps, n at most `most_at_once` and `sure`: x [n, B, D] -> y [n, B, N], with the bits of single
+  /// steps.
   virtual void run_several(std::int64_t, Inputs, void*) {}
-  /// How a step takes several at once of a single row whose values stand channel by channel.
+  /// Whether `run_channels` may be called, and whether it is faster than `run_several`.
   enum class Channels : std::uint8_t { no, yes, faster };
   virtual Channels by_channel() const { return Channels::no; }
-  /// `run_several` of such values: x [D, n] -> y [N, n]. Rows are whole packets of the instruction set in use.
+  /// Runs and commits n steps of a batch of 1, channel by channel: x [D, n] -> y [N, n]. Channels are padded to whole
+  /// packets of the instruction set in use.
   virtual void run_channels(std::int64_t, Inputs, void*) {}
-  /// The function that the step is, where it is one of each element.
+  /// Returns the function of the step if it computes each element by itself, else null.
   virtual const detail::ElementFunction* elements() const { return nullptr; }
-  /// Makes the function of the next layer a part of `run`; false where it does not.
+  /// Makes the function of the next layer a part of `run`; returns false if the step cannot.
   virtual bool join(const detail::ElementFunction&) { return false; }
-  /// Whether the step is the sum of two values.
+  /// Returns whether the step is the sum of two values.
   virtual bool adds_two() const { return false; }
-  /// Makes a further value the last term of the sum; false where it does not.
+  /// Makes a further value the last term of the sum; returns false if the step cannot.
   virtual bool add_term() { return false; }
-  /// Adds a last input to the result from now on; false where the step cannot. It may take over `of`, the step that
-  /// makes that input, where it multiplies a number by factors: the input is that number then.
+  /// Adds a last input to the result from now on; returns false if the step cannot. It may take over the step that
+  /// makes that input, if that multiplies a number by factors; then the input is that number.
   virtual bool join_sum(std::unique_ptr<Step>*) { return false; }
-  /// Of a step that only multiplies one number: its factors, of the type of its result. Else null.
+  /// Returns the factors, of the type of the result, of a step that only multiplies one number by them, else null.
   virtual const void* factors() const { return nullptr; }
-  /// Of a step that only multiplies a single row by a column, up to kBlockK terms. Else null.
+  /// Returns the product of a step that only multiplies a single row by a column of up to kBlockK terms, else null.
   virtual const detail::SingleOutput* single_output() const { return nullptr; }
-  /// Makes a step with a `single_output` that reads this one a part of it, and takes it over; false where it does not.
+  /// Takes over a step with a `single_output` that reads this one, as a part of it; returns false if the step cannot.
   virtual bool join_output(std::unique_ptr<Step>&) { return false; }
   /// Takes the variables' present values; the states stay.
   virtual void refresh() {}
-  /// Shows the steps that this one is made of, in order: itself, where there are no others.
   using StepVisitor = std::function<void(Step&)>;
+  /// Visits the steps of which this one is made, in order, or itself if there are none.
   virtual void each(const StepVisitor& see) { see(*this); }
-  /// What a step is made of (LayerReport::runs).
+  /// The ways in which a step runs (LayerReport::runs).
   enum class Runs : std::uint8_t { kernel, program, on_tensors };
   virtual Runs runs() const { return Runs::kernel; }
-  /// Why a layer runs on tensors; empty for others.
+  /// Returns why the layer runs on tensors; empty for others.
   virtual std::string why() const { return {}; }
   using StateVisitor = std::function<void(const StateMemory&)>;
-  /// Shows the states where they lie now, in the order in which they are saved: h before c.
+  /// Visits the states where they lie now, in the order in which they are saved: h before c.
   virtual void states(const StateVisitor&) {}
   /// Tells the step that its states were changed from outside, so that it drops what it derived from them.
   virtual void states_changed() {}
   virtual std::unique_ptr<Step> clone() const = 0;
 
-  /// The layer whose step it is: errors and profiles name it.
+  /// Returns the layer whose step this is, which errors and profiles name.
   const Scope& scope() const& { return scope_; }
   Scope scope() const&& { return scope_; }
   void set_layer(const LayerNames& names) { scope_ = names.scope, names_ = names.steps; }
-  /// The kind of the layer, "gru".
+  /// Returns the kind of the layer, "gru".
   std::string_view kind() const { return names_.substr(0, names_.size() - std::min<std::size_t>(names_.size(), 6)); }
-  /// What a profile calls `run` and `run_several`: "gru step" and "gru steps".
+  /// Returns the name of `run` in a profile, "gru step"; `steps_name` returns that of `run_several`, "gru steps".
   std::string_view step_name() const { return names_.substr(0, names_.size() - (names_.empty() ? 0 : 1)); }
   std::string_view steps_name() const { return names_; }
 
@@ -226,7 +227,7 @@ class Step {
 
  private:
   Scope scope_{};
-  std::string_view names_;  ///< lives as long as the process
+  std::string_view names_;  ///< LayerNames::steps, "gru steps"; lives as long as the process
 };
 
 }  // namespace ferrite::nn

@@ -1,5 +1,5 @@
 #pragma once
-/// The steps of a stream as a graph: what every layer computes of which rows, in one order.
+/// The steps of a stream as a graph: which rows each layer's step reads and writes, in the order in which they run.
 #include <array>
 #include <initializer_list>
 #include <memory>
@@ -21,33 +21,33 @@ class GraphStep;
 class StepCalls;
 }  // namespace detail
 
-/// What Layer::add_steps builds: values, which are rows that a step gives, and the steps that make them of earlier
-/// ones. All steps of a model are in one graph, so that they are committed, and rows skipped, in one place.
+/// The graph that Layer::add_steps builds: values, which are the rows that a step gives, and the steps that make them
+/// of earlier values. All steps of a model are in one graph, which commits them and skips rows in one place.
 class StepGraph {
  public:
-  /// A value by its number; 0 is the input.
+  /// The number of a value; 0 is the input.
   using Value = std::size_t;
 
   explicit StepGraph(const StepRows& input) : values_{{.rows = input}} {}
 
   const StepRows& rows(Value v) const& { return values_[v].rows; }
   const StepRows& rows(Value v) const&& = delete;
-  /// When a value has a step, seen from the input.
+  /// Returns when a value has steps, relative to the input.
   const Pace& pace(Value v) const& { return values_[v].pace; }
   const Pace& pace(Value v) const&& = delete;
 
-  /// What a step of a layer makes of such values. Where some look further ahead than others, the others' rows wait for
-  /// theirs. Throws PaceError for other strides, and for values that do not have the same steps in all.
+  /// Adds a step of a layer on the values x and returns its result. If some values look further ahead than others, the
+  /// rows of the others wait for them. Throws PaceError for values of different strides or numbers of steps.
   Value add(const Layer& layer, std::unique_ptr<Step> step, std::span<const Value> x);
   Value add(const Layer& layer, std::unique_ptr<Step> step, std::initializer_list<Value> x) {
     return add(layer, std::move(step), std::span(x.begin(), x.size()));
   }
-  /// The same of a step that has its layer's name.
+  /// Adds a step that already has its layer's name, and returns its result.
   Value add(std::unique_ptr<Step> step, std::span<const Value> x);
-  /// What a layer makes of a value. Throws ShapeError where the layer takes other rows.
+  /// Adds the steps of a layer on the value x and returns their result. Throws ShapeError for rows that do not fit.
   Value add(const Layer& layer, Value x);
 
-  /// All steps up to a value as one, that of the layer that added them. Nothing may be added then.
+  /// Joins all steps up to a value into one, that of the layer `whole`. Nothing may be added afterwards.
   std::unique_ptr<Step> step(const Layer& whole, Value result) &&;
 
  private:
@@ -57,7 +57,7 @@ class StepGraph {
   struct Rows {
     StepRows rows;
     Pace pace{};
-    InlineVector<std::size_t, 2> ahead{};  ///< the steps up to here that look ahead, in order
+    InlineVector<std::size_t, 2> ahead{};  ///< the steps before this value that look ahead, in order
   };
   struct Node {
     std::unique_ptr<Step> step;
@@ -66,13 +66,13 @@ class StepGraph {
   };
 
   const LayerNames& names_of(const Layer& layer);
-  /// Functions of elements and sums become a part of the step before them, where it takes them and nobody else reads
-  /// it.
+  /// Makes elementwise functions, sums and products of one output a part of the step before them, if it takes them and
+  /// no other step reads it.
   void join_steps(Value& result);
 
   std::vector<Rows> values_;
   std::vector<Node> nodes_;  ///< in an order in which they can run
-  /// Of the last few layers: one that is made of others comes between them again and again.
+  /// The names of the last few layers, because a layer made of others adds steps between theirs again and again.
   std::array<std::pair<const Layer*, LayerNames>, 4> names_{};
   std::size_t next_name_ = 0;
 };

@@ -1,4 +1,4 @@
-/// Summaries of calls of modules that are no chains, and the tables of text that summaries print.
+/// Summaries of calls of modules that are not chains, and the text tables that summaries print.
 #include "ferrite/nn/summary.h"
 
 #include <algorithm>
@@ -44,7 +44,7 @@ struct Row {
   std::int64_t parameters = 0, multiply_adds = 0;
 };
 
-/// Adds up what runs on types alone, by the path of the layer.
+/// A recorder that adds up, for each layer's path, what runs on types alone.
 class ByLayer final : public Recorder {
  public:
   void record(const Primitive& op, const Attrs& attrs, Inputs in, std::span<Tensor> out) override {
@@ -59,7 +59,7 @@ class ByLayer final : public Recorder {
   bool write(const Variable&, const Tensor&) override { return true; }
   bool tracing() const override { return true; }
 
-  /// In the order in which layers ran.
+  /// Returns the row of a path; new rows are added at the end, in the order in which layers run.
   Row& at(const std::string& path) {
     const auto [place, fresh] = places_.try_emplace(path, rows.size());
     if (fresh) rows.emplace_back(path, Row{});
@@ -71,7 +71,7 @@ class ByLayer final : public Recorder {
   std::map<std::string, std::size_t> places_;
 };
 
-/// "encoder.0" of "encoder.0.weight".
+/// Returns the path of a parameter's module, "encoder.0" for "encoder.0.weight".
 std::string path_of(const std::string& parameter) {
   const std::size_t dot = parameter.rfind('.');
   return dot == std::string::npos ? std::string() : parameter.substr(0, dot);
@@ -92,7 +92,7 @@ std::string summary(const Module& module, const std::function<void()>& call) {
     if (seen.insert(p.variable.identity()).second) {
       std::string path = path_of(p.name);
       path = path.empty() ? own : prefix + path;
-      // The layer that ran around it: a parameter's own folder need not be a layer's.
+      // The path of a parameter need not be that of a layer that ran: find the one that did.
       std::string layer = path;
       const auto ran = [&](const std::string& name) {
         return std::ranges::any_of(layers.rows, [&](const auto& row) { return row.first == name; });

@@ -12,8 +12,8 @@
 
 namespace ferrite::nn::detail {
 
-/// For each row of the batch a ring of the inputs that the next window can see, and room for the next input. That one
-/// counts once the row advances; until then another one is written over it.
+/// Rings, one for each row of the batch, of the inputs that the next window can see and the next input. That input
+/// counts once the row advances; until then another one overwrites it.
 class InputRing {
  public:
   InputRing(const StepRows& in, const StepWindow& window)
@@ -29,7 +29,7 @@ class InputRing {
     for (std::int64_t b = 0; b < in_.batch; ++b) pad(place(b, 0), ring_ / row_);
   }
 
-  /// Bytes of an input.
+  /// Returns the size of an input, in bytes.
   std::int64_t row_bytes() const { return row_; }
   std::byte* next(std::int64_t row) const { return place(row, next_[static_cast<std::size_t>(row)]); }
   void write(std::int64_t row, const void* x) const { copy_row(static_cast<const std::byte*>(x), next(row)); }
@@ -39,12 +39,12 @@ class InputRing {
     at += row_;
     if (at == ring_) at = 0;
   }
-  /// The inputs under the taps of a row, the oldest first, the next one at the end.
+  /// Copies the inputs under the taps of a row, the oldest first, the next one at the end.
   void copy_window(std::int64_t row, void* window) const {
     auto* to = static_cast<std::byte*>(window);
     std::int64_t at = next_[static_cast<std::size_t>(row)] + row_;  // the oldest
     if (at == ring_) at = 0;
-    if (dilation_ == 1) {  // side by side, in two pieces at most
+    if (dilation_ == 1) {  // adjacent, in two pieces at most
       std::copy_n(place(row, at), ring_ - at, to);
       std::copy_n(place(row, 0), at, to + ring_ - at);
       return;
@@ -56,7 +56,7 @@ class InputRing {
     }
   }
 
-  /// The inputs before the next one, [reach, B, D], the oldest first.
+  /// Returns the state: the inputs before the next one, [reach, B, D], the oldest first.
   StateMemory past() const {
     return {.name = "past",
             .spec = {{ring_ / row_ - 1, in_.batch, in_.width}, in_.dtype},
@@ -80,7 +80,7 @@ class InputRing {
     for (; i + 16 <= row_; i += 16) std::memcpy(to + i, from + i, 16);
     for (; i < row_; i += 4) std::memcpy(to + i, from + i, 4);
   }
-  /// So many bytes from the beginning of a row's ring.
+  /// Returns the address `at` bytes from the beginning of a row's ring.
   std::byte* place(std::int64_t row, std::int64_t at) const {
     return reinterpret_cast<std::byte*>(memory_.get()) + row * ring_ + at;
   }
@@ -88,12 +88,12 @@ class InputRing {
 
   StepRows in_;
   std::int64_t taps_, dilation_;
-  std::int64_t row_;   ///< bytes of an input
-  std::int64_t ring_;  ///< and of a row's ring
+  std::int64_t row_;   ///< size of an input, in bytes
+  std::int64_t ring_;  ///< size of a row's ring, in bytes
   bool by_words_;      ///< whether an input has so few bytes that a call of memcpy would take longer
   double padding_;
   StepMemory<double> memory_;
-  std::vector<std::int64_t> next_;  ///< by row: where in its ring the next input goes
+  std::vector<std::int64_t> next_;  ///< by row: offset of the next input in its ring, in bytes
 };
 
 /// A ring of the inputs of a single row, channel by channel. Up to kSteps steps of a channel are contiguous wherever
@@ -102,7 +102,7 @@ class InputRing {
 template <class T>
 class ChannelRing {
  public:
-  static constexpr std::int64_t kSteps = 64;  ///< the most that are written, or read, at once
+  static constexpr std::int64_t kSteps = 64;  ///< maximum number of steps that are written, or read, at once
 
   ChannelRing(std::int64_t channels, const StepWindow& window)
       : channels_(channels),
@@ -139,7 +139,7 @@ class ChannelRing {
     }
     advance(std::exchange(waiting_, 0));
   }
-  /// The windows of the next outputs, as a product reads them. The ring must be settled.
+  /// Returns the windows of the next outputs, as a product reads them. The ring must be settled.
   ferrite::detail::ChannelRows<T> windows() {
     std::int64_t at = next();
     for (std::int64_t k = taps_ - 1; k >= 0; --k) {
@@ -156,7 +156,7 @@ class ChannelRing {
       for (std::int64_t c = 0; c < channels_; ++c) *to++ = rows.taps[k][c * pitch_];
   }
 
-  /// The inputs before the next one, [reach, 1, D], the oldest first.
+  /// Returns the state: the inputs before the next one, [reach, 1, D], the oldest first.
   StateMemory past() {
     settle();
     return {.name = "past",
@@ -189,11 +189,11 @@ class ChannelRing {
   std::int64_t next() const { return next_ / kBytes; }
 
   std::int64_t channels_, taps_, dilation_;
-  std::int64_t size_;   ///< steps in the ring
+  std::int64_t size_;   ///< number of steps in the ring
   std::int64_t pitch_;  ///< elements from one channel to the next
   StepMemory<T> memory_;
   StepMemory<T> rows_;        ///< the inputs that wait
-  std::int64_t waiting_ = 0;  ///< their number
+  std::int64_t waiting_ = 0;  ///< number of inputs that wait
   std::int64_t next_ = 0;     ///< bytes from the beginning of the ring to where the next input goes
   std::vector<const T*> from_;
 };

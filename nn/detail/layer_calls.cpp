@@ -1,5 +1,4 @@
-/// What a call of a layer does before the first operation: checks of lengths, windows within them, and what a chain
-/// puts back.
+/// Helpers of a layer's call: checks of lengths, windows within them, and what a chain restores after an error.
 #include "ferrite/nn/detail/layer_calls.h"
 
 #include <string>
@@ -10,13 +9,14 @@
 namespace ferrite::nn::detail {
 namespace {
 
-/// Whether a chain runs on this thread, and the lengths that the innermost call passes on.
+/// Whether a chain runs on this thread.
 constinit thread_local bool inside_chain = false;
+/// Identity of the lengths that the innermost call of this thread passes on.
 constinit thread_local const void* passed_on = nullptr;
 
 const void* identity_of(const Tensor& lengths) { return lengths.defined() ? lengths.identity() : nullptr; }
 
-/// Who checks lengths; chains of the library need no memory to say so.
+/// Returns the beginning of errors about a layer's lengths; for the library's chains it allocates nothing.
 Label label_of(const Layer& chain) {
   const std::string kind = chain.kind();
   if (kind == "network") return "network: a length of";
@@ -29,9 +29,9 @@ Label label_of(const Layer& chain) {
 
 LengthsCall::LengthsCall(const Layer& layer, const Tensor& x, Context& context) : before_(passed_on) {
   const Tensor& lengths = context.lengths;
-  // Sequences or tokens; anything else has no steps.
+  // x holds sequences or tokens; anything else has no steps.
   if (lengths.defined() && !has_checked(lengths) && (x.rank() == 3 || (x.rank() == 2 && is_integer(x.dtype())))) {
-    // A chain of layers that take the time first has [T, B, D].
+    // x is [T, B, D] in a chain of layers with batch_first = false.
     const bool time_first =
         x.rank() == 3 && lengths.shape() != Shape{x.shape()[0]} && lengths.shape() == Shape{x.shape()[1]};
     const int rows = time_first ? 1 : 0;
@@ -71,7 +71,7 @@ void ChainCall::undo() const {
 
 namespace {
 
-/// x [B, T, C] with `outside` in place of the steps beyond each row's length.
+/// Returns x [B, T, C] with `outside` in place of the steps beyond each row's length.
 Tensor kept_within(const Tensor& x, const Tensor& lengths, double outside) {
   return where(unsqueeze(lt(arange(x.shape()[1]), unsqueeze(lengths, 1)), 2), x, outside);
 }
@@ -93,7 +93,7 @@ Tensor within_lengths(const Layer& layer, const std::optional<StepWindow>& w, co
   if (context.reset_mask.defined() && (w->reach() > 0 || w->stride > 1))
     refuse("takes no reset mask: its windows reach over resets; causal_conv1d looks back to the last one");
   if (!context.lengths.defined() || x.rank() != 3) return x;
-  if (w->after == 0) {  // nothing reads them
+  if (w->after == 0) {  // no valid output sees the padding
     Context own = context;
     const LengthsCall checks(layer, x, own);
     return x;

@@ -1,6 +1,6 @@
 #pragma once
-/// What a call of a layer does before and after its operations: checks lengths, puts back what a chain has changed if
-/// one of its layers throws, reads parameters that may be left out.
+/// Helpers of a layer's call: they check lengths, restore what a chain has changed if one of its layers throws, and
+/// read parameters that may be left out.
 #include <utility>
 #include <vector>
 
@@ -12,36 +12,36 @@
 
 namespace ferrite::nn::detail {
 
-/// A call with lengths, while it lives: the outermost one checks them, for all that it runs.
+/// A call with lengths, for the object's life: the outermost call checks them for all that it runs.
 class LengthsCall {
  public:
-  /// Throws ShapeError for lengths that are not i64 [B] or lie outside 0..T, of sequences [B, T, D] and tokens [B, T];
-  /// those of the context are the checked ones from then on.
+  /// Replaces the lengths of the context by checked ones, unless an outer call has checked them. Throws ShapeError for
+  /// lengths that are not i64 [B] or lie outside 0..T, for sequences [B, T, D] and tokens [B, T].
   LengthsCall(const Layer& layer, const Tensor& x, Context& context);
   ~LengthsCall();
   LengthsCall(const LengthsCall&) = delete;
   LengthsCall& operator=(const LengthsCall&) = delete;
 
-  /// Says which lengths layers inside of this call get: those need no check.
+  /// Sets the lengths that this call passes to the layers inside it, which need no check.
   static void passes(const Tensor& lengths);
-  /// Whether a call that runs has checked these.
+  /// Returns whether a running call has checked these lengths.
   static bool has_checked(const Tensor& lengths);
 
  private:
   const void* before_;
 };
 
-/// One call of a chain, while it lives. The outermost chain of a call puts back what its layers have counted and
-/// remembered if one of them throws.
+/// One call of a chain, for the object's life. The outermost chain of a call restores the buffers and states of its
+/// layers if one of them throws.
 class ChainCall {
  public:
-  /// Checks lengths as LengthsCall does.
+  /// Begins a call; checks lengths like LengthsCall.
   ChainCall(const Layer& chain, const Tensor& x, Context& context);
   ~ChainCall();
   ChainCall(const ChainCall&) = delete;
   ChainCall& operator=(const ChainCall&) = delete;
 
-  /// Gives states, buffers and what is carried the values from before the call.
+  /// Restores the values of states, buffers and carries from before the call.
   void undo() const;
 
  private:
@@ -50,21 +50,22 @@ class ChainCall {
   std::vector<std::pair<Variable, Tensor>> kept_;
 };
 
-/// The lengths i64 [B], checked as part of the program to lie in least..T each (tensor/ops.h: checked). Throws
-/// ShapeError in the words of `who`, "gru: a length of".
+/// Returns the lengths i64 [B], with a check, as part of the program, that each lies in least..T (tensor/ops.h:
+/// checked). Throws ShapeError, whose text begins with `who`, "gru: a length of".
 Tensor checked_lengths(Label who, const Tensor& lengths, std::int64_t B, std::int64_t T, std::int64_t least = 1);
 
-/// x [B, T, C] as a layer with windows of these steps sees it: `outside` in place of the steps beyond the lengths,
-/// where windows reach over the ends of rows. Throws ValueError for lengths and reset masks that it cannot honour:
-/// windows that are none or that do not know where the padding begins (`padding` is false), and resets within windows.
+/// Returns x [B, T, C] as a layer with these windows sees it: with `outside` in place of the steps beyond the lengths,
+/// if windows reach over the ends of rows. Throws ValueError for lengths and reset masks that the layer cannot honour:
+/// without windows over steps, with a padding that does not follow the lengths (`padding` is false), and for resets
+/// within windows.
 Tensor within_lengths(const Layer& layer, const std::optional<StepWindow>& window, const Tensor& x,
                       const Context& context, bool padding, double outside);
 
-/// y [B, T', C], what such a layer made of x, with 0 in place of the steps beyond `lengths_after`: where what it puts
-/// `outside` is not finite, windows of nothing else would pass it on.
+/// Returns y [B, T', C], the output of such a layer, with 0 in place of the steps beyond `lengths_after`: if `outside`
+/// is not finite, windows that see nothing else would give it.
 Tensor with_zeros_behind(const Windowed& layer, const Tensor& y, const Context& context);
 
-/// Its value; undefined for an empty handle.
+/// Returns the value of a parameter; undefined for an empty handle.
 inline Tensor value_of(const Parameter& p) { return p.defined() ? p.value() : Tensor(); }
 
 }  // namespace ferrite::nn::detail

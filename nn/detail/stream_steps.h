@@ -1,5 +1,5 @@
 #pragma once
-/// What the steps of streams share: their memory, and copies of a layer's weights.
+/// The steps of streams: their makers, their memory, their states, and copies of layers.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -24,46 +24,46 @@
 
 namespace ferrite::nn::detail {
 
-/// Joins all steps of a layer into one.
+/// Returns all steps of a layer, joined into one.
 std::unique_ptr<Step> step_of(const Layer& layer, const StepRows& in);
 
-/// The step of a layer that is made of no others: its own, or else the layer itself on tensors.
+/// Returns the step of a layer that is not made of others: its program, or else the layer itself on tensors.
 std::unique_ptr<Step> own_step_of(const Layer& layer, const StepRows& in);
 
-/// A step's x: [B, D], of tokens [B].
+/// Returns the type of a step's x: [B, D], or [B] of tokens.
 inline Spec spec_of(const StepRows& r) {
   return {is_integer(r.dtype) ? Shape{r.batch} : Shape{r.batch, r.width}, r.dtype};
 }
 
-/// Makes all n bytes at a place elements of this value; zeros of types that are no working floats.
+/// Fills n bytes with elements of this value, or with zeros if the dtype is not f32 or f64.
 void fill_values(Dtype dtype, double value, std::byte* at, std::int64_t n);
 inline std::int64_t bytes_of(const Spec& s) { return s.shape.numel() * size_of(s.dtype); }
 inline std::int64_t bytes_of(const StepRows& r) { return r.batch * r.width * size_of(r.dtype); }
 
-/// What a tensor [B, D], or [B] of tokens, is as rows. Throws ShapeError for another rank.
+/// Returns a tensor [B, D], or [B] of tokens, as rows. Throws ShapeError for another rank.
 StepRows rows_of(const Tensor& x);
 
-/// The rows that a step of a layer with such states gives.
+/// Returns the rows that a step of a layer with these states gives.
 StepRows rows_after(const Layer& layer, const StepRows& in, const std::vector<StepState>& states);
 
-/// How many steps of so many bytes go from layer to layer at once: enough to share the work around them, few enough to
-/// stay near.
+/// Returns how many steps, of `bytes` each, go from layer to layer at once: enough to share the work around them, few
+/// enough to stay in the cache.
 inline std::int64_t steps_at_once(std::int64_t bytes) {
   return std::clamp<std::int64_t>(64 * 1024 / std::max<std::int64_t>(bytes, 1), 1, 64);
 }
 
-/// What `most_at_once` says of a layer that carries nothing from one step to the next: any number.
+/// The `most_at_once` of a layer that carries nothing from one step to the next: any number.
 constexpr std::int64_t kAnyNumber = std::numeric_limits<std::int64_t>::max();
 
-/// How far apart the channels of so many steps are.
+/// Returns the number of elements from one channel of n steps to the next.
 inline std::int64_t channel_pitch(Dtype dtype, std::int64_t n) {
   return dtype == Dtype::f64 ? ferrite::detail::padded<double>(n) : ferrite::detail::padded<float>(n);
 }
-/// What `by_channel` says of a step that gives such rows and does not care how they stand.
+/// Returns the `by_channel` of a step that gives these rows and works equally well in both layouts.
 inline Step::Channels channels_of(const StepRows& rows) {
   return rows.batch == 1 && is_float(rows.dtype) ? Step::Channels::yes : Step::Channels::no;
 }
-/// y += x, n elements in whole packets.
+/// Adds x to y, n elements in whole packets.
 template <class T>
 void add(void* y, const T* x, std::int64_t n) {
   const std::array<const void*, 2> in{y, x};
@@ -71,7 +71,7 @@ void add(void* y, const T* x, std::int64_t n) {
   ferrite::detail::ops::add->block(ferrite::dtype_of<T>)(in.data(), run.data(), y, n);
 }
 
-/// Marks a step that may write its result over an input of equal rows: each number depends only on those in its place.
+/// Marks a step that may overwrite an input of equal rows with its result, because it works element by element.
 class InPlace {
  public:
   virtual ~InPlace() = default;
@@ -82,43 +82,44 @@ class InPlace {
   InPlace& operator=(const InPlace&) = default;
 };
 
-/// What follows, as events of a profile.
+/// Runs a step, or several at once, as an event of a profile.
 void run_profiled(Step& step, Step::Inputs x, void* y);
 using RunSeveral = void (Step::*)(std::int64_t n, Step::Inputs x, void* y);
 void run_profiled(Step& step, RunSeveral run, std::int64_t n, Step::Inputs x, void* y);
 
-/// `run` of a layer's step; an Error that it throws names the layer.
+/// Calls `run` of a layer's step; an Error that it throws names the layer.
 [[gnu::always_inline]] inline void run_step(Step& step, Step::Inputs x, void* y) {
   if (ferrite::detail::profiling()) [[unlikely]]
     return run_profiled(step, x, y);
   ferrite::detail::in_layer(step.scope(), [&] { step.run(x, y); });
 }
 
-/// `run_rows` and `finish` likewise.
+/// Calls `run_rows` of a layer's step; an Error that it throws names the layer.
 Step::Rows run_rows_of(Step& step, const Step::Rows* rows, Step::Inputs x, void* y);
+/// Calls `finish` of a layer's step; an Error that it throws names the layer.
 Step::Rows finish_rows_of(Step& step, Step::Rows rows, std::int64_t i, void* y);
 
-/// `run_several` of it.
+/// Calls `run_several` of a layer's step.
 [[gnu::always_inline]] inline void run_steps(Step& step, std::int64_t n, Step::Inputs x, void* y) {
   if (ferrite::detail::profiling()) [[unlikely]]
     return run_profiled(step, &Step::run_several, n, x, y);
   step.run_several(n, x, y);
 }
 
-/// `run_channels` of it.
+/// Calls `run_channels` of a layer's step.
 inline void run_channel_steps(Step& step, std::int64_t n, Step::Inputs x, void* y) {
   if (ferrite::detail::profiling()) [[unlikely]]
     return run_profiled(step, &Step::run_channels, n, x, y);
   step.run_channels(n, x, y);
 }
 
-/// A copy of a layer that stands where the layer stands: errors and costs name the same path.
+/// Returns a copy of a layer with the layer's path, so that errors and costs name the same one.
 std::unique_ptr<Layer> copy_in_place_of(const Layer& layer);
 
-/// The same in evaluation mode.
+/// Returns a copy of a layer with the layer's path, in evaluation mode.
 std::unique_ptr<Layer> evaluating_copy(const Layer& layer);
 
-/// While it lives, a layer that would begin from zeros where a stream goes on is refused (Layer::operator()).
+/// Refuses, while it lives, calls of layers that would begin from zeros in the middle of a stream (Layer::operator()).
 class SingleStep {
  public:
   SingleStep() : before_(std::exchange(in_single_step, true)) {}
@@ -130,17 +131,17 @@ class SingleStep {
   bool before_;
 };
 
-/// The variables of a copy take the values of the model's.
+/// Assigns the values of the model's variables to those of a copy.
 template <class C>
 void take_values(const std::vector<Named<C>>& from, const std::vector<Named<C>>& to) {
   for (std::size_t i = 0; i < from.size(); ++i) to[i].variable.assign(from[i].variable.peek());
 }
 
-/// Memory of a step, kept for its life, zeros at first. A copy has its own.
+/// Memory of a step, kept for its life, zeros at first. A copy has its own memory.
 template <class T>
 class StepMemory {
  public:
-  /// Of memory that is written before it is read: what is in it at first does not matter.
+  /// Tag of memory that is written before it is read and need not be zeroed.
   struct Unset {};
   explicit StepMemory(std::int64_t n) : StepMemory(n, Unset()) { clear(); }
   StepMemory(std::int64_t n, Unset) : room_(std::max<std::int64_t>(n, 1)), n_(n), first_(room_.get()) {}
@@ -156,12 +157,12 @@ class StepMemory {
   T* first_;
 };
 
-/// A pointwise operation of one value, literals in place of its other operands.
+/// A pointwise operation of one value, with literals in place of its other operands.
 class ElementFunction {
  public:
-  /// `literals` has those of all operands but one.
+  /// Wraps an operation; `literals` has the values of all operands but one.
   ElementFunction(const Primitive& op, Dtype dtype, const Attrs& literals = {});
-  /// Makes it a part of what a kernel does behind its sums; false: it is not one that they know.
+  /// Makes the function a part of what a kernel does after its sums; returns false if the kernels do not know it.
   template <class T>
   bool joins(ferrite::detail::BehindSums<T>& behind) const {
     using ferrite::detail::CheapFunction;
@@ -172,7 +173,7 @@ class ElementFunction {
     }
     return behind.function != CheapFunction::none;
   }
-  /// n elements from x to y, which may be the same, in whole packets.
+  /// Applies the function to n elements, from x to y, which may be the same, in whole packets.
   void operator()(const void* x, void* y, std::int64_t n) const {
     std::array<const void*, kMost> in{&literals_[0], &literals_[1], &literals_[2]};
     std::array<std::ptrdiff_t, kMost> run{};
@@ -188,17 +189,17 @@ class ElementFunction {
 
   const Primitive* op_;
   ferrite::detail::Block block_;
-  std::size_t operand_ = 0;  ///< that is no literal
+  std::size_t operand_ = 0;  ///< position of the operand that is not a literal
   std::array<Line, kMost> literals_{};
 };
 
-/// Applies a function to each element.
+/// Returns a step that applies a function to each element.
 std::unique_ptr<Step> elements_step(const ElementFunction& f, const StepRows& rows);
 
-/// What a step of products has taken over from the steps after it: first a sum, then a function.
+/// The work that a step of products has taken over from the steps after it: first a sum, then a function.
 struct JoinedSteps {
-  bool sums = false;                      ///< whether a last input is added
-  std::optional<ElementFunction> then{};  ///< applied to the result
+  bool sums = false;                      ///< whether a last input is added to the product
+  std::optional<ElementFunction> then{};  ///< function that is applied to the result
 
   bool join_sum() { return !then && !std::exchange(sums, true); }
   bool join(const ElementFunction& f) {
@@ -206,7 +207,7 @@ struct JoinedSteps {
     then = f;
     return true;
   }
-  /// Both, where the kernel of the products knows nothing of them: y has n elements in whole packets.
+  /// Applies both to y, n elements in whole packets, after a kernel that does neither.
   template <class T>
   void apply(Step::Inputs x, T* y, std::int64_t n) const {
     if (sums) add(y, static_cast<const T*>(x[1]), n);
@@ -214,60 +215,62 @@ struct JoinedSteps {
   }
 };
 
-/// x W + b.
+/// Returns a step that computes x W + b.
 std::unique_ptr<Step> linear_step(const Parameter& weight, const Parameter& bias, std::int64_t batch);
 
-/// Steps in operations, and what they carry.
+/// A step in operations, and the states that it carries.
 struct StepSource {
   std::string kind;
   std::vector<StepRows> inputs;
   std::vector<StepState> states;
   /// Computes n successive steps: x [n B, D] of every input -> y [n B, N].
   std::function<StepResult(const Tensors& x, const Tensors& states, std::int64_t n)> steps;
-  /// The value that each state begins with; undefined for zeros.
+  /// The first value of each state; undefined for zeros.
   std::vector<Tensor> initial{};
   /// Computes `initial` again, for the variables' present values.
   std::function<std::vector<Tensor>()> begin{};
   /// Maps a variable that `steps` reads to the layer's own.
   std::function<Variable(const Variable&)> originals{};
-  bool single = true;  ///< `steps` takes n = 1 alone
+  bool single = true;  ///< whether `steps` takes only n = 1
 };
 
-/// The step that a layer gives in operations (Layer::step).
+/// Returns the step that a layer defines in operations (Layer::step).
 StepSource source_of(const Layer& layer, const StepRows& in);
 
-/// The step that is found in a layer's `forward`, traced over time: the steps of the layers that it calls, and programs
-/// of what stands between them, with what they read of earlier steps. Throws ValueError that names the layer and
-/// operation that look ahead or at all steps, or of which that is not known, and TraceError.
+/// Returns the step that is found in a layer's `forward`, traced over time: the steps of the layers that it calls, and
+/// programs of the operations between them, with what these read of earlier steps. Throws TraceError, and ValueError
+/// that names the layer and operation that look ahead or at all steps, or of which nothing is known.
 std::unique_ptr<Step> found_step(const Layer& layer, const StepRows& in);
 
-/// Steps in operations as planned programs.
+/// Returns a step that runs the planned program of a source.
 std::unique_ptr<Step> open_step(const StepSource& source);
 
-/// Rows of a table.
+/// Returns a step that reads rows of a table.
 std::unique_ptr<Step> embedding_step(const Parameter& weight, std::int64_t batch);
 
-/// The step of a layer whose parameter `name` is computed by a function when the step is made and by `refresh`.
+/// Returns the step of a layer whose parameter `name` a function computes when the step is made and in `refresh`.
 std::unique_ptr<Step> computed_step(const Layer& layer, const std::string& name, std::function<Tensor()> compute,
                                     const StepRows& in);
 
-/// A step that is made of a copy of a layer, and follows the layer.
+/// Returns a step that is made of a copy of a layer and follows the values of the layer.
 std::unique_ptr<Step> step_of_copy(const Layer& layer, std::unique_ptr<Layer> copy,
                                    std::function<std::unique_ptr<Step>(const Layer& copy)> make);
 
-/// What makes an output of a window of inputs [B, taps, D]: a program, or code by hand. It allocates nothing.
+/// A function that makes an output of a window of inputs [B, taps, D]: a program, or hand-written code. It allocates
+/// nothing.
 class WindowFunction {
  public:
   WindowFunction() = default;
   virtual ~WindowFunction() = default;
   WindowFunction& operator=(const WindowFunction&) = delete;
-  /// Where the window is written, and the output read.
+  /// Returns where the caller writes the window; `y` returns where it reads the output.
   virtual std::byte* x() = 0;
   virtual const std::byte* y() const = 0;
   virtual StepRows result() const = 0;
   virtual Step::Runs runs() const { return Step::Runs::kernel; }
   virtual void run() = 0;
-  /// How many steps of windows `run_several` takes at most: x [n, B, taps, D] -> y [n, B, N], with the bits of `run`.
+  /// Returns the maximum number of steps that `run_several` takes: x [n, B, taps, D] -> y [n, B, N], with the bits of
+  /// `run`.
   virtual std::int64_t most_at_once() const { return 1; }
   virtual void run_several(std::int64_t) { run(); }
   /// Takes the present values of variables.
@@ -278,61 +281,62 @@ class WindowFunction {
   WindowFunction(const WindowFunction&) = default;
 };
 
-/// The program of a function of a window, whose variables are the layer's own.
+/// Returns the program of a function of a window; `originals` maps the variables that it reads to the layer's own.
 std::unique_ptr<WindowFunction> window_program(const std::string& kind, const Spec& window,
                                                const std::function<Tensor(const Tensor&)>& f,
                                                const std::function<Variable(const Variable&)>& originals = {});
 
-/// The program of `Windowed::over`.
+/// Returns the program of `Windowed::over`.
 std::unique_ptr<WindowFunction> program_of_window(const Windowed& layer, const StepWindow& window, const StepRows& in);
 
-/// A window of inputs, and what makes an output of it.
+/// Returns a step that keeps a window of inputs and makes outputs of it with a function. Throws ValueError for a window
+/// that cannot be streamed.
 std::unique_ptr<Step> window_step(const StepWindow& window, const StepRows& in,
                                   std::unique_ptr<WindowFunction> function);
 
-/// By which variable of a layer one of its copy is replaced: the copy is traced, the stream follows the layer.
+/// Returns the map from the variables of a copy, which is traced, to those of the layer, which the stream follows.
 std::function<Variable(const Variable&)> originals_of(const Layer& layer, const Layer& copy);
 
 // ---- steps of several values ---------------------------------------------------------------------------
 
-/// Adds values of equal rows, from the first on: ((x + y) + z) + ...
+/// Returns a step that adds values of equal rows, from the first on: ((x + y) + z) + ...
 std::unique_ptr<Step> sum_step(const StepRows& rows, std::size_t terms);
 
-/// Concatenates the rows of all values.
+/// Returns a step that concatenates the rows of all values.
 std::unique_ptr<Step> concat_step(std::span<const StepRows> rows);
 
-/// Takes `width` numbers of each row, from `first` on.
+/// Returns a step that takes `width` elements of each row, from `first` on.
 std::unique_ptr<Step> columns_step(const StepRows& rows, std::int64_t first, std::int64_t width);
 
-/// Multiplies a value by a number.
+/// Returns a step that multiplies a value by a number.
 std::unique_ptr<Step> scale_step(const StepRows& rows, double factor);
 
-/// Multiplies two values, number by number.
+/// Returns a step that multiplies two values element by element.
 std::unique_ptr<Step> product_step(const StepRows& rows);
 
-/// Traces a function of several values once and runs the planned program.
+/// Returns a step that runs the planned program of a function of several values, traced once.
 std::unique_ptr<Step> program_of_values(std::span<const StepRows> rows,
                                         const std::function<Tensor(const Tensors&)>& together);
 
-/// Runs a step whose values come at different times: early rows wait for the others, at most `most` of them.
+/// Returns a step whose values may come at different times: early rows wait for the others, at most `most` of them.
 std::unique_ptr<Step> aligned_step(std::unique_ptr<Step> step, std::span<const StepRows> rows, std::int64_t most);
 
 // ---- states --------------------------------------------------------------------------------------------
 
-/// Shows all states of a model's steps, in the order in which they are saved.
+/// Visits all states of a model's steps, in the order in which they are saved.
 void each_state(Step& whole, const Step::StateVisitor& see);
 
-/// Resets all rows. Allocates nothing.
+/// Resets the states of all rows. Allocates nothing.
 void begin_states(Step& whole);
 
-/// Resets one row. Allocates nothing.
+/// Resets the states of one row. Allocates nothing.
 void begin_states(Step& whole, std::int64_t row);
 
-/// Copies all states, in order.
+/// Returns copies of all states, in order.
 std::vector<Tensor> saved_states(Step& whole);
 
-/// Takes over states that `saved_states` gave. Throws ValueError for another number of them and for counts that no step
-/// leaves, ShapeError for other types; nothing has changed then.
+/// Restores states that `saved_states` returned. Throws ValueError for another number of them and for counts that no
+/// step leaves, ShapeError for other types; nothing has changed then.
 void restore_states(Step& whole, std::span<const Tensor> states);
 
 }  // namespace ferrite::nn::detail

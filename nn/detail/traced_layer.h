@@ -14,78 +14,79 @@
 #include "ferrite/nn/detail/stream_steps.h"
 #include "ferrite/nn/step_graph.h"
 
-// ---- operations as steps of their own ------------------------------------------------------------------
+// ---- operations as separate steps ----------------------------------------------------------------------
 
 namespace ferrite::nn::detail {
 
-/// A program over time, traced on a few steps and on some more, the same values in both.
+/// A program over time, traced on a few steps and on some more, with the same values in both.
 struct TracedTwice {
   const Graph& few;
   const Graph& more;
   std::int64_t rows, more_rows;
-  std::int64_t least;  ///< steps that each value must have in `few`
-  /// The program on k steps more than `few`, k from 1; null where it takes no such number. Throws ValueError where it
-  /// applies other operations then.
+  std::int64_t least;  ///< minimum number of steps of each value in `few`
+  /// Returns the program on k steps more than `few`, k from 1, or null if it does not take that many. Throws ValueError
+  /// if it applies other operations then.
   std::function<const Graph*(std::int64_t k)> at;
 };
 
-/// What an operation reads of its operand, as one trace shows it.
+/// The windows that an operation reads of its operand, as one trace shows them.
 struct WindowFacts {
   ValueId x = 0;                         ///< the operand without its padding
-  int axis = 0;                          ///< of time, in it
-  ferrite::detail::NodeWindow function;  ///< with that padding in front
-  std::int64_t behind = 0;               ///< and so many frames of it behind
-  double own_padding = 0;                ///< what the operation itself reads where there is no frame
+  int axis = 0;                          ///< the axis of time in x
+  ferrite::detail::NodeWindow function;  ///< the window, including the padding in front
+  std::int64_t behind = 0;               ///< number of frames of padding after x
+  double own_padding = 0;                ///< the value that the operation itself reads in place of missing frames
   std::int64_t frames = 0, results = 0;
-  /// Gives another form to a value with so many frames; the operand is made of `x` by all of them, the last one first.
+  /// Views a value with a number of frames in another form; all views of `x`, the last one first, give the operand.
   using View = std::function<Tensor(const Tensor& x, std::int64_t frames)>;
   std::vector<View> views{};
 
-  /// Whether another trace shows the same, but for the number of frames.
+  /// Returns whether another trace shows the same windows, apart from the number of frames.
   bool agrees_with(const WindowFacts& other) const;
 };
 
-/// An operation of a program that is cut out of it: what it reads becomes an output of the program, [B, T, ...], and
-/// what it gives a further input. Its step holds a window of the operand.
+/// An operation that is cut out of a program: its operand becomes a further output of the program, [B, T, ...], and its
+/// result a further input. Its step holds a window of the operand.
 class CutWindow {
  public:
-  /// Cuts out the operation that makes a value. Throws ValueError where it is no function of a window of its operand,
-  /// or where the steps behind the last window differ.
+  /// Examines the operation that makes a value. Throws ValueError if it is not a function of windows of its operand, or
+  /// if the steps after the last window differ.
   CutWindow(const TracedTwice& traced, ValueId result);
   /// Cuts the operation out of one of the two graphs.
   void cut_out(Graph& graph) const;
-  /// The step of it on rows of the operand.
+  /// Returns the step of the operation on rows of the operand.
   std::unique_ptr<Step> step(const std::string& kind, const StepRows& in, const Graph& graph,
                              const std::function<Variable(const Variable&)>& originals) const;
 
  private:
   [[noreturn]] void refuse(const std::string& why) const;
-  /// Finds how many steps of padding stand behind the last step, from the numbers of results.
+  /// Finds the number of steps of padding after the last step, from the numbers of results.
   void find_end(const TracedTwice& traced);
 
   Graph::Node node_;
   ValueId y_;
-  int axis_;  ///< of time, in the node's operand and result
+  int axis_;  ///< the axis of time in the node's operand and result
   WindowFacts facts_;
   StepWindow window_;
-  std::int64_t unread_ = 0;  ///< frames at the end that no window reads
-  Shape frame_;              ///< the operand's extents but those of rows and time
+  std::int64_t unread_ = 0;  ///< number of frames at the end that no window reads
+  Shape frame_;              ///< the operand's extents without those of rows and time
 };
 
 // ---- the program of a layer ----------------------------------------------------------------------------
 
-/// Chooses the calls that are cut out of a layer: of layers with kernels, states or strides; of all that stream; none.
+/// The calls that are cut out of a layer: those of layers with kernels, states or strides; those of all layers that
+/// stream; or none.
 enum class CutCalls : std::uint8_t { own, all, none };
 
-/// The program of a layer on T steps of x [B, T, D], or of tokens [B, T]. What a call that is cut out gives is a
-/// further input of it, and what the call takes a further output.
+/// The program of a layer on T steps of x [B, T, D], or of tokens [B, T]. The result of a call that is cut out is a
+/// further input of the program, and the argument of the call a further output.
 struct TracedLayer {
   Graph graph;
   std::vector<bool> cut;                     ///< whether each call is cut out; calls inside such a call do not count
-  std::vector<std::unique_ptr<Step>> steps;  ///< of the calls that are cut out
+  std::vector<std::unique_ptr<Step>> steps;  ///< the steps of the calls that are cut out
 
   TracedLayer(const Layer& layer, const StepRows& in, std::int64_t steps, CutCalls calls);
-  /// With the same calls cut out, and no steps.
+  /// Traces a layer with the given calls cut out, and makes no steps.
   TracedLayer(const Layer& layer, const StepRows& in, std::int64_t steps, const std::vector<bool>& cut);
 };
 
@@ -99,21 +100,22 @@ class NotCutOut : public ValueError {
   ValueId value_;
 };
 
-/// Turns a layer into a graph of steps: those of the calls and operations that were cut out, and programs of what lies
+/// A layer as a graph of steps: those of the calls and operations that were cut out, and programs of the operations
 /// between them.
 class CutLayer {
  public:
   /// Maps a variable of the layer to the one that a stream follows; null: itself.
   using Originals = std::function<Variable(const Variable&)>;
 
-  /// `more` is the program of `few` on `more_rows` rows and some steps more, `at(k)` that on k steps more than `few`,
-  /// or null. The operations that make `cut` are cut out, too. Throws ValueError where the programs differ, or time is
-  /// not where steps have it, ShapeError where fewer than `least` steps are left somewhere.
+  /// Compares the programs of a layer. `more` is the program of `few` on `more_rows` rows and some steps more, `at(k)`
+  /// that on k steps more than `few`, or null. The operations that make `cut` are cut out, too. Throws ValueError if
+  /// the programs differ or a value does not have time on axis 1, ShapeError if a value has fewer than `least` steps.
   CutLayer(const Layer& layer, const StepRows& in, std::int64_t more_rows, std::int64_t least, TracedLayer few,
            TracedLayer more, std::span<const ValueId> cut, const std::function<const Graph*(std::int64_t k)>& at);
 
   bool has_calls() const { return !steps_.empty(); }
-  /// Adds the steps of the layer, whose input is value 0. Once. Throws NotCutOut for an operation that must be cut out.
+  /// Adds the steps of the layer, whose input is value 0; may be called once. Throws NotCutOut for an operation that
+  /// must be cut out.
   StepGraph::Value add_to(StepGraph& graph, const Originals& originals);
 
  private:
@@ -125,28 +127,28 @@ class CutLayer {
 
   const Shape& shape(ValueId v) const { return few_.values[v].shape; }
   bool is_over_time(ValueId v) const;
-  /// Throws unless a value is over time, in enough steps.
+  /// Throws unless a value is over time and has at least `least` steps.
   void check_over_time(ValueId v, std::int64_t least) const;
-  /// The rows that one step of a value [B, T, ...] has.
+  /// Returns the rows of one step of a value [B, T, ...].
   StepRows rows(ValueId v) const;
   bool is_given(ValueId v) const { return maker_[v] == kNone && live_[v]; }
   void mark_live();
-  /// Finds the values at which programs end, so that what several of them need is computed once.
+  /// Finds the values at which programs end, so that what several programs need is computed once.
   void find_ends();
   Piece piece_of(ValueId end) const;
   StepGraph::Value value_of(StepGraph& graph, ValueId v);
   std::unique_ptr<Step> program_of(ValueId end, const Piece& piece) const;
-  /// The axis, behind that of rows, on which a value has more where there are more steps; -1: there is none.
+  /// Returns the first axis, after that of rows, whose extent depends on the number of steps, or -1.
   int time_of(ValueId v) const;
-  /// Gives the first slice of a program that leaves out steps of its inputs.
+  /// Returns the first slice of a program that leaves out steps of its inputs.
   std::optional<ValueId> shortened(const Piece& piece) const;
 
   const Layer& layer_;
   StepRows in_;
   std::int64_t more_rows_, least_;
   Graph few_, more_;
-  std::vector<std::unique_ptr<Step>> steps_;  ///< of each call that was cut out
-  std::vector<CutWindow> windows_;  ///< and the operations; their inputs and outputs come after those of calls
+  std::vector<std::unique_ptr<Step>> steps_;  ///< the step of each call that was cut out
+  std::vector<CutWindow> windows_;  ///< the operations cut out; their inputs and outputs come after those of calls
   std::vector<std::size_t> maker_;  ///< the node that makes each value
   std::vector<char> live_;          ///< whether each value depends on an input
   std::set<ValueId> ends_;          ///< the values at which programs end
@@ -154,8 +156,8 @@ class CutLayer {
   Originals originals_;
 };
 
-/// Makes a source of steps of a program over time on such inputs. `few` and `more` are the same program on other
-/// numbers of steps, and of rows if there are several: steps are on axis 1 of all inputs.
+/// Returns the step of a program over time, with steps on axis 1 of all inputs. `few` and `more` are the same program
+/// on different numbers of steps, and of rows if there are several.
 StepSource source_of_program(const std::string& kind, std::span<const StepRows> inputs, const Graph& few,
                              const Graph& more);
 

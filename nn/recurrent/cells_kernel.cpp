@@ -1,15 +1,15 @@
-/// The kernels of the recurrent cells: the gates of one step of each, forward and backward, and how they become its
-/// table of a level. A cell defines
+/// The kernels of the recurrent cells: the gates of one step of each cell, forward and backward, and its table of
+/// kernels for a level. A cell defines:
 ///
-/// struct GruFunctors {
-/// template <class T> static void step(const KernelWeights<T>&, const RecurrenceStep<T>&);
-/// template <class T> static void row_back(const RowBack<T>&);
-/// };
-/// template <class T>
-/// constexpr CellKernels<T> of_gru() {
-/// return cell_kernels<GruFunctors, T, kGru.gates>();
-/// }
-/// FERRITE_DEFINE_FLOAT_TABLES(CellKernels, gru_kernels, of_gru)
+///   struct GruFunctors {
+///     template <class T> static void step(const KernelWeights<T>&, const RecurrenceStep<T>&);
+///     template <class T> static void row_back(const RowBack<T>&);
+///   };
+///   template <class T>
+///   constexpr CellKernels<T> of_gru() {
+///     return cell_kernels<GruFunctors, T, kGru.gates>();
+///   }
+///   FERRITE_DEFINE_FLOAT_TABLES(CellKernels, gru_kernels, of_gru)
 #include <concepts>
 
 #include "ferrite/nn/recurrent/detail/cells.h"
@@ -26,7 +26,7 @@ namespace {
 
 using namespace ferrite::detail::FERRITE_LEVEL;
 
-/// The trait of cells with four gates, whose tiles hold six rows: few batches are multiples of that.
+/// The trait of cells with four gates: their tiles hold six rows, and few batches are multiples of six.
 struct FewRows {
   static constexpr bool kFewRows = true;
 };
@@ -53,7 +53,7 @@ void input_sums(const KernelWeights<T>& w, std::int64_t rows, const T* x, std::i
   each_unit<T, G>(w.weight_ih, rows, x, x_row, StoreInput<T, G>{{}, i, i_gate, i_row});
 }
 
-/// The kernels of a cell of G gates; with late ones there is a `late_back`, too.
+/// Returns the kernels of a cell of G gates, with a `late_back` if it has late gates.
 template <class Functors, class T, int G>
 constexpr CellKernels<T> cell_kernels() {
   CellKernels<T> k{.input_product = input_sums<T, G>,
@@ -63,27 +63,27 @@ constexpr CellKernels<T> cell_kernels() {
   return k;
 }
 
-/// What the gates of one packet of units of one row read and write. Each cell finishes its sums in a function object
-/// of its own, in line behind the product; a call among them would put all sums into memory.
+/// The operands and results of the gates of one packet of units in one row. Each cell finishes its sums in its own
+/// function object, inlined after the product; a call there would spill all sums to memory.
 template <class T>
 class Gates {
  public:
   using P = Packet<T>;
   Gates(const KernelWeights<T>& w, const RecurrenceStep<T>& s)
       : H_(w.weight_ih.units), ih_(w.weight_ih), b_ih_(w.bias_ih), b_hh_(w.bias_hh), vectors_(w.weight_ch), s_(s) {}
-  /// The sums of one row where they were made before, gates `given_gate` apart; else null.
+  /// Returns the sums of one row, gates `given_gate` apart, if they were computed before, else null.
   const T* given() const { return s_.product; }
   std::int64_t given_gate() const { return s_.product_gate; }
 
  protected:
-  /// x W_ih + b_ih.
+  /// Returns a packet of x W_ih + b_ih.
   [[gnu::always_inline]] P input(std::int64_t row, std::int64_t gate, std::int64_t j) const {
     const P x =
         s_.x ? fma(P(s_.x[row * s_.x_row]), P::load(ih_.data + j / kLanes<T> * ih_.u_step + gate * ih_.g_step), T(0))
              : stored(row, gate, j);
     return b_ih_ ? x + P::load(b_ih_ + gate * H_ + j) : x;
   }
-  /// h W_hh + b_hh from the product.
+  /// Returns h W_hh + b_hh, given the product.
   [[gnu::always_inline]] P recurrent(P product, std::int64_t gate, std::int64_t j) const {
     return b_hh_ ? product + P::load(b_hh_ + gate * H_ + j) : product;
   }
@@ -96,9 +96,9 @@ class Gates {
   [[gnu::always_inline]] void set_memory(std::int64_t row, std::int64_t j, P c) const {
     c.store(s_.c_next + row * s_.H_ + j);
   }
-  /// The operand of a second product.
+  /// Returns where the operand of a second product is stored.
   [[gnu::always_inline]] T* between(std::int64_t row, std::int64_t j) const { return s_.between + row * s_.H_ + j; }
-  /// A gate or another value of this step, for what comes later.
+  /// Stores a gate or another value of this step for a later kernel.
   [[gnu::always_inline]] void store(std::int64_t row, std::int64_t place, std::int64_t j, P v, std::int64_t n) const {
     put(s_.i + row * s_.i_row + place * s_.i_gate + j, v, n);
   }
@@ -110,7 +110,7 @@ class Gates {
     put(s_.y + row * s_.y_row + j, next, s_.whole_y ? kLanes<T> : n);
   }
   [[gnu::always_inline]] bool saving() const { return s_.save; }
-  /// What a gradient reads, place by place, where one will.
+  /// Stores what the gradient reads, place by place, if there will be one.
   template <std::same_as<P>... V>
   [[gnu::always_inline]] void save(std::int64_t row, std::int64_t j, std::int64_t n, V... values) const {
     if (!saving()) return;
@@ -127,7 +127,7 @@ class Gates {
   const RecurrenceStep<T>& s_;
 };
 
-/// A step of one row whose units are one packet: in a small stream each instruction on the way to its sums shows.
+/// Computes a step of one row whose units fit one packet: in a small stream every instruction before its sums counts.
 template <class T, int G, class F>
 [[gnu::noinline]] void step_of_one_packet(const KernelWeights<T>& w, const RecurrenceStep<T>& s) {
   EachUnit<T, G, F>(w.weight_hh.early, s.h, s.P_, F(w, s)).run_alone();
@@ -141,7 +141,7 @@ template <class T, int G, class F>
   each_unit<T, G>(w.weight_hh.early, s.rows, s.h, s.P_, F(w, s));
 }
 
-/// The projection of what the gates have stored.
+/// Finishes the projection of what the gates have stored.
 template <class T>
 struct Projected : Gates<T> {
   using typename Gates<T>::P;
@@ -160,13 +160,13 @@ inline void each_packet(std::int64_t H, F&& f) {
   if (j < H) f(j, H - j);
 }
 
-/// What the step has saved.
+/// Loads a packet that the step has saved.
 template <class T>
 [[gnu::always_inline]] inline Packet<T> saved(const RowBack<T>& s, std::int64_t place, std::int64_t j) {
   return Packet<T>::load(s.saved + place * s.H + j);
 }
 
-/// A cotangent.
+/// Stores a packet of a cotangent.
 template <class T>
 [[gnu::always_inline]] inline void set(const RowBack<T>& s, std::int64_t place, std::int64_t j, Packet<T> v,
                                        std::int64_t n) {
@@ -190,7 +190,7 @@ struct GruGates : Gates<T> {
   }
 };
 
-/// With the reset before the product: r and z, and r h for the second product.
+/// The gates r and z of a GRU with the reset before the product, and r h for the second product.
 template <class T>
 struct ResetBeforeGates : Gates<T> {
   using typename Gates<T>::P;
@@ -204,7 +204,7 @@ struct ResetBeforeGates : Gates<T> {
   }
 };
 
-/// Its candidate and the new state.
+/// The candidate and the new state of a GRU with the reset before the product.
 template <class T>
 struct ResetBeforeCandidate : Gates<T> {
   using typename Gates<T>::P;
@@ -254,7 +254,7 @@ struct GruResetBeforeFunctors {
     each_unit<T, 2>(w.weight_hh.early, s.rows, s.h, s.P_, ResetBeforeGates<T>(w, s));
     each_unit<T, 1>(w.weight_hh.late, s.rows, s.between, s.H_, ResetBeforeCandidate<T>(w, s));
   }
-  /// All but r, which waits for the product with W_hn.
+  /// Computes all cotangents but that of r, which needs the product with W_hn.
   template <class T>
   static void row_back(const RowBack<T>& s) {
     using P = Packet<T>;
@@ -267,7 +267,7 @@ struct GruResetBeforeFunctors {
       put(s.dh + j, dh * z, n);
     });
   }
-  /// From the cotangent of r h to those of r and h.
+  /// Computes the cotangents of r and h from that of r h.
   template <class T>
   static void late_back(const LateBack<T>& s) {
     using P = Packet<T>;

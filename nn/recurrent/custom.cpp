@@ -1,4 +1,4 @@
-/// Layers of cells that users write, and the layer-norm GRU.
+/// Layers of cells that users write, and the GRU with layer norm.
 #include "ferrite/nn/recurrent/custom.h"
 
 #include <algorithm>
@@ -111,7 +111,7 @@ RecurrentState Custom::run_step(std::size_t at, const Tensor& x, const Recurrent
   if (sizes().form == Form::scan && !sizes().zones()) {
     Tensors carry{before.h};
     if (has_memory()) carry.push_back(before.c);
-    if (scans_[at].is_linear(carry, {unsqueeze(x, 0)})) {  // rounded as the whole sequence is
+    if (scans_[at].is_linear(carry, {unsqueeze(x, 0)})) {  // rounds like the whole sequence
       const Tensors all = detail::run_scan(scans_[at], unsqueeze(x, 1), before, {.batch_first = true});
       return {all[1], has_memory() ? all[2] : Tensor()};
     }

@@ -1,5 +1,5 @@
 #pragma once
-/// Recurrent cells that users write, and the layers made of them.
+/// Recurrent cells that users write, and layers made of them.
 #include <concepts>
 #include <functional>
 #include <memory>
@@ -10,8 +10,8 @@
 
 namespace ferrite::nn {
 
-/// A recurrent cell that a user writes: parameters and one step. `Custom` makes a layer of it that trains at about the
-/// speed of the built-in ones (docs/custom-cells.md).
+/// The base of recurrent cells that users write: parameters and one step. `Custom` makes a layer of it that trains
+/// about as fast as the built-in ones (docs/custom-cells.md).
 ///
 ///   struct MinimalGated final : nn::CustomCell {
 ///     Parameter w_x, w_h, b;
@@ -26,25 +26,25 @@ namespace ferrite::nn {
 ///   };
 class CustomCell : public Module {
  public:
-  /// The word for it in errors and summaries.
+  /// Returns the kind of the cell for errors and summaries.
   virtual std::string kind() const = 0;
-  /// Whether the state has a second part, c, besides h.
+  /// Returns whether the state has a second part, c, besides h.
   virtual bool has_memory() const { return false; }
-  /// x [B, D], the state before [B, H] -> the state after; its h is the output of the step.
+  /// Computes the state [B, H] after a step from x [B, D] and the state before; its h is the output of the step.
   virtual RecurrentState step(const Tensor& x, const RecurrentState& before) const = 0;
 };
 
 struct CustomOptions {
   std::int64_t layers = 1;
   bool bidirectional = false;
-  double dropout = 0;  ///< between layers, while training
-  /// While training, x and h of every step are multiplied by masks that are drawn once for a sequence, each element
-  /// kept with probability 1 - p and then divided by it (Gal and Ghahramani 2016, arXiv 1512.05287).
+  double dropout = 0;  ///< dropout between layers, while training
+  /// Probability p of dropping elements of x and h with masks that are drawn once per sequence while training. Elements
+  /// are kept with probability 1 - p and then divided by it (Gal and Ghahramani 2016, arXiv 1512.05287).
   double variational_dropout = 0;
   bool batch_first = true;
-  Form form = Form::scan;  ///< or unrolled
-  Zoneout zoneout{};       ///< with this probability a unit of h stays what it was: see Recurrent
-  Zoneout zoneout_cell{};  ///< likewise a unit of c, of a cell that has one
+  Form form = Form::scan;  ///< Form::scan or Form::unrolled
+  Zoneout zoneout{};       ///< the probability with which a unit of h keeps its value: see Recurrent
+  Zoneout zoneout_cell{};  ///< the probability with which a unit of c keeps its value, for cells that have one
   static constexpr auto fields = attr_list(
       attr("layers", &CustomOptions::layers), attr("bidirectional", &CustomOptions::bidirectional),
       attr("dropout", &CustomOptions::dropout), attr("variational_dropout", &CustomOptions::variational_dropout),
@@ -52,22 +52,23 @@ struct CustomOptions {
       attr("zoneout_cell", &CustomOptions::zoneout_cell));
 };
 
-/// A recurrent layer of a user's cell: layers, directions, lengths, resets, states and streams are those of Recurrent.
-/// Parameters are those of the cells under "cell_l0.", "cell_l0_reverse.", "cell_l1.", ...
+/// A recurrent layer of a user's cells, with the layers, directions, lengths, resets, states and streams of Recurrent.
+/// Its parameters are those of the cells, under "cell_l0.", "cell_l0_reverse.", "cell_l1.", ...
 class Custom final : public LayerOf<Custom, CustomOptions, Recurrent> {
  public:
-  /// Makes the cell of one layer and direction for an input of so many features.
+  /// A function that makes the cell of one layer and direction for an input of `input_size` features.
   using Make = std::function<std::unique_ptr<CustomCell>(std::int64_t input_size, const Init& init)>;
 
-  /// Throws ValueError for a `make` that is null or gives null, for Form::fused and for sizes and options out of range;
-  /// what `make` throws.
+  /// Makes a cell for each layer and direction. Throws ValueError for a `make` that is null or returns null, for
+  /// Form::fused and for sizes and options out of range, and whatever `make` throws.
   Custom(Make make, std::int64_t input_size, std::int64_t hidden_size, const CustomOptions& options = {},
          const Init& init = {});
 
-  /// Throws ValueError for a layer or direction that is not there.
+  /// Returns the cell of a layer and direction. Throws ValueError if there is none.
   const CustomCell& cell(std::int64_t layer = 0, bool reverse = false) const&;
   const CustomCell& cell(std::int64_t layer = 0, bool reverse = false) const&& = delete;
-  /// One without values of its own; a cell may ask for its seed.
+  /// Returns a layer with the same cells and options, whose values `clone` fills. If all parameters of this one have
+  /// values, it has the seed 0, because a cell may ask for one.
   std::unique_ptr<Custom> another(const Init& init) const;
 
  private:
@@ -76,17 +77,17 @@ class Custom final : public LayerOf<Custom, CustomOptions, Recurrent> {
   Dtype dtype() const override { return dtype_; }
   Tensor run_direction(std::size_t at, const Tensor& x, const SequenceOptions& options,
                        RecurrentState& state) const override;
-  /// Throws ValueError while training with variational dropout: its masks are those of a whole sequence.
+  /// Computes one step. Throws ValueError while training with variational dropout, which draws masks per sequence.
   RecurrentState run_step(std::size_t at, const Tensor& x, const RecurrentState& before) const override;
 
   Make make_;
   Dtype dtype_;
   std::vector<std::unique_ptr<CustomCell>> cells_;  // layer by layer, forward before backward
   std::vector<Scan> scans_, drawn_scans_;           // the latter with zoneout, for training
-  std::vector<Dropout> masks_;                      // of variational dropout
+  std::vector<Dropout> masks_;                      // the masks of variational dropout
 };
 
-/// A layer of cells C(input_size, hidden_size, init).
+/// Makes a layer of cells C(input_size, hidden_size, init).
 template <std::derived_from<CustomCell> C>
 Custom custom(std::int64_t input_size, std::int64_t hidden_size, const CustomOptions& options = {},
               const Init& init = {}) {
@@ -102,10 +103,10 @@ Custom custom(std::int64_t input_size, std::int64_t hidden_size, const CustomOpt
 ///   r  = sigmoid(LN(x W_ir) + LN(h W_hr)),  z = sigmoid(LN(x W_iz) + LN(h W_hz))
 ///   n  = tanh(LN(x W_in) + r * LN(h W_hn)),  h' = n + z * (h - n)
 ///
-/// Parameters: weight_ih [D, 3H], weight_hh [H, 3H] (in files transposed), scale_ih, shift_ih, scale_hh, shift_hh [3H].
+/// Parameters: weight_ih [D, 3H], weight_hh [H, 3H] (transposed in files), scale_ih, shift_ih, scale_hh, shift_hh [3H].
 class LayerNormGruCell final : public CustomCell {
  public:
-  /// Throws ValueError for sizes below 1.
+  /// Creates a cell. Throws ValueError for sizes below 1.
   LayerNormGruCell(std::int64_t input_size, std::int64_t hidden_size, const Init& init = {});
   std::string kind() const override { return "layer_norm_gru"; }
   RecurrentState step(const Tensor& x, const RecurrentState& before) const override;

@@ -1,26 +1,26 @@
 #pragma once
-/// How recurrent layers are run.
+/// The forms in which recurrent layers run: fused, as a scan, or unrolled.
 #include "ferrite/tensor/attrs.h"
 
 namespace ferrite::nn {
 
 namespace detail {
-/// What runs a layer's steps as a scan (nn/recurrent/detail/recurrent_layers.h).
+/// The functions that run a layer's steps as a scan (nn/recurrent/detail/recurrent_layers.h).
 struct ScanForm;
 extern const ScanForm scan_form;
 }  // namespace detail
 
-/// How a recurrent layer is run; all forms give the same values, and gradients within rounding. What runs scans is in
-/// the programs that name `Form::scan` or a zoneout, and in no other.
+/// The form in which a recurrent layer runs. All forms give the same values, and the same gradients within rounding.
+/// Only programs that name `Form::scan` or a zoneout link the code that runs scans.
 class Form {
  public:
   static const Form fused;     ///< one operation for all steps of a layer and direction (steps.h: gru_sequence)
-  static const Form unrolled;  ///< step by step in operations: the definition
-  /// One step in operations, traced once and stepped through (compile/scan.h): what any cell can have.
+  static const Form unrolled;  ///< step by step in operations: the definition of the other forms
+  /// One step in operations, traced once and run as a scan (compile/scan.h); available for every cell.
   static const Form scan;
 
   constexpr bool operator==(const Form&) const = default;
-  /// What runs the scans of this form; null of the others.
+  /// Returns the functions that run scans for Form::scan, null for the other forms.
   constexpr const detail::ScanForm* scans() const { return scans_; }
 
  private:
@@ -34,13 +34,13 @@ inline constexpr Form Form::fused(true, nullptr);
 inline constexpr Form Form::unrolled(false, nullptr);
 inline constexpr Form Form::scan(false, &detail::scan_form);
 
-/// The probability with which a unit of a state stays what it was: a number, 0 where none is given.
+/// The probability with which a unit of a state keeps its value at a step; 0 by default.
 class Zoneout {
  public:
   constexpr Zoneout() = default;
   constexpr Zoneout(double probability) : probability_(probability), form_(Form::scan) {}
   constexpr operator double() const { return probability_; }
-  /// How a layer with it is run in place of fused.
+  /// Returns the form in which a layer with this zoneout runs when it asks for Form::fused.
   constexpr const Form& form() const { return form_; }
 
  private:

@@ -13,16 +13,16 @@ namespace {
 
 using detail::check_dtype;
 
-/// The weights as they stand, where nobody records.
+/// Returns pointers to the present values of the weights, for calls that no recorder sees.
 RecurrentWeights<const Tensor*> borrowed(const RecurrentWeights<Parameter>& w) {
   static const Tensor none;
   return w.map([](const Parameter& p) { return p.defined() ? &p.peek() : &none; });
 }
 
-/// Matrices are turned in files.
+/// Returns the layout of a weight in files, where matrices are transposed.
 FileLayout layout_of(const Shape& shape) { return shape.rank() == 2 ? FileLayout::transposed : FileLayout::same; }
 
-/// The parameters of one layer and direction, each by make(name, shape, fill), in PyTorch's order.
+/// Makes the parameters of one layer and direction, each by make(name, shape, fill), in PyTorch's order.
 template <class Make>
 RecurrentWeights<Parameter> make_weights(const detail::GatedCell& cell, const RecurrentSizes& sizes,
                                          std::int64_t input_size, const std::string& suffix, const Make& make) {
@@ -76,13 +76,13 @@ Tensor GatedRecurrent::run_direction(std::size_t at, const Tensor& x, const Sequ
     const auto run = [&](const RecurrentWeights<const Tensor*>& w) {
       return cell_->functions->sequence(x, state, w, options);
     };
-    const bool seen = !ferrite::detail::frame().recorders.empty();  // recorders are told what is read
+    const bool seen = !ferrite::detail::frame().recorders.empty();  // recorders must see the reads
     all = seen ? run(detail::borrowed(values_of(weights_[at]))) : run(borrowed(weights_[at]));
   } else if (const detail::ScanForm* const scans = sizes().form.scans()) {
     all = scans->run(drawn ? drawn_scans_[at] : scans_[at], with_masks(at, x), state, options);
   } else {
     const RecurrentWeights<Tensor> w = values_of(weights_[at]);
-    // The input product does not depend on h: one for all steps.
+    // The input product does not depend on h, so one product serves all steps.
     const Tensor i =
         affine(ferrite::detail::padding_replaced(x, options.lengths, options.batch_first), w.weight_ih, w.bias_ih);
     const RecurrentStep step = [&](const Tensor& i_t, const RecurrentState& before) {

@@ -1,5 +1,5 @@
 #pragma once
-/// Recurrent layers and cells made of gates: what GRU, LSTM and RNN share.
+/// Recurrent layers and cells made of gates: the bases of GRU, LSTM and RNN.
 #include <vector>
 
 #include "ferrite/compile/scan.h"
@@ -14,25 +14,26 @@ namespace detail {
 struct GatedCell;
 }
 
-/// Reads the values of a layer's weights for one call: undefined tensors where there are none.
+/// Reads the values of a layer's weights for one call; weights that are left out are undefined tensors.
 RecurrentWeights<Tensor> values_of(const RecurrentWeights<Parameter>& weights);
 
-/// What the states of a stream begin with, [L, H] each; undefined: with zeros.
+/// The first states of a stream, [L, H] each; undefined: zeros.
 struct InitialStates {
   Parameter h{}, c{};
 };
 
-/// A recurrent layer of one of these cells. Names and initial values are PyTorch's.
+/// The base of recurrent layers whose cells are made of gates. Parameter names and initial values are PyTorch's.
 class GatedRecurrent : public Recurrent {
  public:
-  /// Throws ValueError for a layer or direction that is not there.
+  /// Returns the weights of a layer and direction. Throws ValueError if there is none.
   const RecurrentWeights<Parameter>& weights(std::int64_t layer = 0, bool reverse = false) const&;
   RecurrentWeights<Parameter> weights(std::int64_t layer = 0, bool reverse = false) const&& {
     return weights(layer, reverse);
   }
 
   std::size_t add_steps(StepGraph& graph, std::size_t x) const override;
-  /// The same from states of another layer's: how a layer streams that begins this one from parameters of its own.
+  /// Returns a step for streams that begins from the given states, or null for a bidirectional layer and with zoneout.
+  /// A layer that contains this one and learns its first states streams with it.
   std::unique_ptr<Step> step_from(const InitialStates& initial, const StepRows& in) const;
 
  protected:
@@ -49,12 +50,12 @@ class GatedRecurrent : public Recurrent {
 
   const detail::GatedCell* cell_;
   std::vector<RecurrentWeights<Parameter>> weights_;  // layer by layer, forward before backward
-  std::vector<Scan> scans_;                           // the same for Form::scan, else none
-  std::vector<Scan> drawn_scans_;                     // and with zoneout, for training
+  std::vector<Scan> scans_;                           // in the same order for Form::scan, else empty
+  std::vector<Scan> drawn_scans_;                     // with zoneout, for training
 };
 
-/// One step of a cell as a module: x [B, D], state [B, H] -> state; unbatched [D], [H] -> [H]. Parameters are named
-/// weight_ih, weight_hh, bias_ih, bias_hh, as PyTorch's cells.
+/// The base of modules that compute one step of a cell: x [B, D], state [B, H] -> state; unbatched [D], [H] -> [H].
+/// Parameters are named weight_ih, weight_hh, bias_ih, bias_hh, as in PyTorch's cells.
 class RecurrentCell : public Module {
  public:
   const RecurrentWeights<Parameter>& weights() const& { return weights_; }
@@ -65,7 +66,7 @@ class RecurrentCell : public Module {
  protected:
   RecurrentCell(const detail::GatedCell& cell, std::int64_t input_size, std::int64_t hidden_size, const Init& init,
                 bool bias);
-  /// Undefined states are zeros. Throws ShapeError, DtypeError.
+  /// Computes the next state; undefined states are zeros. Throws ShapeError or DtypeError for operands that do not fit.
   RecurrentState step(const Tensor& x, const RecurrentState& before) const;
 
  private:

@@ -14,7 +14,7 @@ FERRITE_FLOAT_TABLES(CellKernels, gru_reset_before_kernels, gru_reset_before_in_
 
 namespace {
 
-/// An operand that may be left out, as the last one.
+/// Returns the i-th operand, undefined if there are fewer.
 Tensor or_none(Inputs in, std::size_t i) { return i < in.size() ? in[i] : Tensor(); }
 
 struct GruStep {

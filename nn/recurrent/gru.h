@@ -4,16 +4,16 @@
 
 namespace ferrite::nn {
 
-/// One step of a GRU (arXiv 1406.1078, PyTorch's form) from i = x W_ih + b_ih [B, 3H], columns r, z, n: w_hh [H, 3H],
-/// b_hh [3H] or undefined -> h' [B, H]. In operations: the definition.
+/// Computes one step of a GRU (arXiv 1406.1078, PyTorch's form) from i = x W_ih + b_ih [B, 3H], columns r, z, n; h
+/// [B, H]; w_hh [H, 3H] and b_hh [3H], or undefined -> h' [B, H]. Composed of operations, it defines the GRU.
 Tensor gru_step(const Tensor& i, const Tensor& h, const Tensor& w_hh, const Tensor& b_hh);
-/// The same with the reset gate before the product: n = tanh(i_n + (r h) W_hn + b_hn), Cho's first form and Keras's
-/// `reset_after=False`.
+/// Computes one step of a GRU with the reset gate before the product: n = tanh(i_n + (r h) W_hn + b_hn), as in Cho's
+/// first form and Keras's `reset_after=False`. Operands and result are those of gru_step.
 Tensor gru_step_reset_before(const Tensor& i, const Tensor& h, const Tensor& w_hh, const Tensor& b_hh);
-/// All steps of a layer in one direction as one operation, from its input x [T, B, D] (or batch first) -> {y [T, B, H],
-/// last h [B, H]}: the input product of all steps at once, one product a step whose gates are finished before the next
-/// units begin. Values are those of the steps, to the bit; the gradient runs as one operation too, and a gradient of a
-/// gradient is that of the steps. Throws ShapeError, also for a length outside 0..T, and DtypeError.
+/// Runs all steps of a layer in one direction as one operation: x [T, B, D] (or batch first) -> {y [T, B, H], last h
+/// [B, H]}. It multiplies the inputs of all steps at once; then each step is one product, whose gates are finished
+/// before the next units begin. Values are bit for bit those of `gru_step`. The gradient runs as one operation, too;
+/// second derivatives are those of the steps. Throws ShapeError, also for a length outside 0..T, and DtypeError.
 Tensors gru_sequence(const Tensor& x, const RecurrentWeights<Tensor>& w, const Tensor& h0,
                      const SequenceOptions& options = {}, bool reset_after = true);
 
@@ -22,8 +22,8 @@ const GatedCell& gru_cell();
 const GatedCell& gru_reset_before_cell();
 }  // namespace detail
 
-/// Whether a GRU's reset gate multiplies what comes of h behind its product: a bool. The cell that has it before the
-/// product is in the programs that say so, and in no other.
+/// A bool that says whether a GRU's reset gate multiplies the product h W_hn + b_hn, not h itself. Only programs that
+/// say false link the cell with the gate before the product.
 class ResetAfter {
  public:
   constexpr ResetAfter(bool after = true) : cell_(after ? detail::gru_cell : detail::gru_reset_before_cell) {}
@@ -49,15 +49,15 @@ namespace ferrite::nn {
 struct GruOptions {
   std::int64_t layers = 1;
   bool bidirectional = false;
-  double dropout = 0;  ///< between layers, while training
+  double dropout = 0;  ///< dropout between layers, while training
   bool bias = true;
   bool batch_first = true;
-  Form form = Form::fused;  ///< for tests and experts
-  bool recompute = false;   ///< gates are computed again for the gradient instead of kept: less memory, more time
-  /// False: n = tanh(x W_in + b_in + (r * h) W_hn + b_hn), the GRU of arXiv 1406.1078v1, of Keras with
-  /// reset_after=False and of ONNX with linear_before_reset = 0.
+  Form form = Form::fused;  ///< how the layer runs; other forms are for tests and experts
+  bool recompute = false;   ///< the gradient recomputes the gates instead of keeping them: less memory, more time
+  /// Whether the reset gate multiplies h W_hn + b_hn, as in PyTorch. False: n = tanh(x W_in + b_in + (r * h) W_hn +
+  /// b_hn), the GRU of arXiv 1406.1078v1, of Keras with reset_after=False and of ONNX with linear_before_reset = 0.
   ResetAfter reset_after{};
-  Zoneout zoneout{};  ///< with this probability a unit of h stays what it was: see Recurrent
+  Zoneout zoneout{};  ///< the probability with which a unit of h keeps its value: see Recurrent
   static constexpr auto fields =
       attr_list(attr("layers", &GruOptions::layers), attr("bidirectional", &GruOptions::bidirectional),
                 attr("dropout", &GruOptions::dropout), attr("bias", &GruOptions::bias),
@@ -65,16 +65,16 @@ struct GruOptions {
                 attr("reset_after", &GruOptions::reset_after), attr("zoneout", &GruOptions::zoneout));
 };
 
-/// Gated recurrent unit (arXiv 1406.1078), as torch.nn.GRU(input_size, hidden_size, batch_first=True).
+/// The gated recurrent unit (arXiv 1406.1078), like torch.nn.GRU(input_size, hidden_size, batch_first=True).
 ///
 ///   r  = sigmoid(x W_ir + b_ir + h W_hr + b_hr)
 ///   z  = sigmoid(x W_iz + b_iz + h W_hz + b_hz)
 ///   n  = tanh   (x W_in + b_in + r * (h W_hn + b_hn))
 ///   h' = n + z * (h - n)                                   = (1 - z) * n + z * h
 ///
-/// Parameters, the blocks of columns being r, z, n: weight_ih_l0 [D, 3H], weight_hh_l0 [H, 3H] (in files [3H, D] and
-/// [3H, H]), bias_ih_l0 [3H], bias_hh_l0 [3H], then _l0_reverse, _l1, ...; all start as U(-1/sqrt(H), 1/sqrt(H)).
-/// Shapes, lengths, resets and states: see Recurrent.
+/// Parameters, with blocks of columns r, z, n: weight_ih_l0 [D, 3H], weight_hh_l0 [H, 3H] (in files [3H, D] and
+/// [3H, H]), bias_ih_l0 [3H], bias_hh_l0 [3H], then _l0_reverse, _l1, ...; all start as U(-1/sqrt(H), 1/sqrt(H)). See
+/// Recurrent for shapes, lengths, resets and states.
 class Gru final : public LayerOf<Gru, GruOptions, GatedRecurrent> {
  public:
   Gru(std::int64_t input_size, std::int64_t hidden_size, const Init& init = {})
@@ -84,11 +84,11 @@ class Gru final : public LayerOf<Gru, GruOptions, GatedRecurrent> {
   bool reset_after() const { return options().reset_after; }
 };
 
-/// torch.nn.GRUCell.
+/// One step of a GRU as a module, like torch.nn.GRUCell.
 class GruCell final : public RecurrentCell {
  public:
   GruCell(std::int64_t input_size, std::int64_t hidden_size, const Init& init = {}, bool bias = true);
-  /// The next state, from zeros where h is undefined.
+  /// Returns the next state, starting from zeros if h is undefined.
   Tensor operator()(const Tensor& x, const Tensor& h = {}) const { return step(x, {h}).h; }
 };
 

@@ -1,5 +1,5 @@
-/// The layers without a product in their loop: linear recurrent units, S5 and Mamba, what they share on sequences, and
-/// their steps for streams, with states in place and weights packed once.
+/// The layers without a product in their loop: linear recurrent units, S5 and Mamba, their shared recurrences on
+/// sequences, and their steps for streams, with states in place and weights packed once.
 #include <algorithm>
 #include <cmath>
 
@@ -62,7 +62,7 @@ namespace {
 
 using namespace ferrite::detail;
 
-/// States of all rows, [batch, ...]: what a step reads, and what it leaves until `commit`.
+/// The states of all rows, [batch, ...]: those that a step reads, and those that it leaves until `commit`.
 template <class T>
 class RowStates {
  public:
@@ -89,7 +89,8 @@ class RowStates {
   StepMemory<T> now_, next_;
 };
 
-/// What the steps here share: one state, a loop over n steps that `Self` runs from one memory of states to another.
+/// The base of steps with one state: `Self` runs a loop over n steps that reads states from one memory and leaves them
+/// in another.
 template <class Self, class T>
 class OneState : public Step {
  public:
@@ -143,7 +144,7 @@ class Minimal final : public OneState<Minimal<T>, T> {
 
 // ---- diagonal recurrences ----------------------------------------------------------------------------------
 
-/// A matrix [K, N], packed.
+/// A packed matrix [K, N].
 template <class T>
 class Packed {
  public:
@@ -151,7 +152,7 @@ class Packed {
     take(w);
   }
   void take(const Tensor& w) { pack_columns(contiguous(w), memory_.get()); }
-  /// x [rows, K] -> y [rows, N].
+  /// Computes the product x [rows, K] -> y [rows, N].
   void multiply(std::int64_t rows, const T* x, T* y) const {
     products_in_use.of<T>().packed_product(packed_gates<T>(memory_.get(), K_, 1, N_), rows, x, K_, nullptr, y);
   }
@@ -210,7 +211,7 @@ class DiagonalStep final : public OneState<DiagonalStep<T>, T> {
   }
 
   static Diagonal computed(const std::function<Diagonal()>& compute, const std::vector<Parameter>& parameters) {
-    for (const Parameter& p : parameters) (void)p.peek();  // throws where a value would become a constant of a program
+    for (const Parameter& p : parameters) (void)p.peek();  // throws if a value would become a constant of a program
     const NewFrame frame;
     return compute();
   }
@@ -251,7 +252,7 @@ namespace {
 
 std::string text(double x) { return Scalar(x).str(); }
 
-/// Moduli of points that lie uniformly in the ring between two radii.
+/// Draws the moduli of points that lie uniformly in the ring between two radii.
 Tensor moduli(const Shape& shape, const RandomKey& key, double low, double high) {
   return sqrt(uniform(shape, key, low * low, high * high, Dtype::f64));
 }
@@ -261,7 +262,7 @@ std::int64_t checked_size(const char* name, std::int64_t n) {
   return n;
 }
 
-/// From the parameters in the order in which the layer registers them.
+/// Returns the recurrence of an LRU, given its parameters in the order in which the layer registers them.
 detail::Diagonal diagonal_of(const std::vector<Parameter>& p) {
   const Tensor nu = p[0], theta = p[1], gamma = unsqueeze(exp(p[2]), 1), C_re = p[5], C_im = p[6];
   const std::int64_t N = C_re.shape()[1], F = C_re.shape()[0];
@@ -281,7 +282,7 @@ Lru::Lru(std::int64_t input_size, std::int64_t hidden_size, const LruOptions& o,
     throw ValueError("lru: takes 0 <= r_min < r_max <= 1 and a max_phase above 0, got " + text(o.r_min) + ", " +
                      text(o.r_max) + " and " + text(o.max_phase));
   const std::int64_t N = hidden_size, F = input_size;
-  // Below 1, where gamma would be 0, and above 0, where nu_log would be infinite.
+  // The radii stay below 1, where gamma would be 0, and above 0, where nu_log would be infinite.
   const double low = std::max(o.r_min, 1e-4), high = std::min(o.r_max, 1 - 1e-6);
   const Fill nu(
       [=](const Shape& s, const RandomKey& key, Dtype t) { return cast(log(-log(moduli(s, key, low, high))), t); });
@@ -363,15 +364,15 @@ Tensor reciprocal_of(const Tensor& x) {
   return complex(re(x) / n, -im(x) / n);
 }
 
-/// Real and imaginary parts, each a matrix product.
+/// Returns the product of two complex matrices, from products of their real and imaginary parts.
 Tensor product(const Tensor& x, const Tensor& y) {
   return complex(matmul(re(x), re(y)) - matmul(im(x), im(y)), matmul(re(x), im(y)) + matmul(im(x), re(y)));
 }
 
 // ---- where it starts -----------------------------------------------------------------------------------------
 
-/// The normal part of the matrix HiPPO-LegS of n states, S = -1/2 + K with K skew: its eigenvalues [n, 2] by ascending
-/// imaginary part and eigenvectors [n, n, 2], columns, in f64.
+/// The eigenvalues [n, 2], by ascending imaginary part, and eigenvectors [n, n, 2], as columns, of the normal part of
+/// the matrix HiPPO-LegS of n states, S = -1/2 + K with K skew, in f64.
 struct Hippo {
   Tensor values, vectors;
 };
@@ -380,7 +381,7 @@ Hippo hippo(std::int64_t n) {
   const Tensor p = sqrt(arange(0, n, 1, Dtype::f64) + 0.5);
   const Tensor outer = unsqueeze(p, 1) * unsqueeze(p, 0);
   const Tensor K = triu(outer, 1) - tril(outer, -1);
-  // K'K has each square of a frequency twice; u and K u / w of one of its eigenvectors span the pair.
+  // K'K has each squared frequency w^2 twice; one of its eigenvectors u and K u / w span the pair.
   const EighResult squares = eigh(matmul(transpose(K), K));
   const std::vector<double> w2 = squares.eigenvalues.to_vector<double>();
   Tensors values, vectors;
@@ -400,7 +401,7 @@ Hippo hippo(std::int64_t n) {
   return {stack(values), stack(vectors, 1)};
 }
 
-/// [J n, J n, 2] with the same [n, n, 2] along its diagonal.
+/// Returns a matrix [J n, J n, 2] with J copies of x [n, n, 2] along its diagonal.
 Tensor block_diagonal(const Tensor& x, std::int64_t blocks) {
   const std::int64_t n = x.shape()[0];
   Tensors rows;
@@ -557,7 +558,7 @@ Mamba::Mamba(const MambaOptions& o, const Init& init)
 Tensor Mamba::convolved(const Tensor& u, const SequenceOptions& o, Tensor& taps) const {
   const std::int64_t B = u.shape()[0], T = u.shape()[1], E = u.shape()[2], past = options().kernel_size - 1;
   const Tensor all = past > 0 ? concat({taps, u}, 1) : u;
-  // How many resets there were up to each step of `all`.
+  // Number of resets up to each step of `all`.
   Tensor resets;
   if (o.resets.defined()) resets = concat({zeros({B, past}, Dtype::i64), cumsum(o.resets, 1)}, 1);
   const auto hidden = [&](const Tensor& now, const Tensor& then) { return unsqueeze(gt(now, then), 2); };
@@ -572,7 +573,7 @@ Tensor Mamba::convolved(const Tensor& u, const SequenceOptions& o, Tensor& taps)
   }
   if (past > 0) {
     const Tensor ends = o.lengths.defined() ? o.lengths : full({B}, T, Dtype::i64);
-    const Tensor at = unsqueeze(ends, 1) + arange(past);  // steps of `all`
+    const Tensor at = unsqueeze(ends, 1) + arange(past);  // positions in `all`
     Tensor next =
         o.lengths.defined() ? gather(all, 1, expand(unsqueeze(at, 2), {B, past, E})) : slice(all, 1, T, T + past);
     if (resets.defined())

@@ -4,25 +4,25 @@
 
 namespace ferrite::nn {
 
-/// One step of an LSTM from i = x W_ih + b_ih [B, 4H], columns i, f, g, o. With w_hr [H, P] the new h is projected to
-/// [B, P] (arXiv 1402.1128); w_hh is [P, 4H] then.
+/// Computes one step of an LSTM from i = x W_ih + b_ih [B, 4H], columns i, f, g, o; w_hh [H, 4H] and b_hh [4H], or
+/// undefined. With w_hr [H, P] the new h is projected to [B, P] (arXiv 1402.1128), and w_hh is [P, 4H].
 RecurrentState lstm_step(const Tensor& i, const RecurrentState& before, const Tensor& w_hh, const Tensor& b_hh,
                          const Tensor& w_hr = {});
-/// All steps of a layer in one direction -> {y, last h, last c}; see gru_sequence.
+/// Runs all steps of an LSTM layer in one direction and returns {y, last h, last c}; see gru_sequence.
 Tensors lstm_sequence(const Tensor& x, const RecurrentWeights<Tensor>& w, const RecurrentState& before,
                       const SequenceOptions& options = {});
 
 struct LstmOptions {
   std::int64_t layers = 1;
   bool bidirectional = false;
-  double dropout = 0;  ///< between layers, while training
+  double dropout = 0;  ///< dropout between layers, while training
   bool bias = true;
   bool batch_first = true;
-  Form form = Form::fused;     ///< for tests and experts
-  bool recompute = false;      ///< gates are computed again for the gradient instead of kept: less memory, more time
-  std::int64_t proj_size = 0;  ///< P < H: h' = (o * tanh(c')) W_hr (arXiv 1402.1128); 0: none
-  Zoneout zoneout{};           ///< with this probability a unit of h stays what it was: see Recurrent
-  Zoneout zoneout_cell{};      ///< likewise a unit of c
+  Form form = Form::fused;     ///< how the layer runs; other forms are for tests and experts
+  bool recompute = false;      ///< the gradient recomputes the gates instead of keeping them: less memory, more time
+  std::int64_t proj_size = 0;  ///< P < H: h' = (o * tanh(c')) W_hr (arXiv 1402.1128); 0: no projection
+  Zoneout zoneout{};           ///< the probability with which a unit of h keeps its value: see Recurrent
+  Zoneout zoneout_cell{};      ///< the probability with which a unit of c keeps its value
   static constexpr auto fields =
       attr_list(attr("layers", &LstmOptions::layers), attr("bidirectional", &LstmOptions::bidirectional),
                 attr("dropout", &LstmOptions::dropout), attr("bias", &LstmOptions::bias),
@@ -31,7 +31,7 @@ struct LstmOptions {
                 attr("zoneout_cell", &LstmOptions::zoneout_cell));
 };
 
-/// Long short-term memory (Hochreiter and Schmidhuber 1997, with forget gates), as torch.nn.LSTM(input_size,
+/// Long short-term memory (Hochreiter and Schmidhuber 1997, with forget gates), like torch.nn.LSTM(input_size,
 /// hidden_size, batch_first=True).
 ///
 ///   i  = sigmoid(x W_ii + b_ii + h W_hi + b_hi)
@@ -41,10 +41,10 @@ struct LstmOptions {
 ///   c' = f * c + i * g
 ///   h' = o * tanh(c')
 ///
-/// Parameters, the blocks of columns being i, f, g, o: weight_ih_l0 [D, 4H], weight_hh_l0 [H, 4H] (in files [4H, D]
-/// and [4H, H]), bias_ih_l0 [4H], bias_hh_l0 [4H], with a projection weight_hr_l0 [H, P], then _l0_reverse, _l1, ...;
-/// all start as U(-1/sqrt(H), 1/sqrt(H)). `run` gives h in `state` and c in `cell`. Shapes, lengths, resets and
-/// states: see Recurrent; with a projection h is P wide.
+/// Parameters, with blocks of columns i, f, g, o: weight_ih_l0 [D, 4H], weight_hh_l0 [H, 4H] (in files [4H, D] and
+/// [4H, H]), bias_ih_l0 [4H], bias_hh_l0 [4H], with a projection weight_hr_l0 [H, P] (in files [P, H]), then
+/// _l0_reverse, _l1, ...; all start as U(-1/sqrt(H), 1/sqrt(H)). With a projection h is P wide and weight_hh_l0
+/// [P, 4H]. `run` returns h in `state` and c in `cell`. See Recurrent for shapes, lengths, resets and states.
 class Lstm final : public LayerOf<Lstm, LstmOptions, GatedRecurrent> {
  public:
   Lstm(std::int64_t input_size, std::int64_t hidden_size, const Init& init = {})
@@ -52,11 +52,11 @@ class Lstm final : public LayerOf<Lstm, LstmOptions, GatedRecurrent> {
   Lstm(std::int64_t input_size, std::int64_t hidden_size, const LstmOptions& options, const Init& init = {});
 };
 
-/// torch.nn.LSTMCell.
+/// One step of an LSTM as a module, like torch.nn.LSTMCell.
 class LstmCell final : public RecurrentCell {
  public:
   LstmCell(std::int64_t input_size, std::int64_t hidden_size, const Init& init = {}, bool bias = true);
-  /// The next h and c, from zeros where a state is undefined.
+  /// Returns the next h and c, starting from zeros where a state is undefined.
   RecurrentState operator()(const Tensor& x, const RecurrentState& before = {}) const { return step(x, before); }
 };
 

@@ -26,14 +26,14 @@ FERRITE_FLOAT_TABLES(MinimalKernels, min_lstm_kernels, min_lstm_in_use)
 
 namespace {
 
-/// Whether these operands are there, behind the others and in this order.
+/// The optional operands that are given; they come last, in this order.
 struct MinimalAttrs {
   bool lengths = false, resets = false;
   static constexpr auto fields =
       attr_list(attr("lengths", &MinimalAttrs::lengths), attr("resets", &MinimalAttrs::resets));
 };
 
-/// The operands from h0 on, where they stand.
+/// The operands from h0 on.
 struct Behind {
   Behind(Inputs in, std::size_t h0, const MinimalAttrs& a) : state(in[h0]) {
     if (a.lengths) lengths = &in[++h0];
@@ -43,7 +43,7 @@ struct Behind {
   const Tensor *lengths = nullptr, *resets = nullptr;
 };
 
-/// [B, T, G H] and [B, H]; throws for operands that do not fit.
+/// Returns the type of h, [B, T, H], after checking gates [B, T, G H], h0 [B, H], lengths and resets.
 Spec check(std::string_view name, MinimalCell cell, Inputs in, std::size_t h0, const MinimalAttrs& a) {
   const Spec gates = in[0].spec();
   const std::int64_t G = gates_of(cell);
@@ -63,7 +63,7 @@ Spec check(std::string_view name, MinimalCell cell, Inputs in, std::size_t h0, c
   return {{B, T, H}, gates.dtype};
 }
 
-/// f(row, first element of h, of the state) for all rows, shared among threads.
+/// Calls f(row, offset of its h, offset of its state) for all rows, which threads share.
 template <class T, class F>
 void each_row(MinimalCell cell, const Tensor& gates, const Tensor& h0, const Behind& o, F&& f) {
   const std::int64_t B = gates.shape()[0], steps = gates.shape()[1], G = gates_of(cell), H = gates.shape()[2] / G;
@@ -91,11 +91,11 @@ void visit_float(Dtype t, F&& f) {
 
 // ---- the definition, in plain loops and in operations -----------------------------------------------------
 
-/// The same by linear_scan: what exporters and second derivatives read.
+/// Computes the recurrence by linear_scan, for exporters and second derivatives.
 Tensor composed(MinimalCell cell, Inputs in, const MinimalAttrs& a) {
   const Tensors g = chunk(in[0], gates_of(cell), -1);
   const Tensor candidate = where(ge(g[0], 0), g[0] + 0.5, sigmoid(g[0]));
-  // sigmoid(f) / (sigmoid(f) + sigmoid(i)), which both may be 0, by the difference of their logarithms.
+  // sigmoid(f) / (sigmoid(f) + sigmoid(i)) from the difference of logarithms, because both may be 0.
   const Tensor d = cell == MinimalCell::gru ? -g[1] : log_sigmoid(g[1]) - log_sigmoid(g[2]);
   const Behind o(in, 1, a);
   return linear_scan(sigmoid(d), sigmoid(-d) * candidate, o.state,
@@ -104,7 +104,8 @@ Tensor composed(MinimalCell cell, Inputs in, const MinimalAttrs& a) {
 
 // ---- records -------------------------------------------------------------------------------------------------
 
-/// Operands: gates, h, what arrives at h, h0, perhaps lengths and resets -> of the gates, of h0.
+/// The gradient of a minimal recurrence: gates, h, the cotangent of h, h0, perhaps lengths and resets -> the cotangents
+/// of gates and h0.
 template <MinimalCell cell>
 struct MinimalGrad {
   using Attributes = MinimalAttrs;
@@ -167,7 +168,7 @@ struct MinimalGrad {
   }
 };
 
-/// Operands: gates, h0, perhaps lengths and resets -> h.
+/// The recurrence of a minimal layer: gates, h0, perhaps lengths and resets -> h.
 template <MinimalCell cell>
 struct MinimalScan {
   using Attributes = MinimalAttrs;
@@ -247,7 +248,7 @@ void check(const char* name, std::int64_t D, std::int64_t H, std::int64_t P) {
                      std::to_string(D) + ", " + std::to_string(H) + " and " + std::to_string(P));
 }
 
-/// The gates, the recurrence, the projection.
+/// Adds the steps of a minimal layer: the gates, the recurrence, the projection.
 std::size_t add_steps_of(const Layer& layer, detail::MinimalCell cell, std::int64_t H, const Linear& gates,
                          const std::optional<Linear>& out, StepGraph& graph, std::size_t x) {
   const std::size_t z = graph.add(gates, x);

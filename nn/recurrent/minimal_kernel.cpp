@@ -1,4 +1,4 @@
-/// The recurrences of the minimal GRU and LSTM: packets across units, steps one after the other.
+/// The recurrences of the minimal GRU and LSTM: packets across units, steps in order.
 #include <algorithm>
 #include <utility>
 
@@ -12,7 +12,7 @@ namespace {
 
 using namespace ferrite::detail::FERRITE_LEVEL;
 
-/// g(c), positive for all c, and its slope.
+/// The candidate g(c), which is positive for all c, and its slope.
 template <class T>
 struct Candidate {
   explicit Candidate(Packet<T> c)
@@ -28,7 +28,7 @@ struct Gru {
   static Packet<T> step(const Packet<T> (&g)[2], Packet<T> h) {
     return fma(sigmoid(g[1]), Candidate<T>(g[0]).value - h, h);
   }
-  /// From what arrives at h after the step to what does at the gates and at h before it.
+  /// Computes the cotangents of the gates and of h before the step from that of h after it.
   template <class T>
   static Packet<T> back(const Packet<T> (&g)[2], Packet<T> h, Packet<T> dh, Packet<T> (&dg)[2]) {
     const Candidate<T> c(g[0]);
@@ -42,8 +42,8 @@ struct Gru {
 struct Lstm {
   static constexpr unsigned gates = 3;
 
-  /// sigmoid(f) / (sigmoid(f) + sigmoid(i)) and its complement, and sigmoid(-f), sigmoid(-i): with 1 / sigmoid(x) = 1 +
-  /// e^-x, all e^-x multiplied by e^m, so that none overflows.
+  /// sigmoid(f) / (sigmoid(f) + sigmoid(i)), its complement, sigmoid(-f) and sigmoid(-i). With 1 / sigmoid(x) = 1 +
+  /// e^-x, all e^-x are multiplied by e^m, so that none overflows.
   template <class T>
   struct Shares {
     Shares(Packet<T> f, Packet<T> i) {
@@ -75,7 +75,7 @@ struct Lstm {
   }
 };
 
-/// Packets of units; the last one begins so that it ends with the last unit.
+/// Whole packets of units; the last one overlaps the one before it, so that it ends with the last unit.
 template <class T>
 struct Whole {
   std::int64_t H;
@@ -121,14 +121,14 @@ struct Gradient {
 template <class Cell, class T, class Lanes>
 void gradient_packets(const MinimalRow<T>& row, const Lanes& lanes, std::int64_t packets, const Gradient<T>& o) {
   const Packet<T> zero = T(0);
-  T *arriving = o.room, *next = o.room + row.H;  // from the step after
+  T *arriving = o.room, *next = o.room + row.H;  // cotangents from the step after
   bool arrives = false;
   for (std::int64_t t = row.steps - 1; t >= 0; --t) {
     const T *gates = row.gates + t * row.gates_step, *dh = o.dh + t * row.h_step;
     T* dgates = o.dgates + t * row.gates_step;
     const bool fresh = row.resets && row.resets[t];
     const T* before = fresh ? nullptr : t == 0 ? row.h0 : o.h + (t - 1) * row.h_step;
-    for (std::int64_t p = packets - 1; p >= 0; --p) {  // as the steps: caches ask ahead for what goes one way
+    for (std::int64_t p = packets - 1; p >= 0; --p) {  // backward like the steps: caches prefetch in one direction
       Packet<T> g[Cell::gates], dg[Cell::gates];
       load_gates<Cell>(lanes, gates, row.H, p, g);
       Packet<T> now = lanes.load(dh, p);
@@ -142,7 +142,7 @@ void gradient_packets(const MinimalRow<T>& row, const Lanes& lanes, std::int64_t
   for (std::int64_t p = 0; p < packets && o.dh0; ++p) lanes.store(o.dh0, p, arrives ? lanes.load(arriving, p) : zero);
 }
 
-/// f(lanes, packets).
+/// Calls f(lanes, packets) with the lanes and the number of packets of H units.
 template <class T, class F>
 void with_lanes(std::int64_t H, const F& f) {
   constexpr std::int64_t W = kLanes<T>;

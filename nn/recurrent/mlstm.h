@@ -1,5 +1,5 @@
 #pragma once
-/// The layer of an xLSTM that remembers in matrices.
+/// The mLSTM layer of an xLSTM, with matrix memory.
 #include <optional>
 
 #include "ferrite/nn/layer_of.h"
@@ -9,15 +9,15 @@
 namespace ferrite::nn {
 
 struct MLstmOptions {
-  std::int64_t embedding_dim = 0;       ///< D, in and out; the builder infers it
-  std::int64_t num_heads = 4;           ///< H; each remembers in a matrix of its own
-  double proj_factor = 2;               ///< inner features I = proj_factor D, rounded up to a multiple
-  std::int64_t round_up_to = 64;        ///< of this number
-  std::int64_t conv1d_kernel_size = 4;  ///< K, of the causal convolution before queries and keys
-  std::int64_t qkv_proj_blocksize = 4;  ///< queries, keys and values are products of so many features each
-  bool bias = false;                    ///< of all products but the gates', which have one
-  double dropout = 0;                   ///< of the result, while training
-  std::int64_t num_blocks = 1;          ///< of the net it is a part of: first weights of proj_down fall with it
+  std::int64_t embedding_dim = 0;       ///< number of features D, in and out; the builder infers it
+  std::int64_t num_heads = 4;           ///< number of heads H; each has its own memory matrix
+  double proj_factor = 2;               ///< there are I = proj_factor D inner features, rounded up
+  std::int64_t round_up_to = 64;        ///< the number whose multiples I is rounded up to
+  std::int64_t conv1d_kernel_size = 4;  ///< K, the taps of the causal convolution before queries and keys
+  std::int64_t qkv_proj_blocksize = 4;  ///< P: queries, keys and values are products of blocks of P features
+  bool bias = false;                    ///< whether products have biases; those of the gates always do
+  double dropout = 0;                   ///< dropout of the result, while training
+  std::int64_t num_blocks = 1;          ///< blocks in the whole net; the first weights of proj_down shrink with it
   std::int64_t chunk = 64;              ///< steps that are computed at once; 1: step by step
   static constexpr auto fields =
       attr_list(attr("embedding_dim", &MLstmOptions::embedding_dim), attr("num_heads", &MLstmOptions::num_heads),
@@ -27,16 +27,16 @@ struct MLstmOptions {
                 attr("dropout", &MLstmOptions::dropout), attr("num_blocks", &MLstmOptions::num_blocks),
                 attr("chunk", &MLstmOptions::chunk));
 
-  /// I.
+  /// Returns the number of inner features I.
   std::int64_t inner() const;
 };
 
-/// The mLSTM layer of an xLSTM (arXiv 2405.04517), as mLSTMLayer of the Python package xlstm 2.0.6, whose state_dict
+/// The mLSTM layer of an xLSTM (arXiv 2405.04517), like mLSTMLayer of the Python package xlstm 2.0.6, whose state_dict
 /// it loads: x [B, T, D] -> [B, T, D], f32 or f64.
 ///
 ///   a, g = x proj_up;  u = silu(conv1d(a))       a causal convolution of each channel by itself
-///   q = q_proj(u), k = k_proj(u) / sqrt(d), v = v_proj(a)       of each head, d = I / H wide
-///   i = [q, k, v] igate, f = [q, k, v] fgate     one number for each head, of k before its division
+///   q = q_proj(u), k = k_proj(u) / sqrt(d), v = v_proj(a)       for each head, d = I / H wide
+///   i = [q, k, v] igate, f = [q, k, v] fgate     one number for each head, from k before its division
 ///   m' = max(log sigmoid(f) + m, i)
 ///   C' = exp(log sigmoid(f) + m - m') C + exp(i - m') k^T [v, 1]
 ///   [c, n] = q C';  h = c / (max(|n|, exp(-m')) + 1e-6)
@@ -47,25 +47,29 @@ struct MLstmOptions {
 /// norm over each head, epsilon 1e-5, times 1 + outnorm.weight.
 ///
 /// A sequence runs in chunks: masked products within a chunk, C and m from one chunk to the next, so time and memory
-/// grow as T. The chunks are of equal length, at most `chunk` steps. With chunk = 1 it runs step by step, streams have
-/// the bits of the whole sequence, and exported programs leave T open; otherwise streams have, but for rounding, its
-/// values (within 1e-5 in f32). Where x is not finite, y is NaN from there up to the next reset, with a gradient of 0.
+/// grow in proportion to T. The chunks have equal lengths of at most `chunk` steps. With chunk = 1 the layer runs step
+/// by step, streams have the bits of the whole sequence, and exported programs leave T open; otherwise the values of
+/// streams differ from it by rounding (within 1e-5 in f32). Where x is not finite, y is NaN from that step up to the
+/// next reset, with a gradient of 0.
 ///
-/// proj_up.weight [D, 2 I], proj_down.weight [I, D] and the gates' [3 I, H] are transposed in files; q_proj.weight,
-/// k_proj.weight and v_proj.weight [I / P, P, P] are [block, out, in], P = qkv_proj_blocksize; conv1d.conv.weight
-/// [I, 1, K]. They start as in the package: normal, of deviation sqrt(2 / (5 D)), and of proj_down 2 / (num_blocks
-/// sqrt(D)); the convolution as CausalConv1d; the weights of the gates as 0, the bias of fgate from 3 to 6 in even
-/// steps, that of igate normal, of deviation 0.1; learnable_skip as 1, everything else as 0.
+/// proj_up.weight [D, 2 I], proj_down.weight [I, D] and the gates' weights [3 I, H] are transposed in files;
+/// q_proj.weight, k_proj.weight and v_proj.weight [I / P, P, P] are [block, out, in], P = qkv_proj_blocksize;
+/// conv1d.conv.weight is [I, 1, K]. They start as in the package: weights as normal numbers of deviation
+/// sqrt(2 / (5 D)), those of proj_down of deviation 2 / (num_blocks sqrt(D)); the convolution as in CausalConv1d; the
+/// weights of the gates as 0, the bias of fgate from 3 to 6 in even steps, that of igate as normal numbers of deviation
+/// 0.1; learnable_skip as 1, everything else as 0.
 ///
-/// State of a row, in this order: the convolution's last inputs [K - 1, I], C with n as its last column [H, d, d + 1],
-/// m [H], and 1 where a step has been made [1]; all zeros: a new one. Lengths, resets, states: see SequenceLayer.
+/// The state of a row holds, in this order, the convolution's last inputs [K - 1, I], C with n as its last column
+/// [H, d, d + 1], m [H], and 1 once a step has been made [1]; a new state is all zeros. See SequenceLayer for lengths,
+/// resets and states.
 class MLstm final : public LayerOf<MLstm, MLstmOptions, SequenceLayer> {
  public:
   static constexpr auto name = "mlstm";
-  /// Throws ValueError for sizes below 1, for heads or blocks that do not divide I, and a dropout outside [0, 1].
+  /// Creates the layer. Throws ValueError for sizes below 1, for heads or blocks that do not divide I, and for a
+  /// dropout outside [0, 1].
   explicit MLstm(const MLstmOptions& options, const Init& init = {});
 
-  Parameter proj_up_weight, proj_up_bias;  ///< biases are empty without them
+  Parameter proj_up_weight, proj_up_bias;  ///< all biases but those of gates and convolution are empty without `bias`
   Parameter q_proj_weight, q_proj_bias, k_proj_weight, k_proj_bias, v_proj_weight, v_proj_bias;
   Parameter conv1d_weight, conv1d_bias;
   Parameter igate_weight, igate_bias, fgate_weight, fgate_bias;

@@ -1,5 +1,5 @@
-/// The stream of a small recurrent layer and a single row. Its product with the state runs beside what follows the
-/// layer and the call that brings the next input; a layer of one output that follows becomes a part of it.
+/// The step of a small recurrent layer in a stream with a single row. Its product with the state overlaps with the
+/// layers after it and with the call that brings the next input; a next layer of one output becomes a part of it.
 #include "ferrite/nn/recurrent/detail/one_row_step.h"
 
 #include <algorithm>
@@ -15,9 +15,9 @@ namespace ferrite::nn::detail {
 namespace {
 
 using ferrite::detail::padded;
-using T = float;  // f64, for checks, takes the step of many rows
+using T = float;  // f64, which is for checks, uses the step of many rows
 
-/// W_hh in panels of columns, and h W_hh of the states before and after a step.
+/// W_hh in panels of columns, and h W_hh for the states before and after a step.
 class CarriedProduct {
  public:
   CarriedProduct(std::int64_t gates, std::int64_t units)
@@ -48,12 +48,12 @@ class CarriedProduct {
   }
   T* product(bool which) const { return products_.get() + (which ? packets_ * lanes() : 0); }
   std::int64_t gate() const { return gate_; }
-  /// W_hh for a step that makes its product itself, where a gate is one packet; else without data.
+  /// Returns W_hh for a step that computes its product itself if a gate is one packet, else a matrix without data.
   GateMatrix<T> matrix() const {
     if (gate_ != lanes()) return {};
     return {weight_.get(), K_, K_, gates_ * lanes(), K_ * gates_ * lanes(), lanes()};
   }
-  /// Computes h W_hh; with a column, h times that as well.
+  /// Computes h W_hh and, if there is a column, h times the column.
   [[gnu::always_inline]] void make(const T* h, bool which, const T* column, T* sum) const {
     T* const y = product(which);
     for (const Panel& p : panels_) {
@@ -63,22 +63,22 @@ class CarriedProduct {
   }
 
  private:
-  static constexpr std::int64_t kMostPackets = 8;  ///< of a panel: their sums stay in registers
+  static constexpr std::int64_t kMostPackets = 8;  ///< packets of a panel, whose sums stay in registers
   struct Panel {
     std::int64_t begin, width;  ///< columns of the whole product
     RecurrenceKernels<T>::Panel run;
   };
   static std::int64_t lanes() { return padded<T>(1); }
-  /// Returns how far apart gates are. Few of them begin with a packet each, as they are read; many lie side by side: 24
-  /// units of four gates are six packets, not eight.
+  /// Returns the number of elements from one gate to the next. If all gates fit into few packets, each begins with a
+  /// packet, as they are read; otherwise they are adjacent: 24 units of four gates are six packets, not eight.
   static std::int64_t gate_of(std::int64_t gates, std::int64_t units) {
-    constexpr std::int64_t kFewPackets = 4;  // a chain of sums takes as long as four
+    constexpr std::int64_t kFewPackets = 4;  // the latency of one chain of sums hides four
     return gates * padded<T>(units) <= kFewPackets * lanes() ? padded<T>(units) : units;
   }
 
   std::int64_t K_, gates_, gate_, packets_;
   StepMemory<T> weight_;
-  StepMemory<T> products_;  ///< of the states at 0, then of those at 1
+  StepMemory<T> products_;  ///< for the states at 0, then for those at 1
   InlineVector<Panel, 4> panels_{};
 };
 
@@ -87,7 +87,7 @@ struct JoinedOutput {
   JoinedOutput() = default;
   JoinedOutput(const JoinedOutput& o) : step(o.step ? o.step->clone() : nullptr), then(o.then) {}
   std::unique_ptr<Step> step{};
-  std::optional<ElementFunction> then{};  ///< applied to its output
+  std::optional<ElementFunction> then{};  ///< applied to the layer's output
 
   void run(std::int64_t n, const void* h, void* y) const {
     step->run_several(n, &h, y);
@@ -97,24 +97,24 @@ struct JoinedOutput {
 
 constexpr std::int64_t kInputsAtOnce = 16;
 
-/// The steps of a layer, all but input and output: from the states at 0 and from those at 1. They are written once,
-/// since a step of a small layer takes hardly longer than writing it down.
+/// The operands of a layer's steps except input and output: from the states at 0 and from those at 1. They are written
+/// once, because a step of a small layer takes hardly longer than writing them.
 struct LayerSteps {
   RecurrenceStep<T> step[2];
   const CellKernels<T>* kernels;
   const KernelWeights<T>* weights;
-  KernelWeights<T> with_product;  ///< the weights of steps that make their product themselves, where there are any
+  KernelWeights<T> with_product;  ///< the weights of steps that compute their product themselves, if there are any
   const CarriedProduct* carried;
   bool takes_x;
-  T* inputs;  ///< room for x W_ih of some steps
-  T* room;    ///< for outputs that nobody else keeps
+  T* inputs;  ///< memory for x W_ih of some steps
+  T* room;    ///< memory for outputs that only the next layer reads
 
   std::int64_t features() const { return weights->weight_ih.K; }
   /// Computes the inputs x W_ih of n adjacent rows.
   void make_inputs(std::int64_t n, const T* x) const {
     kernels->input_product(*weights, n, x, features(), inputs, step[0].i_gate, step[0].i_row);
   }
-  /// Runs a step from x itself, or from the `made`-th inputs that were made.
+  /// Runs a step from x itself, or from the `made`-th of the inputs that `make_inputs` has computed.
   [[gnu::always_inline]] void gates(const T* x, std::int64_t made, bool from, T* y) {
     gates(step[from], *weights, x, made, y);
   }
@@ -128,8 +128,8 @@ struct LayerSteps {
     s.y = y;
     kernels->step(w, s);
   }
-  /// Runs n steps x [n, D] -> h [n, H] that make their products themselves: within a block nothing else could run
-  /// beside them.
+  /// Runs n steps x [n, D] -> h [n, H] that compute their products themselves: within a block nothing else could
+  /// overlap with them.
   void run_whole(std::int64_t n, const T* x, bool from, T* h) const {
     RecurrenceStep<T> steps[2] = {step[from], step[!from]};
     steps[0].product = steps[1].product = nullptr;
@@ -151,7 +151,7 @@ StateMemory state(const char* name, std::int64_t layers, std::int64_t units, T* 
           .initial = initial};
 }
 
-/// What the states begin with.
+/// The first values of the states.
 struct FirstStates {
   InitialStates from;
   Tensor h{}, c{};
@@ -162,14 +162,14 @@ struct FirstStates {
   }
 };
 
-/// The steps of all layers, which point into the memory of one object: a copy of that makes its own.
+/// The steps of all layers, which point into the memory of one object; a copy of that object makes its own.
 struct Bound {
   Bound() = default;
   Bound(const Bound&) {}
   std::vector<LayerSteps> layers{};
 };
 
-/// The weights of a layer in their two forms.
+/// The weights of a layer: packed, and W_hh in panels.
 struct RowLayer {
   RowLayer(const GatedCell& cell, const RecurrentWeights<Parameter>& w)
       : packed(cell, w, true), carried(cell.gates, w.weight_hh.shape()[0]) {}
@@ -284,7 +284,7 @@ class OneRowStep final : public Step {
   }
 
  private:
-  /// Returns the steps, whose products are those of the present states.
+  /// Returns the steps, after computing the products of the present states if they are not known.
   std::vector<LayerSteps>& bound() {
     if (!made_) [[unlikely]]
       for (const LayerSteps& l : bound_.layers) l.carried->make(l.step[swapped_].h, swapped_, nullptr, nullptr);
@@ -337,7 +337,7 @@ class OneRowStep final : public Step {
             .room = room};
   }
 
-  /// Makes the product of the states at `which`, and the output of a joined layer where there is a place for it.
+  /// Computes the product of the states at `which`, and the output of a joined layer if there is memory for it.
   [[gnu::always_inline]] void carry(const LayerSteps& l, bool which, T* output) {
     const T* const column = output ? column_ : nullptr;
     l.carried->make(l.step[which].h, which, column, output);
@@ -362,16 +362,16 @@ class OneRowStep final : public Step {
   std::int64_t L_, H_;
   FirstStates first_;
   std::vector<RowLayer> layers_;
-  StepMemory<T> states_;                    ///< h of all layers twice, then c where there is one
-  std::int64_t made_inputs_;                ///< elements of the inputs that are made before their steps
-  StepMemory<T> inputs_;                    ///< and of an output that nobody else keeps
+  StepMemory<T> states_;                    ///< h of all layers twice, then c twice if there is one
+  std::int64_t made_inputs_;                ///< elements of the inputs that are computed before their steps
+  StepMemory<T> inputs_;                    ///< these inputs, then an output that only the next layer reads
   std::int64_t at_once_;                    ///< steps that there is room for
-  std::optional<StepMemory<T>> between_{};  ///< rows from one layer to the next in so many steps, and back
+  std::optional<StepMemory<T>> between_{};  ///< rows between two layers for these steps, in two alternating halves
   JoinedOutput output_{};
   Bound bound_{};
-  const T *column_ = nullptr, *bias_ = nullptr;  ///< of the joined layer
-  bool swapped_ = false;                         ///< the states stand at 1
-  bool made_ = false;                            ///< the products are those of the states
+  const T *column_ = nullptr, *bias_ = nullptr;  ///< the weights of the joined layer
+  bool swapped_ = false;                         ///< whether the states are at 1
+  bool made_ = false;                            ///< whether the products are those of the present states
 };
 
 }  // namespace

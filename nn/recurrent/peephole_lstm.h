@@ -1,27 +1,29 @@
 #pragma once
-/// The LSTM layer whose gates see its memory.
+/// The LSTM layer with peepholes, whose gates see its memory.
 #include "ferrite/nn/recurrent/gated.h"
 
 namespace ferrite::nn {
 
-/// One step of an LSTM with peepholes from i = x W_ih + b_ih [B, 4H], columns i, f, g, o: w_hh [H, 4H], w_ch [3H] (what
-/// i, f and o see of c), b_hh [4H] or undefined. In operations: the definition.
+/// Computes one step of an LSTM with peepholes from i = x W_ih + b_ih [B, 4H], columns i, f, g, o; w_hh [H, 4H]; w_ch
+/// [3H], the weights of c in i, f and o; b_hh [4H] or undefined. Composed of operations, it defines the LSTM with
+/// peepholes.
 RecurrentState peephole_lstm_step(const Tensor& i, const RecurrentState& before, const Tensor& w_hh, const Tensor& w_ch,
                                   const Tensor& b_hh = {});
-/// All steps of a layer in one direction -> {y, last h, last c}; see gru_sequence. Needs `weights.weight_ch`.
+/// Runs all steps of an LSTM layer with peepholes in one direction and returns {y, last h, last c}; see gru_sequence.
+/// `weights.weight_ch` must be defined.
 Tensors peephole_lstm_sequence(const Tensor& x, const RecurrentWeights<Tensor>& weights, const RecurrentState& before,
                                const SequenceOptions& options = {});
 
 struct PeepholeLstmOptions {
   std::int64_t layers = 1;
   bool bidirectional = false;
-  double dropout = 0;  ///< between layers, while training
+  double dropout = 0;  ///< dropout between layers, while training
   bool bias = true;
   bool batch_first = true;
-  Form form = Form::fused;  ///< for tests and experts
-  bool recompute = false;   ///< gates are computed again for the gradient instead of kept: less memory, more time
-  Zoneout zoneout{};        ///< with this probability a unit of h stays what it was: see Recurrent
-  Zoneout zoneout_cell{};   ///< likewise a unit of c
+  Form form = Form::fused;  ///< how the layer runs; other forms are for tests and experts
+  bool recompute = false;   ///< the gradient recomputes the gates instead of keeping them: less memory, more time
+  Zoneout zoneout{};        ///< the probability with which a unit of h keeps its value: see Recurrent
+  Zoneout zoneout_cell{};   ///< the probability with which a unit of c keeps its value
   static constexpr auto fields = attr_list(
       attr("layers", &PeepholeLstmOptions::layers), attr("bidirectional", &PeepholeLstmOptions::bidirectional),
       attr("dropout", &PeepholeLstmOptions::dropout), attr("bias", &PeepholeLstmOptions::bias),
@@ -29,7 +31,7 @@ struct PeepholeLstmOptions {
       attr("zoneout", &PeepholeLstmOptions::zoneout), attr("zoneout_cell", &PeepholeLstmOptions::zoneout_cell));
 };
 
-/// An LSTM whose gates see its memory (Gers, Schraudolph and Schmidhuber 2002), as tf.keras's PeepholeLSTMCell and
+/// An LSTM whose gates see its memory (Gers, Schraudolph and Schmidhuber 2002), like PeepholeLSTMCell of tf.keras and
 /// ONNX's LSTM with P.
 ///
 ///   i  = sigmoid(x W_ii + b_ii + h W_hi + b_hi + p_i * c)
@@ -40,7 +42,7 @@ struct PeepholeLstmOptions {
 ///   h' = o * tanh(c')
 ///
 /// Parameters are those of Lstm and weight_ch_l0 [3H]: p_i, p_f, p_o; all start as U(-1/sqrt(H), 1/sqrt(H)). `run`
-/// gives h in `state` and c in `cell`. Shapes, lengths, resets and states: see Recurrent.
+/// returns h in `state` and c in `cell`. See Recurrent for shapes, lengths, resets and states.
 class PeepholeLstm final : public LayerOf<PeepholeLstm, PeepholeLstmOptions, GatedRecurrent> {
  public:
   PeepholeLstm(std::int64_t input_size, std::int64_t hidden_size, const Init& init = {})

@@ -1,4 +1,4 @@
-/// Recurrences forward and backward: rows of a batch shared among threads; chunks of steps, and the sums that are the
+/// Recurrences forward and backward: rows of a batch shared among threads, chunks of steps, and the sums that give the
 /// weights' gradients.
 #include "ferrite/nn/recurrent/detail/recurrence.h"
 
@@ -17,7 +17,7 @@ namespace ferrite::nn::detail {
 FERRITE_FLOAT_TABLES(RecurrenceKernels, recurrence_kernels, recurrence_in_use)
 
 std::int64_t rows_of_a_chunk(std::int64_t batch, std::int64_t work_of_a_row) {
-  constexpr std::int64_t kRows = 8;  // of a tile
+  constexpr std::int64_t kRows = 8;  // rows of a tile
   const std::int64_t sharers = thread_count();
   if (sharers == 1 || batch <= kRows || batch * work_of_a_row < ferrite::detail::kWorthSharing) return batch;
   const std::int64_t each = (batch + sharers - 1) / sharers;
@@ -44,7 +44,7 @@ using namespace ferrite::detail;
 
 namespace {
 
-/// Rows of the backward pass, waiting to be summed: the operands of the weights' gradients, side by side in time.
+/// Rows of the backward pass that wait to be summed: the operands of the weights' gradients, step after step.
 template <class T>
 struct Waiting {
   Waiting(const Recurrence<T>& r, std::int64_t most, bool projects)
@@ -91,7 +91,7 @@ class WeightGradients {
     count_tasks();
   }
 
-  /// The first n rows, in blocks of 256 of which the last one may be shorter.
+  /// Adds the first n rows, in blocks of 256 of which the last one may be shorter.
   void add(std::int64_t n) {
     const auto task = [&](std::int64_t k) {
       for (std::int64_t begin = 0; begin < n; begin += kBlockK)
@@ -106,7 +106,7 @@ class WeightGradients {
   }
 
  private:
-  /// C [M, N] (+)= A^T B over rows; without A, C [N] (+)= the sum of the rows.
+  /// One gradient: C [M, N] (+)= A^T B over rows; without A, C [N] (+)= the sum of the rows of B.
   struct Sum {
     T* c;
     std::int64_t c_row, M, N;
@@ -114,8 +114,8 @@ class WeightGradients {
     std::int64_t a_row;
     const T* b;
     std::int64_t b_row;
-    std::int64_t partial = 0;      ///< where the sum of a block of rows stands, without A
-    std::int64_t rows_a_task = 1;  ///< of C
+    std::int64_t partial = 0;      ///< offset of the sum of a block of rows, without A
+    std::int64_t rows_a_task = 1;  ///< rows of C per task
     std::int64_t first_task = 0;
   };
 
@@ -126,7 +126,7 @@ class WeightGradients {
   void sum(T* c, std::int64_t N, const T* b) {
     if (c) sums_.push_back({c, N, 1, N, nullptr, 0, b, rows_.places});
   }
-  /// Cuts what there is to do so that every thread finds several pieces, none too thin to be worth its packing.
+  /// Cuts the work so that there are several tasks for each thread, none too thin to be worth its packing.
   void count_tasks() {
     std::int64_t partial = 0;
     const std::int64_t pieces = thread_count() == 1 ? 1 : 2 * thread_count();
@@ -160,11 +160,11 @@ class WeightGradients {
   Room<T> partial_;
   InlineVector<Sum, 8> sums_;
   std::int64_t tasks_ = 0;
-  std::int64_t work_ = 0;  ///< elements of all results
+  std::int64_t work_ = 0;  ///< number of elements of all results
   bool first_ = true;
 };
 
-/// The state before the n-th step of a row, as the forward pass had it.
+/// The states before each step of a row, as the forward pass had them.
 template <class T>
 struct Before {
   const Recurrence<T>& r;
@@ -184,7 +184,7 @@ struct Before {
   }
 };
 
-/// Some steps at a time for all rows, then the sums over what has come together.
+/// The backward pass: some steps at a time for all rows, then the sums over the rows that have gathered.
 template <class T>
 class BackwardPass {
  public:
@@ -217,7 +217,7 @@ class BackwardPass {
   }
 
  private:
-  /// Steps last - 1 down to first.
+  /// Runs the steps last - 1 down to first.
   void some_steps(std::int64_t first, std::int64_t last) {
     const auto chunk = [&](std::int64_t k) {
       const std::int64_t begin = k * chunk_;
@@ -232,7 +232,7 @@ class BackwardPass {
     keep_from(whole);
   }
 
-  /// One step of some rows; `at` is where its first row waits.
+  /// Runs one step of some rows; `at` is the waiting position of row 0.
   void step(std::int64_t n, std::int64_t at, std::int64_t begin, std::int64_t end) {
     const std::int64_t t = r_.time(n);
     if (g_.dy) {
@@ -258,7 +258,7 @@ class BackwardPass {
     std::copy_n(before_.h(n, b), r_.P, h);
     if (!r_.valid(t, b)) {
       std::fill_n(d, rows_.places, T(0));
-      std::fill_n(rows_.x + at * r_.D, r_.D, T(0));  // what stands in the padding may be NaN
+      std::fill_n(rows_.x + at * r_.D, r_.D, T(0));  // the padding may hold NaN
       if (projects_) std::fill_n(rows_.more + at * r_.H, r_.H, T(0));
       return;
     }
@@ -275,10 +275,10 @@ class BackwardPass {
                     .d = d,
                     .whole = projects_ ? rows_.more + at * r_.H : nullptr,
                     .H = r_.H});
-    if (!r_.cell->passes_h) std::fill_n(dh, P_, T(0));  // all of it goes through the gates
+    if (!r_.cell->passes_h) std::fill_n(dh, P_, T(0));  // the whole cotangent passes through the gates
   }
 
-  /// The cotangents of o tanh(c) from those of its projection.
+  /// Computes the cotangents of o tanh(c) from those of its projection.
   void through_projection(std::int64_t t, std::int64_t at, std::int64_t begin, std::int64_t end) {
     for (std::int64_t b = begin; b < end; ++b) {
       T* const dp = rows_.dp + (at + b) * r_.P;
@@ -291,7 +291,7 @@ class BackwardPass {
     k_.product_back(r_.w.weight_hr, end - begin, rows_.dp + (at + begin) * r_.P, r_.P, dwhole_ + begin * H_, H_, false);
   }
 
-  /// Through the products of late gates to the gates before and to h.
+  /// Passes cotangents through the products of late gates to the earlier gates and to h.
   void through_late_gates(std::int64_t t, std::int64_t at, std::int64_t begin, std::int64_t end) {
     T* const d = rows_.d + (at + begin) * rows_.places;
     k_.product_back(r_.w.weight_hh.late, end - begin, d + r_.cell->early_gates() * r_.H, rows_.places,
@@ -323,7 +323,7 @@ class BackwardPass {
         std::copy_n(dx_.get() + ((last - 1 - k) * r_.B + b) * r_.D, r_.D, g_.dx.at(r_.time(k), b));
   }
 
-  /// Rows before `begin` have been summed.
+  /// Drops the rows before `begin`, which have been summed.
   void keep_from(std::int64_t begin) {
     if (begin == 0) return;
     const std::int64_t n = waiting_ - begin;
@@ -341,13 +341,13 @@ class BackwardPass {
   const RecurrenceKernels<T>& k_ = recurrence_in_use.of<T>();
   const CellKernels<T>& cell_ = kernels_of<T>(*r_.cell);
   bool projects_;
-  bool has_products_;  ///< besides that with h: of late gates, or of a projection
+  bool has_products_;  ///< whether late gates or a projection have a product besides that with h
   std::int64_t steps_, P_, H_;
   Waiting<T> rows_;
   WeightGradients<T> sums_;
   Room<T> room_, dx_;
   T* dh_;
-  T* dwhole_;  ///< what these give
+  T* dwhole_;  ///< cotangents of the operands of these products
   T* zeros_;
   Before<T> before_;
   std::int64_t chunk_;

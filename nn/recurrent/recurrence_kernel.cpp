@@ -13,7 +13,7 @@ namespace {
 
 using namespace ferrite::detail::FERRITE_LEVEL;
 
-/// The rows [begin, end) of a batch through all steps.
+/// Takes the rows [begin, end) of a batch through all steps.
 template <class T>
 class RowsThroughTime {
  public:
@@ -29,7 +29,7 @@ class RowsThroughTime {
         gates_take_x_(!out.saved && gates_take_x(*r.cell, r.D)),
         steps_(steps_at_once()) {}
 
-  /// Elements of the memory that `run` takes.
+  /// Returns the number of elements of memory that `run` needs.
   std::int64_t size() const {
     return rows_ * (2 * P_ + 3 * H_) + (out_.saved || gates_take_x_ ? 0 : steps_ * rows_ * i_row_);
   }
@@ -53,14 +53,14 @@ class RowsThroughTime {
   }
 
  private:
-  /// As many as keep their projected inputs in the second cache.
+  /// Returns the number of steps whose projected inputs fit into the second cache.
   std::int64_t steps_at_once() const {
     constexpr std::int64_t kNear = 256 * 1024;
     const std::int64_t bytes = rows_ * i_row_ * static_cast<std::int64_t>(sizeof(T));
     return std::clamp<std::int64_t>(kNear / bytes, 1, r_.T_);
   }
 
-  /// Where the projected inputs of a row stand.
+  /// Returns where the projected inputs of a row are stored.
   T* i_at(std::int64_t t, std::int64_t b) const {
     return out_.saved ? out_.saved + (t * r_.B + begin_ + b) * i_row_ : i_ + ((t - low_) * rows_ + b) * i_row_;
   }
@@ -71,10 +71,10 @@ class RowsThroughTime {
     for (std::int64_t n = first; n < last; ++n) step(cell, n);
   }
 
-  /// Of so many steps from low_ on.
+  /// Computes the input products of the given number of steps, from time low_ on.
   void input_products(const CellKernels<T>& cell, std::int64_t steps) {
     const std::int64_t step_row = out_.saved ? r_.B * i_row_ : rows_ * i_row_;
-    if (rows_ < std::min<std::int64_t>(steps, kMostRows<3>)) {  // too few to fill a tile: along the steps
+    if (rows_ < std::min<std::int64_t>(steps, kMostRows<3>)) {  // too few rows for a tile: tiles run along the steps
       for (std::int64_t b = 0; b < rows_; ++b)
         cell.input_product(r_.w, steps, r_.x.at(low_, begin_ + b), r_.x.step, i_at(low_, b), i_gate_, step_row);
     } else {
@@ -115,7 +115,7 @@ class RowsThroughTime {
     }
   }
 
-  /// Beyond its length a row's state stays and its output is 0.
+  /// Restores the state of each row beyond its length, and sets its output to 0.
   void undo_padding(std::int64_t t) {
     for (std::int64_t b = 0; b < rows_; ++b) {
       if (r_.valid(t, begin_ + b)) continue;
@@ -131,7 +131,7 @@ class RowsThroughTime {
   std::int64_t begin_, rows_, P_, H_, i_row_, i_gate_;
   bool gates_take_x_;
   std::int64_t steps_;
-  std::int64_t low_ = 0;  ///< first time of the steps at hand
+  std::int64_t low_ = 0;  ///< the earliest time of the present steps
   T* h_ = nullptr;
   T* next_ = nullptr;
   T* c_ = nullptr;
@@ -150,7 +150,7 @@ void run_rows(const CellKernels<T>& cell, const Recurrence<T>& r, const Recurren
   RowsThroughTime<T>(r, out, begin, end).run(cell, memory);
 }
 
-/// Stores the sums of a row as whole packets, or adds them.
+/// Stores the sums of a row in whole packets, or adds them to what is there.
 template <class T>
 struct StoreBack {
   T* to;

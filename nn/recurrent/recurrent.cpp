@@ -1,5 +1,5 @@
-/// What all recurrent layers share: directions, lengths, resets, states, dropout, and one step for streams, its weights
-/// packed once and its states in place.
+/// The base of all recurrent layers: directions, lengths, resets, states, dropout, and one step for streams, with
+/// weights packed once and states in place.
 #include "ferrite/nn/recurrent/recurrent.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ using detail::check_dtype;
 
 std::string text(std::int64_t n) { return std::to_string(n); }
 
-/// A call's shapes, checked.
+/// The operands of one call, with checked shapes.
 class Call {
  public:
   Call(const std::string& name, Label lengths_name, const RecurrentSizes& sizes, const Tensor& x,
@@ -54,10 +54,10 @@ class Call {
             .recompute = sizes_.recompute};
   }
   std::int64_t count() const { return sizes_.layers * sizes_.directions(); }
-  /// What a state of the given width must look like over all layers.
+  /// Returns the shape of a state of the given width over all layers and directions.
   Shape all_states(std::int64_t width) const { return {count(), B, width}; }
 
-  /// An initial state for each layer and direction.
+  /// Returns an initial state for each layer and direction.
   Tensors initial(const Tensor& given, std::int64_t width, Dtype dtype) const {
     if (!given.defined()) {
       Tensor zero = zeros({B, width}, dtype);
@@ -75,7 +75,7 @@ class Call {
     return unbind(given.shape() == all_states(width) ? given : reshape(given, all_states(width)), 0);
   }
 
-  /// The last states in the shape of the result.
+  /// Returns the last states in the shape of the result.
   Tensor collected(Tensors&& states) const {
     if (count() == 1) return batched_ ? std::move(states[0]) : squeeze(states[0], 0);
     const Tensor all = stack(states);
@@ -306,7 +306,7 @@ using detail::PackedLayer;
 using detail::StepMemory;
 using ferrite::detail::padded;
 
-/// One step of all layers of a recurrent layer.
+/// The step of all layers of a recurrent layer in a stream.
 template <class T>
 class RecurrentStepOf final : public Step {
  public:
@@ -427,11 +427,11 @@ class RecurrentStepOf final : public Step {
             .lengths = nullptr,
             .resets = {}};
   }
-  /// Where the states after n steps go: where those before stood.
+  /// Returns the results of n steps; the states after them replace those before in `states_`.
   detail::RecurrenceOut<T> out_of(const detail::Recurrence<T>& r, detail::Rows<T*> y) {
     return {.y = y, .h = states_.get(), .c = r.c0 ? states_.get() + B_ * P_ : nullptr, .saved = nullptr};
   }
-  /// What the layer that needs most of it needs: the first one may multiply its input within the gates.
+  /// Returns the memory of the layer that needs most; the first may need less, because its gates multiply x themselves.
   std::int64_t memory_of_a_sequence() {
     std::int64_t most = 0;
     for (std::int64_t k = 0; k < L_; ++k) {
@@ -441,7 +441,7 @@ class RecurrentStepOf final : public Step {
     return most;
   }
 
-  /// n steps of layer k.
+  /// Runs n steps of layer k.
   void run_layer(std::int64_t k, std::int64_t n, detail::Rows<const T*> x, detail::Rows<T*> y) {
     const detail::Recurrence<T> r = sequence(k, n, x);
     const detail::RecurrenceOut<T> out = out_of(r, y);
@@ -458,7 +458,7 @@ class RecurrentStepOf final : public Step {
     }
   }
 
-  /// The states as the next step reads them.
+  /// Returns the states that the next step reads.
   T* h() const { return swapped_ ? next_.get() : h_.get(); }
   T* c() const { return swapped_ ? c_next_.get() : c_.get(); }
   void take_initial() {
@@ -481,15 +481,15 @@ class RecurrentStepOf final : public Step {
   InitialStates initial_;
   struct {
     Tensor h{}, c{};
-  } first_;  ///< what the states begin with
+  } first_;  ///< the first values of the states
   std::vector<PackedLayer<T>> layers_;
   StepMemory<T> h_, next_, c_, c_next_;
   StepMemory<T> room_;
   std::int64_t at_once_;    ///< steps that there is room for
-  StepMemory<T> sequence_;  ///< rows between two layers in so many steps
-  StepMemory<T> states_;    ///< of a layer, without the padding of rows
+  StepMemory<T> sequence_;  ///< rows between two layers for these steps
+  StepMemory<T> states_;    ///< the states of one layer, without the padding of rows
   std::optional<StepMemory<T>> rows_memory_{};
-  bool swapped_ = false;  ///< the states stand in `next_` and `c_next_`
+  bool swapped_ = false;  ///< whether the states are in `next_` and `c_next_`
 };
 
 }  // namespace

@@ -4,9 +4,9 @@
 
 namespace ferrite::nn {
 
-/// One step of an Elman network: tanh (or relu) of i + h W_hh + b_hh.
+/// Computes one step of an Elman network: tanh (or relu) of i + h W_hh + b_hh, with i = x W_ih + b_ih [B, H].
 Tensor rnn_step(const Tensor& i, const Tensor& h, const Tensor& w_hh, const Tensor& b_hh, bool with_relu = false);
-/// All steps of a layer in one direction -> {y, last h}; see gru_sequence.
+/// Runs all steps of an Elman layer in one direction and returns {y, last h}; see gru_sequence.
 Tensors rnn_sequence(const Tensor& x, const RecurrentWeights<Tensor>& w, const Tensor& h0, bool with_relu = false,
                      const SequenceOptions& options = {});
 
@@ -15,13 +15,13 @@ enum class Nonlinearity : std::uint8_t { tanh, relu };
 struct RnnOptions {
   std::int64_t layers = 1;
   bool bidirectional = false;
-  double dropout = 0;  ///< between layers, while training
+  double dropout = 0;  ///< dropout between layers, while training
   bool bias = true;
   bool batch_first = true;
-  Form form = Form::fused;  ///< for tests and experts
-  bool recompute = false;   ///< gates are computed again for the gradient instead of kept: less memory, more time
+  Form form = Form::fused;  ///< how the layer runs; other forms are for tests and experts
+  bool recompute = false;   ///< no effect: the gradient of this layer needs no saved gates
   Nonlinearity nonlinearity = Nonlinearity::tanh;
-  Zoneout zoneout{};  ///< with this probability a unit of h stays what it was: see Recurrent
+  Zoneout zoneout{};  ///< the probability with which a unit of h keeps its value: see Recurrent
   static constexpr auto fields =
       attr_list(attr("layers", &RnnOptions::layers), attr("bidirectional", &RnnOptions::bidirectional),
                 attr("dropout", &RnnOptions::dropout), attr("bias", &RnnOptions::bias),
@@ -29,12 +29,12 @@ struct RnnOptions {
                 attr("zoneout", &RnnOptions::zoneout));
 };
 
-/// Elman's recurrent network (1990), as torch.nn.RNN(input_size, hidden_size, batch_first=True).
+/// Elman's recurrent network (1990), like torch.nn.RNN(input_size, hidden_size, batch_first=True).
 ///
 ///   h' = tanh(x W_ih + b_ih + h W_hh + b_hh)         or relu
 ///
-/// Parameters: weight_ih_l0 [D, H], weight_hh_l0 [H, H] (in files turned), bias_ih_l0 [H], bias_hh_l0 [H], then
-/// _l0_reverse, _l1, ...; all start as U(-1/sqrt(H), 1/sqrt(H)). Shapes, lengths, resets and states: see Recurrent.
+/// Parameters: weight_ih_l0 [D, H], weight_hh_l0 [H, H] (transposed in files), bias_ih_l0 [H], bias_hh_l0 [H], then
+/// _l0_reverse, _l1, ...; all start as U(-1/sqrt(H), 1/sqrt(H)). See Recurrent for shapes, lengths, resets and states.
 class Rnn final : public LayerOf<Rnn, RnnOptions, GatedRecurrent> {
  public:
   Rnn(std::int64_t input_size, std::int64_t hidden_size, const Init& init = {})
@@ -44,12 +44,12 @@ class Rnn final : public LayerOf<Rnn, RnnOptions, GatedRecurrent> {
   Nonlinearity nonlinearity() const { return options().nonlinearity; }
 };
 
-/// torch.nn.RNNCell.
+/// One step of an Elman network as a module, like torch.nn.RNNCell.
 class RnnCell final : public RecurrentCell {
  public:
   RnnCell(std::int64_t input_size, std::int64_t hidden_size, const Init& init = {}, bool bias = true,
           Nonlinearity nonlinearity = Nonlinearity::tanh);
-  /// The next state, from zeros where h is undefined.
+  /// Returns the next state, starting from zeros if h is undefined.
   Tensor operator()(const Tensor& x, const Tensor& h = {}) const { return step(x, {h}).h; }
 };
 

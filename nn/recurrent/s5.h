@@ -6,36 +6,37 @@
 namespace ferrite::nn {
 
 struct S5Options {
-  std::int64_t blocks = 1;  ///< of the state, which begin alike
-  double dt_min = 0.001;    ///< steps start log-uniform between these two
+  std::int64_t blocks = 1;  ///< number of blocks of the state, which start with the same eigenvalues
+  double dt_min = 0.001;    ///< step sizes start log-uniform in dt_min..dt_max
   double dt_max = 0.1;
   bool bidirectional = false;
-  bool bilinear = false;  ///< steps by trapezoids instead of an input that is held
-  double step_scale = 1;  ///< of all steps: 2 for a sequence sampled half as often
+  bool bilinear = false;  ///< discretise by the trapezoidal rule, instead of holding the input during a step
+  double step_scale = 1;  ///< factor of all step sizes: 2 for a sequence sampled half as often
   static constexpr auto fields =
       attr_list(attr("blocks", &S5Options::blocks), attr("dt_min", &S5Options::dt_min),
                 attr("dt_max", &S5Options::dt_max), attr("bidirectional", &S5Options::bidirectional),
                 attr("bilinear", &S5Options::bilinear), attr("step_scale", &S5Options::step_scale));
 };
 
-/// S5 (Smith et al. 2022, arXiv 2208.04933), as S5 of the package s5-pytorch: D features, a state of P complex numbers,
+/// S5 (Smith et al. 2022, arXiv 2208.04933), like S5 of the package s5-pytorch, with D features and a state of P
+/// complex numbers:
 ///
 ///   h_t = L h_(t-1) + G (B x_t),  y_t = Re(C h_t) + D x_t
 ///
-/// with L = exp(Lambda dt), G = (L - 1) / Lambda, bilinear L = (1 + Lambda dt / 2) / (1 - Lambda dt / 2), G = dt / (1 -
-/// Lambda dt / 2), dt = step_scale exp(log_step). Of two directions C reads both states, the backward one behind the
-/// forward one; both share all else.
+/// with dt = step_scale exp(log_step), L = exp(Lambda dt) and G = (L - 1) / Lambda; if bilinear, G = dt / (1 - Lambda
+/// dt / 2) and L = (1 + Lambda dt / 2) / (1 - Lambda dt / 2). In a bidirectional layer C reads both states, the forward
+/// before the backward one; the directions share all else.
 ///
-/// x [B, T, D] -> [B, T, D]; the state is [B, 2P], real and imaginary parts in turn; of two directions there is none.
-/// Parameters, complex ones with a last axis of 2 (files may hold complex numbers): seq.Lambda [P, 2], seq.B [P, D, 2],
-/// seq.C [D, P, 2] ([D, 2P, 2]), seq.D [D], seq.log_step [P]. Lambda starts as the eigenvalues of the normal part of
-/// HiPPO-LegS, B and C as normal matrices in its eigenvectors, D uniform in 0..1. Shapes, lengths, resets and states:
-/// see SequenceLayer; resets of a backward direction act after their steps.
+/// x [B, T, D] -> [B, T, D]; the state is [B, 2P], with real and imaginary parts alternating; a bidirectional layer has
+/// none. Parameters, complex ones with a last axis of 2 (files may hold complex numbers): seq.Lambda [P, 2], seq.B
+/// [P, D, 2], seq.C [D, P, 2] (bidirectional [D, 2P, 2]), seq.D [D], seq.log_step [P]. Lambda starts as the eigenvalues
+/// of the normal part of HiPPO-LegS, B and C as normal matrices in its eigenvectors, D uniform in 0..1. See
+/// SequenceLayer for shapes, lengths, resets and states; in the backward direction resets act after their steps.
 class S5 final : public LayerOf<S5, S5Options, SizedSequenceLayer> {
  public:
   static constexpr auto name = "s5";
-  /// Throws ValueError for sizes below 1, blocks that do not divide the state, and unless 0 < dt_min <= dt_max and
-  /// 0 < step_scale.
+  /// Creates the layer. Throws ValueError for sizes below 1, blocks that do not divide the state, and unless
+  /// 0 < dt_min <= dt_max and 0 < step_scale.
   S5(std::int64_t input_size, std::int64_t hidden_size, const S5Options& options, const Init& init = {});
   S5(std::int64_t input_size, std::int64_t hidden_size, const Init& init = {})
       : S5(input_size, hidden_size, S5Options{}, init) {}

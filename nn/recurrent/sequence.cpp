@@ -1,6 +1,5 @@
-/// One direction of a recurrent layer as one operation, and its gradient as another one: what is the same for all
-/// cells. The steps are defined by the cells. The gradient is visible to tracers; its own gradient is that of the
-/// reference.
+/// One direction of a recurrent layer as one operation, and its gradient as another: the parts that all cells share.
+/// The cells define the steps. Tracers see the gradient; its own gradient is that of the reference.
 #include <algorithm>
 
 #include "ferrite/autograd/lenient_grad.h"
@@ -28,15 +27,15 @@ Rows<T*> writable_rows(Tensor& x, const SequenceAxes& axes) {
   return {Writer::data<T>(x), x.strides()[axes.time], x.strides()[axes.batch()]};
 }
 
-/// Holds the operands of one application, row-major, as long as its kernel runs. Each pass brings the weights into the
-/// form that its kernel reads.
+/// Holds the operands of one application, row-major, while its kernel runs. Each pass brings the weights into the form
+/// that its kernel reads.
 template <class T>
 class SequenceCall {
  public:
   SequenceCall(const GatedCell& cell, Inputs in, const SequenceParts& o, const SequenceOrder& order);
   const RecurrentWeights<RowMajor>& weights() const { return weights_; }
   const Recurrence<T>* operator->() const { return &r_; }
-  /// The recurrence, from now on with these weights.
+  /// Sets the weights of the recurrence and returns it.
   const Recurrence<T>& with(const KernelWeights<T>& w) {
     r_.w = w;
     return r_;
@@ -45,7 +44,7 @@ class SequenceCall {
  private:
   RecurrentWeights<RowMajor> weights_;
   RowMajor h0_, c0_, lengths_, resets_;
-  Tensor x_;  ///< a copy, where the features of x are not contiguous
+  Tensor x_;  ///< a copy of x if its features are not contiguous
   Recurrence<T> r_;
 };
 
@@ -55,16 +54,16 @@ class SequenceCall {
 
 namespace {
 
-/// Whether to read a packed copy of w in so many passes, or w as it stands because the copy does not pay.
+/// Returns whether a packed copy of w pays in this number of passes; if not, they read w itself.
 bool is_worth_packing(const Tensor& w, std::int64_t passes) {
   const bool used_before = count_use(w) > 0;
   return !w.impl()->storage->rewritten && (used_before || packing_pays(passes));
 }
 
-/// Rows that the general product takes in one pass over a matrix as it stands.
+/// Number of rows that the general product takes in one pass over an unpacked matrix.
 constexpr std::int64_t kRowsOfAPass = 64;
 
-/// The weights as the forward pass reads them: their copies stay with them for other calls.
+/// Returns the weights in the form that the forward pass reads; packed copies stay with the weights for later calls.
 template <class T>
 KernelWeights<T> forward_weights(const SequenceCall<T>& call) {
   const RecurrentWeights<RowMajor>& w = call.weights();
@@ -82,7 +81,7 @@ KernelWeights<T> forward_weights(const SequenceCall<T>& call) {
                          });
 }
 
-/// The k-th operand, or an undefined one.
+/// Returns the k-th operand, or an undefined one for k below 0.
 const Tensor& operand(Inputs in, int k) {
   static const Tensor none;
   return k < 0 ? none : in[static_cast<std::size_t>(k)];
@@ -125,7 +124,7 @@ SequenceCall<T>::SequenceCall(const GatedCell& cell, Inputs in, const SequencePa
                                      : Rows<const bool*>{}};
 }
 
-/// Computes y, the last states and, where `saved` is given, what the gradient reads.
+/// Computes y, the last states and, if `saved` is not null, what the gradient reads.
 template <class T>
 void run_forward(SequenceCall<T>& call, const SequenceOrder& order, Tensor& y, Tensor& h, Tensor* c, Tensor* saved) {
   run_recurrence<T>(call.with(forward_weights(call)),
@@ -260,7 +259,7 @@ SequenceGradOperands::SequenceGradOperands(const GatedCell& cell, const Vjp& v)
 }
 
 Tensors SequenceGradOperands::gradients(const Vjp& v, Tensors found) const {
-  while (found.size() < v.inputs()) found.push_back(Tensor());  // lengths and resets have none
+  while (found.size() < v.inputs()) found.push_back(Tensor());  // lengths and resets have no gradient
   for (std::size_t k = 0; k < found.size(); ++k)
     if (!v.wants(k)) found[k] = Tensor();
   return found;
@@ -289,12 +288,12 @@ std::span<const Primitive* const> recurrent_composites() {
 
 namespace {
 
-/// Positions of the operands before those of the sequence.
+/// The positions of the gradient's operands before those of the sequence.
 struct GradOperands {
   explicit GradOperands(const GatedCell& cell) : dc(cell.has_memory ? 4 : -1), begin(cell.has_memory ? 5 : 4) {}
   static constexpr std::size_t y = 0, saved = 1, dy = 2, dh = 3;
   int dc;
-  std::size_t begin;  ///< of the sequence's own
+  std::size_t begin;  ///< position of the first operand of the sequence
 };
 
 /// A transposed copy of some columns of w, made for one call.
@@ -314,11 +313,11 @@ class Transposed {
   std::int64_t K_, units_;
 };
 
-/// The weights as the backward pass reads them.
+/// The weights in the form that the backward pass reads.
 template <class T>
 class BackwardWeights {
  public:
-  /// `goes_back`: whether anything passes from a step to the one before.
+  /// Transposes the weights; `goes_back` says whether a cotangent passes from a step to the one before.
   BackwardWeights(const SequenceCall<T>& call, bool goes_back) : given_(call.weights()), H_(call->H) {
     const Tensor &w_hh = *given_.weight_hh, &w_hr = *given_.weight_hr;
     const GatedCell& cell = *call->cell;
@@ -347,7 +346,7 @@ class BackwardWeights {
   std::optional<Transposed<T>> hh_, late_, hr_;
 };
 
-/// Fills a state's gradient with what arrived, for the kernel to go on with.
+/// Fills a state's gradient with the cotangent of the last state, or zeros, from which the kernel starts.
 template <class T>
 T* begun(const Tensor& grad, T* to, std::int64_t n) {
   if (grad.numel() == 0) {
@@ -371,7 +370,7 @@ void backward(const GatedCell& cell, Inputs in, std::span<Tensor> out, const Seq
   };
   const Tensor y = dense(in[GradOperands::y]);
   Tensor saved = dense(in[GradOperands::saved]);
-  if (cell.saved > 0 && saved.numel() == 0) {  // not saved: computed again
+  if (cell.saved > 0 && saved.numel() == 0) {  // recompute what was not saved
     saved = Tensor::empty(saved_spec(cell, in, o, order));
     Tensor again = Tensor::empty(y.spec()), h = Tensor::empty(in[static_cast<std::size_t>(o.h0)].spec());
     Tensor c = o.c0 >= 0 ? Tensor::empty(in[static_cast<std::size_t>(o.c0)].spec()) : Tensor();
@@ -396,7 +395,7 @@ void backward(const GatedCell& cell, Inputs in, std::span<Tensor> out, const Seq
                           .dw = o.w.map(wanted)});
 }
 
-/// No rows: nothing arrives anywhere.
+/// Sets all gradients to 0, because there are no rows.
 void fill_zero(std::span<Tensor> out) {
   for (Tensor& t : out) std::fill_n(Writer::raw(t), t.numel() * size_of(t.dtype()), std::byte{0});
 }
@@ -441,7 +440,7 @@ Tensors reference_sequence_grad(const GatedCell& cell, Inputs in, const Sequence
     variables.push_back(operands.back());
   }
   const Tensors results = compose_sequence(cell, OperandList(operands), attrs);
-  InlineVector<GradOf, 4> arrived;  // cotangents that nothing reached are empty
+  InlineVector<GradOf, 4> arrived;  // absent cotangents are empty
   for (std::size_t k = 0; GradOperands::dy + k < at.begin; ++k)
     if (const Tensor& g = in[GradOperands::dy + k]; g.numel() > 0) arrived.push_back({results[k], g});
   const Tensors found = lenient_grad(tape, {arrived.data(), arrived.size()}, {variables.data(), variables.size()});

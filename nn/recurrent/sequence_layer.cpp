@@ -1,4 +1,4 @@
-/// What layers over sequences share: lengths, resets, states and their places.
+/// The base of layers over sequences: lengths, resets, states and their layout.
 #include "ferrite/nn/recurrent/sequence_layer.h"
 
 #include "ferrite/nn/carry.h"

@@ -1,4 +1,4 @@
-/// The steps of a recurrence one after the other, in a loop and as a scan: the definition of lengths and resets.
+/// The steps of a recurrence in order, in a loop and as a scan, with the definition of lengths and resets.
 #include "ferrite/nn/recurrent/steps.h"
 
 #include "ferrite/nn/recurrent/detail/recurrent_layers.h"
@@ -6,7 +6,7 @@
 namespace ferrite::nn {
 namespace {
 
-/// bool [T, B]: whether a step lies within its row's length.
+/// Returns whether each step lies within its row's length, bool [T, B].
 Tensor valid_steps(const Tensor& lengths, std::int64_t steps) {
   return reshape(arange(steps), {steps, 1}) < reshape(lengths, {1, -1});
 }
@@ -16,8 +16,8 @@ Tensor valid_steps(const Tensor& lengths, std::int64_t steps) {
 namespace detail {
 namespace {
 
-/// bool [T, B]: whether the state is 0 before a step is computed, from options with resets. They count within the
-/// lengths; reversed, a reset before step t + 1 is one before step t is computed.
+/// Returns whether the state is set to 0 before each step is computed, bool [T, B], for options with resets. Resets
+/// beyond the lengths are ignored; in reverse, a reset before step t + 1 acts before step t is computed.
 Tensor reset_steps(const SequenceOptions& o, std::int64_t steps) {
   Tensor resets = transpose(o.resets);
   if (o.lengths.defined()) resets = resets && valid_steps(o.lengths, steps);
@@ -26,7 +26,7 @@ Tensor reset_steps(const SequenceOptions& o, std::int64_t steps) {
   return concat({slice(resets, 0, 1, steps), none}, 0);
 }
 
-/// The state with zeros where the mask [B, 1] is set.
+/// Returns the state with zeros where the mask [B, 1] is set.
 RecurrentState reset_where(const Tensor& mask, const RecurrentState& s) {
   return {where(mask, 0, s.h), s.c.defined() ? where(mask, 0, s.c) : Tensor()};
 }
@@ -38,7 +38,7 @@ RecurrentState reset_where(const Tensor& mask, const RecurrentState& s) {
 
 namespace {
 
-/// A mask [T, B] as [B, 1] for every step.
+/// Cuts a mask [T, B] into [B, 1] for every step.
 Tensors by_step(const Tensor& mask) { return unbind(unsqueeze(mask, 2), 0); }
 
 }  // namespace

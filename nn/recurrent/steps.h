@@ -1,6 +1,6 @@
 #pragma once
-/// The states and options of a recurrence, and the loop over its steps: the definition of lengths and resets. The steps
-/// and the operations of the cells stand in nn/recurrent/gru.h and its like.
+/// The states and options of a recurrence, and the loop over its steps, which defines lengths and resets. The steps and
+/// operations of the cells are in nn/recurrent/gru.h and its like.
 #include <functional>
 #include <span>
 
@@ -10,31 +10,31 @@
 
 namespace ferrite::nn {
 
-/// What goes from one step of a recurrent layer to the next.
+/// The state that passes from one step of a recurrent layer to the next.
 struct RecurrentState {
-  Tensor h;    ///< [B, H]
-  Tensor c{};  ///< an LSTM's memory [B, H]
+  Tensor h;    ///< the hidden state [B, H]
+  Tensor c{};  ///< an LSTM's memory [B, H]; else undefined
 };
 
-/// How a sequence is walked.
+/// The order, axes, lengths and resets of a recurrence over a sequence.
 struct SequenceOptions {
-  bool reverse = false;      ///< from the last step to the first
-  bool batch_first = false;  ///< x [B, T, D] -> y [B, T, H], else [T, B, ...]
-  Tensor lengths{};          ///< i64 [B], each in 0..T: y is 0 beyond, states stay; undefined: all T
-  Tensor resets{};           ///< bool [B, T]: before these steps (reversed: after them) states are 0; undefined: never
-  bool recompute = false;    ///< gates are not kept for the gradient but computed again there: less memory, more time
+  bool reverse = false;      ///< whether the steps run from the last to the first
+  bool batch_first = false;  ///< whether x is [B, T, D] and y [B, T, H]; else both are [T, B, ...]
+  Tensor lengths{};          ///< valid steps of each row, i64 [B] in 0..T: y is 0 beyond, states stay; undefined: all T
+  Tensor resets{};           ///< steps before (reversed: after) which states become 0, bool [B, T]; undefined: none
+  bool recompute = false;    ///< the gradient recomputes the gates instead of keeping them: less memory, more time
 };
 
-/// One step of any recurrence from its projected input [B, G H].
+/// One step of a recurrence, from its projected input [B, G H] and the state before to the state after.
 using RecurrentStep = std::function<RecurrentState(const Tensor& i, const RecurrentState& before)>;
-/// All steps of one direction, one after the other in operations -> {y, last h} and, where there is a c, last c. The
-/// definition of lengths and resets.
+/// Runs all steps of one direction in order, in operations, and returns {y, last h} or, if there is a c, {y, last h,
+/// last c}. It defines the meaning of lengths and resets.
 Tensors unroll(const Tensor& i, const RecurrentState& before, const RecurrentStep& step,
                const SequenceOptions& options = {});
 
 namespace detail {
-/// While one lives, what this thread composes of the operations on sequences are scans, not steps one after the other:
-/// a program whose number of steps stays open.
+/// While an object lives, this thread composes operations on sequences as scans instead of unrolled steps, so that the
+/// number of steps of a program stays open.
 class ComposeAsScans {
  public:
   using Compose = Tensors (*)(RecurrentStep step, const Tensor& i, const RecurrentState& before,
@@ -43,7 +43,7 @@ class ComposeAsScans {
   ~ComposeAsScans() { compose_ = before_; }
   ComposeAsScans(const ComposeAsScans&) = delete;
   ComposeAsScans& operator=(const ComposeAsScans&) = delete;
-  /// How, or null: there is none.
+  /// Returns the function that composes a scan, or null if no object lives.
   static Compose compose() { return compose_; }
 
  private:
@@ -53,14 +53,14 @@ class ComposeAsScans {
   Compose before_;
 };
 
-/// The operations of all cells on sequences, with their gradients; their steps.
+/// Returns the operations of all cells on sequences and their gradients; `recurrent_composites` returns their steps.
 std::span<const Primitive* const> recurrent_operations();
 std::span<const Primitive* const> recurrent_composites();
 }  // namespace detail
 
 }  // namespace ferrite::nn
 
-// Functions of tensors: called without a prefix, as all others are.
+// Functions of tensors, which users call without a prefix like all others.
 namespace ferrite {
 using nn::RecurrentState, nn::RecurrentStep, nn::RecurrentWeights, nn::SequenceOptions, nn::unroll;
 }  // namespace ferrite

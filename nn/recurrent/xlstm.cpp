@@ -22,7 +22,7 @@ constexpr std::int64_t kNoReset = -(std::int64_t{1} << 40);
 
 // ---- what both share: products and norms of heads, the convolution and its memory ----------------------
 
-/// A product of each head: x [..., H I] by weight [H, O, I] -> [..., H O], + bias [H O] unless undefined.
+/// Multiplies each head of x [..., H I] by its weight [H, O, I] and adds the bias [H O] unless undefined -> [..., H O].
 Tensor headwise(const Tensor& x, const Tensor& weight, const Tensor& bias = {}) {
   const std::int64_t H = weight.shape()[0], O = weight.shape()[1], I = weight.shape()[2];
   const Tensor rows = transpose(reshape(x, {-1, H, I}), 0, 1);
@@ -32,7 +32,7 @@ Tensor headwise(const Tensor& x, const Tensor& weight, const Tensor& bias = {}) 
   return bias.defined() ? y + bias : y;
 }
 
-/// Each of the `heads` parts of x [..., N] normalised by itself (layer_norm), times 1 + weight [N] unless undefined.
+/// Normalises each of the `heads` parts of x [..., N] by itself (layer_norm), times 1 + weight [N] unless undefined.
 Tensor head_norm(const Tensor& x, std::int64_t heads, const Tensor& weight) {
   Shape by_head = x.shape();
   by_head[-1] = heads;
@@ -41,8 +41,8 @@ Tensor head_norm(const Tensor& x, std::int64_t heads, const Tensor& weight) {
   return weight.defined() ? y * (1 + weight) : y;
 }
 
-/// i64 [B, T]: the last step up to each one before which states start anew; `kNoReset` where there is none. Undefined
-/// without resets, which are batch first and count within the lengths.
+/// Returns for each step the last step up to it before which states start over, i64 [B, T], or `kNoReset`. The result
+/// is undefined without resets, which are batch first; those beyond the lengths are ignored.
 Tensor last_resets(const SequenceOptions& o) {
   if (!o.resets.defined()) return {};
   const Tensor steps = arange(o.resets.shape()[1]);
@@ -51,7 +51,7 @@ Tensor last_resets(const SequenceOptions& o) {
   return cummax(where(resets, steps, full({}, kNoReset, Dtype::i64)), 1).values;
 }
 
-/// The sum over k of tap k, each [..., C], times the weights of k, + bias.
+/// Returns the sum over k of tap k, each [..., C], times the weights of k, + bias.
 Tensor sum_of_taps(const Tensors& taps, const Tensor& weight, const Tensor& bias) {
   const Tensors w = unbind(contiguous(transpose(select(weight, 1, 0))), 0);  // [C] each
   Tensor y = taps[0] * w[0];
@@ -59,9 +59,9 @@ Tensor sum_of_taps(const Tensors& taps, const Tensor& weight, const Tensor& bias
   return y + bias;
 }
 
-/// A causal convolution of each channel by itself, x [B, T, C] by weight [C, 1, K] + bias [C]. `past` [B, K - 1, C],
-/// the inputs before the first step, becomes those up to the last one within the lengths; neither looks back beyond
-/// `resets`, the last ones.
+/// Computes a causal convolution of each channel by itself, x [B, T, C] by weight [C, 1, K] + bias [C]. `past`
+/// [B, K - 1, C], the inputs before the first step, becomes those up to the last one within the lengths; neither looks
+/// back beyond `resets`, which are those of last_resets.
 Tensor causal_conv(const Tensor& x, const Tensor& weight, const Tensor& bias, const SequenceOptions& o,
                    const Tensor& resets, Tensor& past) {
   const std::int64_t B = x.shape()[0], T = x.shape()[1], C = x.shape()[2], before = weight.shape()[2] - 1;
@@ -86,7 +86,7 @@ Tensor causal_conv(const Tensor& x, const Tensor& weight, const Tensor& bias, co
   return sum_of_taps(taps, weight, bias);
 }
 
-/// A step of it: x [B, C].
+/// Computes one step of `causal_conv`, x [B, C] -> [B, C].
 Tensor causal_conv_step(const Tensor& x, const Tensor& weight, const Tensor& bias, Tensor& past) {
   if (!past.defined()) return sum_of_taps({x}, weight, bias);
   const Tensor padded = concat({past, unsqueeze(x, 1)}, 1);
@@ -94,23 +94,23 @@ Tensor causal_conv_step(const Tensor& x, const Tensor& weight, const Tensor& bia
   return sum_of_taps(unbind(padded, 1), weight, bias);
 }
 
-/// First values of weights and bias of a convolution with a kernel of k steps, as torch.nn.Conv1d.
+/// Returns the initialiser of weights and bias of a convolution with a kernel of k steps, as in torch.nn.Conv1d.
 Fill conv_fill(std::int64_t k) {
   const double bound = 1 / std::sqrt(static_cast<double>(k));
   return init::uniform(-bound, bound);
 }
 
-/// Normal ones of deviation sqrt(2 / (5 n)) (arXiv 1910.05895).
+/// Returns the initialiser of normal weights of deviation sqrt(2 / (5 n)) (arXiv 1910.05895).
 Fill small_fill(std::int64_t n) { return init::normal(0, std::sqrt(2 / (5 * static_cast<double>(n)))); }
 
-/// Throws ValueError, beginning with the layer's name, for an option below the least allowed.
+/// Throws ValueError, whose text begins with the layer's name, for an option below the least allowed.
 void check_least(const char* layer, const char* option, std::int64_t value, std::int64_t least = 1) {
   if (value < least)
     throw ValueError(std::string(layer) + ": " + option + " must be at least " + std::to_string(least) + ", got " +
                      std::to_string(value));
 }
 
-/// The same for a probability outside [0, 1].
+/// Throws ValueError, whose text begins with the layer's name, for a probability outside [0, 1].
 void check_probability(const char* layer, const char* option, double value) {
   if (!(value >= 0 && value <= 1))
     throw ValueError(std::string(layer) + ": " + option + " must lie in [0, 1], got " + Scalar(value).str());
@@ -120,37 +120,37 @@ void check_probability(const char* layer, const char* option, double value) {
 
 // ---- the mLSTM -----------------------------------------------------------------------------------------
 
-/// What goes from step to step. In a new one all is 0.
+/// The memory of an mLSTM from step to step; a new one is all 0.
 struct MatrixMemory {
-  Tensor c;        ///< [B, H, d, d + 1]: C, and n as its last column
-  Tensor m;        ///< [B, H]: the largest exponent so far, which C and n are divided by
-  Tensor started;  ///< [B, 1]: 1 where a step has been made, so that m counts
+  Tensor c;        ///< C, with n as its last column, [B, H, d, d + 1]
+  Tensor m;        ///< the largest exponent so far, by which C and n are scaled down, [B, H]
+  Tensor started;  ///< 1 where a step has been made, so that m is valid, [B, 1]
 };
 
-/// What comes in: q, k (already divided by sqrt(d)) and v [..., H, d]; i and log f [..., H].
+/// The inputs of the memory: q, k (already divided by sqrt(d)) and v [..., H, d]; i and log f [..., H].
 struct MatrixSteps {
   Tensor q, k, v, i, log_f;
 };
 
 namespace {
 
-/// The exponent of a memory that holds nothing, and of a step that is hidden: minus infinity in effect, but finite, so
-/// that differences are no NaN.
+/// The exponent of an empty memory and of a hidden step: minus infinity in effect, but finite, so that differences are
+/// not NaN.
 constexpr double kNewMemory = -1e30;
 
-/// v [..., d] -> [..., d + 1] with 1 as the last column, which adds up to n.
+/// Appends a column of ones, which adds up to n: v [..., d] -> [..., d + 1].
 inline Tensor with_one(const Tensor& v) {
   Shape shape = v.shape();
   shape[-1] = 1;
   return concat({v, ones(shape, v.dtype())}, -1);
 }
 
-/// What the values seen are divided by: max(|n|, exp(-m)) + 1e-6. exp(-m) stays finite.
+/// Returns the divisor of what a query reads, max(|n|, exp(-m)) + 1e-6, with exp(-m) bounded so that it stays finite.
 inline Tensor normaliser(const Tensor& n, const Tensor& m) { return maximum(abs(n), exp(minimum(-m, 80))) + 1e-6; }
 
-// The memory of an mLSTM step by step: the definition, and the same as a scan.
+// The memory of an mLSTM step by step: the definition, and its scan.
 
-/// One step: [B, H, d] -> h [B, H, d]. The definition.
+/// Computes one step, [B, H, d] -> h [B, H, d], which defines the memory.
 Tensor matrix_memory_step(const MatrixSteps& x, MatrixMemory& memory) {
   const std::int64_t d = x.q.shape()[2];
   const Tensor decayed = x.log_f + where(ne(memory.started, 0), memory.m, kNewMemory);  // [B, H]
@@ -164,7 +164,7 @@ Tensor matrix_memory_step(const MatrixSteps& x, MatrixMemory& memory) {
   return slice(seen, 2, 0, d) / normaliser(slice(seen, 2, d), unsqueeze(m, 2));
 }
 
-/// All steps, one after the other: [B, T, H, d] -> h [B, T, H, d]. Lengths and resets are batch first.
+/// Runs all steps in order, [B, T, H, d] -> h [B, T, H, d]. Lengths and resets are batch first.
 Tensor matrix_memory_by_steps(const MatrixSteps& x, const SequenceOptions& o, MatrixMemory& memory) {
   const auto by_time = [](const Tensor& t) { return transpose(t, 0, 1); };
   Tensors xs = {by_time(x.q), by_time(x.k), by_time(x.v), by_time(x.i), by_time(x.log_f)};
@@ -185,37 +185,37 @@ Tensor matrix_memory_by_steps(const MatrixSteps& x, const SequenceOptions& o, Ma
   return by_time(r.y[0]);
 }
 
-// The memory of an mLSTM in chunks of steps: masked products within a chunk, C and m from one to the next.
+// The memory of an mLSTM in chunks of steps: masked products within a chunk, C and m from one chunk to the next.
 //
-// With F the sums of log f within a chunk and a = i - F, the exponent of step s at step t is F_t + a_s, the stabiliser
-// m_t = F_t + A_t, A_t the largest a up to t or the m that the chunk begins with; F_t cancels in their difference.
-// Exponents are f64: F may be large where differences of it are small.
+// Let F be the sums of log f within a chunk and a = i - F. Then the exponent of step s at step t is F_t + a_s and the
+// stabiliser is m_t = F_t + A_t, where A_t is the largest a up to t or the m with which the chunk begins; F_t cancels
+// in their difference. Exponents are f64, because F may be large where its differences are small.
 
 Tensor last(const Tensor& x) { return slice(x, -1, x.shape()[-1] - 1); }
 
-/// x [..., n] k places further along its last axis, `fill` before it.
+/// Moves x [..., n] by k places along its last axis, with `fill` before it.
 Tensor shifted(const Tensor& x, std::int64_t k, double fill) {
   Shape before = x.shape();
   before[-1] = k;
   return concat({full(before, fill, x.dtype()), slice(x, -1, 0, x.shape()[-1] - k)}, -1);
 }
 
-/// x in f64 as a number of another dtype and the exponential of what is left of it, whose gradient is 0.
+/// A tensor in f64, rounded to another dtype, and the exponential of the rounding error, whose gradient is 0.
 struct Rounded {
   Tensor value, rest;
 
   Rounded(const Tensor& x, Dtype dtype) : value(cast(x, dtype)) {
     if (dtype == Dtype::f64) return;
     const Tensor of = detach(x);
-    rest = exp(clamp(cast(of - cast(detach(value), Dtype::f64), dtype), -1, 1));  // -1e30 leaves more than it should
+    rest = exp(clamp(cast(of - cast(detach(value), Dtype::f64), dtype), -1, 1));  // rounding -1e30 leaves a large error
   }
 };
 
-/// How the steps of a sequence stand in N chunks of C, the last ones behind its end.
+/// The layout of T steps in N chunks of C steps; the last steps may lie after the end of the sequence.
 struct Chunks {
   std::int64_t T, N, C;
-  Tensor steps;   ///< i64 [N, C]
-  Tensor resets;  ///< i64 [B, 1, N, C], or undefined
+  Tensor steps;   ///< the steps of each chunk, i64 [N, C]
+  Tensor resets;  ///< the last reset up to each step, i64 [B, 1, N, C], or undefined
 
   Chunks(std::int64_t steps_in_all, std::int64_t most, const Tensor& last_resets)
       : T(steps_in_all), N((T + most - 1) / most), C((T + N - 1) / N), steps(reshape(arange(N * C), {N, C})) {
@@ -225,7 +225,7 @@ struct Chunks {
     resets = reshape(concat({last_resets, behind}, 1), {B, 1, N, C});
   }
 
-  /// [B, T, H, ...] -> [B, H, N, C, ...].
+  /// Cuts a sequence into chunks, with `fill` after its end: [B, T, H, ...] -> [B, H, N, C, ...].
   Tensor cut(const Tensor& x, double fill) const {
     Shape after = Shape::filled(x.rank(), 0), shape = x.shape(), order = {0, 3, 1, 2};
     after[1] = N * C - T;
@@ -235,20 +235,21 @@ struct Chunks {
     const Shape none = Shape::filled(x.rank(), 0);
     return contiguous(permute(reshape(after[1] ? pad(x, none, after, fill) : x, shape), order));
   }
-  /// [B, H, N, C, d] -> [B, T, H, d].
+  /// Joins the chunks of a sequence: [B, H, N, C, d] -> [B, T, H, d].
   Tensor joined(const Tensor& x) const {
     const Shape& s = x.shape();
     return slice(reshape(permute(x, {0, 2, 3, 1, 4}), {s[0], N * C, s[1], s[4]}), 1, 0, T);
   }
-  /// Where a reset parts step t from the start of its chunk: [B, 1, N, C].
+  /// Returns whether a reset lies between the start of a chunk and each of its steps, bool [B, 1, N, C].
   Tensor parted_from_start() const { return ge(resets, slice(steps, 1, 0, 1)); }
-  /// What hides from step t of a chunk the steps s that it does not see: [C, C] or [B, 1, N, C, C].
+  /// Returns the exponent that hides from step t of a chunk the steps s that it does not see, 0 for those that it sees:
+  /// [C, C] or [B, 1, N, C, C].
   Tensor hiding(Dtype dtype) const {
     Tensor shown = le(unsqueeze(arange(C), 0), unsqueeze(arange(C), 1));
     if (resets.defined()) shown = shown && ge(unsqueeze(steps, 1), unsqueeze(resets, 4));
     return where(shown, zeros({}, dtype), kNewMemory);
   }
-  /// The largest x [B, H, N, C] up to each step of a chunk, from its last reset on.
+  /// Returns the largest x [B, H, N, C] up to each step of a chunk, from its last reset on.
   Tensor running_max(Tensor x) const {
     for (std::int64_t n = 1; n < C; n *= 2) {
       Tensor further = shifted(x, n, kNewMemory);
@@ -259,19 +260,19 @@ struct Chunks {
   }
 };
 
-/// a_s - b_t for all t and s, [..., C] -> [..., t, s]: a product, which is quicker than a difference of broadcast ones.
+/// Returns a_s - b_t for all t and s, [..., C] -> [..., t, s], by a product, which is faster than broadcasting.
 Tensor differences(const Tensor& a, const Tensor& b) {
   const Tensor one = ones_like(a);
   return matmul(stack({one, -b}, -1), stack({a, one}, -2));
 }
 
-/// Sums along the last axis up to each step.
+/// Returns the sums along the last axis up to each step.
 Tensor running_sum(Tensor x) {
   for (std::int64_t n = 1; n < x.shape()[-1]; n *= 2) x = x + shifted(x, n, 0);
   return x;
 }
 
-/// m_0 = m[0], m_j = max(m_(j-1) + g[j], m[j]) along the last axis.
+/// Returns m_0 = m[0], m_j = max(m_(j-1) + g[j], m[j]) along the last axis.
 Tensor stabilisers(Tensor g, Tensor m) {
   for (std::int64_t n = 1; n < m.shape()[-1]; n *= 2) {
     m = maximum(m, shifted(m, n, kNewMemory) + g);
@@ -280,8 +281,8 @@ Tensor stabilisers(Tensor g, Tensor m) {
   return m;
 }
 
-/// The same in chunks of at most `chunk` steps, of finite numbers: hidden steps are multiplied by 0. `resets`: the last
-/// ones (last_resets).
+/// Runs all steps in chunks of at most `chunk` steps. All numbers must be finite, because hidden steps are multiplied
+/// by 0. `resets` are those of last_resets.
 Tensor matrix_memory_by_chunks(const MatrixSteps& x, const SequenceOptions& o, const Tensor& resets, std::int64_t chunk,
                                MatrixMemory& memory) {
   const Chunks chunks(x.q.shape()[1], chunk, resets);
@@ -300,14 +301,14 @@ Tensor matrix_memory_by_chunks(const MatrixSteps& x, const SequenceOptions& o, c
   const Tensor F = running_sum(exponents(x.log_f, 0)), a = exponents(x.i, kNewMemory) - F,
                largest = chunks.running_max(a);  // [B, H, N, C]
   const Tensor all_f = last(F);
-  Tensor passing = squeeze(all_f, 3);  // [B, H, N], what the memory of a chunk's start falls by to its end
+  Tensor passing = squeeze(all_f, 3);  // [B, H, N], the log factor of a chunk's first memory at its end
   if (chunks.resets.defined()) passing = where(squeeze(last(chunks.parted_from_start()), 3), kNewMemory, passing);
   const Tensor m0 = cast(unsqueeze(where(ne(memory.started, 0), memory.m, kNewMemory), 2), Dtype::f64);
   const Tensor m = stabilisers(concat({zeros({B, H, 1}, Dtype::f64), passing}, 2),
                                concat({m0, squeeze(all_f + last(largest), 3)}, 2));  // [B, H, N + 1]
   const Tensor m_before = slice(m, 2, 0, N), m_after = slice(m, 2, 1);
 
-  // From chunk to chunk.
+  // The memory between chunks.
   Tensor leaving = all_f + a - unsqueeze(m_after, 3);
   if (chunks.resets.defined()) leaving = where(lt(chunks.steps, last(chunks.resets)), kNewMemory, leaving);
   const Tensor added = matmul(transpose(k * unsqueeze(exp_of(leaving), 4)), v1);
@@ -317,7 +318,7 @@ Tensor matrix_memory_by_chunks(const MatrixSteps& x, const SequenceOptions& o, c
                                     reshape(memory.c, {B * H, elements}));
   const Tensor c = concat({unsqueeze(memory.c, 2), reshape(states, {B, H, N, d, d + 1})}, 2);
 
-  // Within chunks.
+  // The steps within chunks.
   Tensor start = unsqueeze(m_before, 3);
   if (chunks.resets.defined()) start = where(chunks.parted_from_start(), kNewMemory, start);
   const Tensor A = maximum(largest, start);
@@ -333,26 +334,26 @@ Tensor matrix_memory_by_chunks(const MatrixSteps& x, const SequenceOptions& o, c
   return chunks.joined(slice(seen, 4, 0, d) / unsqueeze(by, 4));
 }
 
-/// Replaces by 0 the steps of x [B, T, D] and the rows of states [B, ...] that are not finite, and tells which steps
-/// have seen one: it and those after it, up to a reset.
+/// The steps of a sequence that are not finite, and those after them up to a reset.
 class Blemishes {
  public:
-  /// `resets`: the last ones (last_resets), or undefined.
+  /// Finds the steps of x [B, T, D] and the rows of states [B, ...] that are not finite, and replaces them by 0.
+  /// `resets` are those of last_resets, or undefined.
   Blemishes(Tensor& x, Tensors& states, const Tensor& resets);
-  /// y [B, T, N] with NaN where a step has seen one.
+  /// Returns y [B, T, N] with NaN at steps that are not finite or come after one.
   Tensor in(const Tensor& y) const;
-  /// A state [B, ...] with NaN where the last step has seen one.
+  /// Returns a state [B, ...] with NaN where the last step is not finite or comes after one.
   Tensor at_end(const Tensor& state) const;
 
  private:
-  Tensor seen_;  ///< bool [B, T]
+  Tensor seen_;  ///< whether each step is not finite or comes after one, bool [B, T]
 };
 
-// Steps of a sequence that are not finite.
+// The steps of a sequence that are not finite.
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-/// A mask [B] as one of rows [B, ...].
+/// Reshapes a mask [B] so that it broadcasts over rows [B, ...].
 Tensor of_rows(const Tensor& mask, const Tensor& rows) {
   Shape shape = Shape::filled(rows.rank(), 1);
   shape[0] = rows.shape()[0];
@@ -372,7 +373,7 @@ Blemishes::Blemishes(Tensor& x, Tensors& states, const Tensor& resets) {
   for (Tensor& s : states) s = where(of_rows(before, s), 0, s);
   const Tensor none = full({}, kNoReset - 1, Dtype::i64), start = full({}, kNoReset, Dtype::i64);
   const std::int64_t B = x.shape()[0], T = x.shape()[1];
-  Tensor at = where(bad, arange(T), none);  // the last one up to each step: each round doubles what has been looked at
+  Tensor at = where(bad, arange(T), none);  // the last bad step up to each step; each round looks back twice as far
   for (std::int64_t n = 1; n < T; n *= 2) at = maximum(at, concat({expand(none, {B, n}), slice(at, 1, 0, T - n)}, 1));
   seen_ = ge(maximum(at, unsqueeze(where(before, start, none), 1)), resets.defined() ? resets : start);
 }
@@ -385,7 +386,7 @@ Tensor Blemishes::at_end(const Tensor& state) const { return where(of_rows(selec
 
 }  // namespace ferrite::nn::detail
 
-// The mLSTM layer: its products around the memory.
+// The mLSTM layer: the products around its memory.
 
 namespace ferrite::nn {
 namespace {
@@ -414,7 +415,7 @@ std::vector<RowState> states_of(const MLstmOptions& o) {
   return all;
 }
 
-/// From 3 to 6 in even steps.
+/// Returns the first bias of the forget gates, from 3 to 6 in even steps.
 Tensor forget_bias(const Shape& shape, const RandomKey&, Dtype dtype) { return linspace(3, 6, shape[0], dtype); }
 
 }  // namespace
@@ -454,13 +455,13 @@ MLstm::MLstm(const MLstmOptions& o, const Init& init) : LayerOf(o, name, o.embed
   }
 }
 
-/// What goes into the memory, and past it; [..., I] but for the steps, [..., H, d] and [..., H].
+/// The inputs of the memory, and the values that bypass it, [..., I] each.
 struct MLstm::Inner {
   detail::MatrixSteps steps;
   Tensor skipped, gate;
 };
 
-/// From x proj_up [..., 2 I] and the convolution of its first half.
+/// Computes them from x proj_up [..., 2 I] and the convolution of its first half.
 MLstm::Inner MLstm::inner_of(const Tensor& up, const Tensor& convolved) const {
   const std::int64_t I = options().inner(), H = options().num_heads;
   const Tensor u = silu(convolved);
@@ -478,7 +479,7 @@ MLstm::Inner MLstm::inner_of(const Tensor& up, const Tensor& convolved) const {
           silu(slice(up, -1, I))};
 }
 
-/// h [..., H, d] -> [..., D].
+/// Computes the layer's result from the memory's output: h [..., H, d] -> [..., D].
 Tensor MLstm::result_of(const Tensor& h, const Inner& inner) const {
   const Tensor flat = reshape(h, inner.gate.shape());
   const Tensor normed = detail::head_norm(flat, options().num_heads, outnorm_weight);
@@ -496,7 +497,7 @@ Tensor MLstm::run_sequence(const Tensor& x, const SequenceOptions& o, Tensors& s
   return blemishes.in(y);
 }
 
-/// In chunks, x and states are finite.
+/// Runs a sequence; if it runs in chunks, x and states must be finite.
 Tensor MLstm::run_finite(const Tensor& x, const SequenceOptions& o, const Tensor& resets, Tensors& states) const {
   const std::size_t at = states.size() - 3;  // the convolution's memory is first, if there is one
   Tensor past = at > 0 ? states[0] : Tensor();
@@ -533,7 +534,7 @@ template class LayerOf<MLstm, MLstmOptions, SequenceLayer>;
 
 namespace {
 
-/// The exponent of a state that holds nothing: minus infinity in effect, but finite, so that differences are no NaN.
+/// The exponent of an empty state: minus infinity in effect, but finite, so that differences are not NaN.
 constexpr double kNew = -1e30;
 
 void check(const SLstmOptions& o) {
@@ -559,7 +560,7 @@ std::vector<RowState> states_of(const SLstmOptions& o) {
   return all;
 }
 
-/// b [4 D]: of gate f 5 - 12 (j / (d - 1))^p for unit j of each head, else 0.
+/// Returns the initialiser of the bias [4 D]: 5 - 12 (j / (d - 1))^p in gate f for unit j of each head, else 0.
 Fill bias_fill(const SLstmOptions& o) {
   const std::int64_t D = o.embedding_dim, d = D / o.num_heads;
   const double part = o.num_blocks > 1 ? static_cast<double>(o.block_index) / static_cast<double>(o.num_blocks - 1) : 0;
@@ -595,7 +596,8 @@ SLstm::SLstm(const SLstmOptions& o, const Init& init) : LayerOf(o, name, o.embed
   }
 }
 
-/// The gates' inputs [..., 4 D], of each head i, f, z, o: as the products with h give them. `convolved` undefined: x.
+/// Returns the inputs' part of the gates [..., 4 D], with i, f, z, o in each head like the products with h. If
+/// `convolved` is undefined, gates i and f see x.
 Tensor SLstm::gates_of(const Tensor& x, const Tensor& convolved) const {
   const std::int64_t D = options().embedding_dim, H = options().num_heads, d = D / H;
   const Tensor u = convolved.defined() ? silu(convolved) : x;
@@ -613,7 +615,7 @@ Tensor SLstm::gates_of(const Tensor& x, const Tensor& convolved) const {
   return reshape(stack(std::span<const Tensor>(heads.data(), heads.size()), -2), shape);
 }
 
-/// One step: gates [B, 4 D] without what they see of h, {h, c, n, m} [B, D] -> the states after it.
+/// Computes one step: the inputs' part of the gates [B, 4 D] and {h, c, n, m} [B, D] -> the states after it.
 Tensors SLstm::cell(const Tensor& gates, const Tensors& before) const {
   const std::int64_t B = gates.shape()[0], D = options().embedding_dim, H = options().num_heads, d = D / H;
   const Tensor seen = transpose(matmul(transpose(reshape(before[0], {B, H, d}), 0, 1), transpose(recurrent_kernel)), 0,

@@ -1,4 +1,4 @@
-/// The step of a layer that is found in its `forward`.
+/// The search for the step of a layer in its `forward`.
 #include <array>
 #include <cstring>
 #include <exception>
@@ -18,19 +18,20 @@ namespace {
 using ferrite::detail::FrameStates;
 using ferrite::detail::StreamProgram;
 
-/// Numbers of steps at which a layer is traced and run: those that extents of other axes seldom are. More, where
-/// windows and strides need more or whole groups of steps, and fewer, where a layer has room for fewer. But for
-/// groups, no number but 1 divides the steps between them, so that a layer which counts modulo something is noticed.
+/// Numbers of steps at which a layer is traced and run, chosen so that other axes seldom have these extents. Later
+/// trials have more steps, for windows and strides that need them or need whole groups of steps; the last one has
+/// fewer, for layers that take no more. Except for groups, the numbers differ by numbers without a common divisor, so
+/// that a layer which counts modulo something is noticed.
 struct Trial {
-  std::int64_t few, more;  ///< at which it is traced
-  std::int64_t proof;      ///< at which it is run beside its steps
-  std::int64_t least;      ///< that each value must have where it is traced at `few`
-  bool groups = false;     ///< whether they are whole groups of steps: other numbers must not be other programs
+  std::int64_t few, more;  ///< numbers of steps at which the layer is traced
+  std::int64_t proof;      ///< number of steps at which the layer is compared with its steps
+  std::int64_t least;      ///< minimum number of steps that each value must have in the trace at `few`
+  bool groups = false;     ///< whether the steps are whole groups; then no other number may give another program
 };
 constexpr std::array kTrials = {Trial{11, 25, 38, 3}, Trial{48, 96, 144, 3, true}, Trial{211, 509, 734, 3},
                                 Trial{2111, 5003, 7104, 3}, Trial{4, 7, 9, 1}};
 
-constexpr int kTime = 1;  // of x [B, T, D] and tokens [B, T]
+constexpr int kTime = 1;  // the axis of time of x [B, T, D] and tokens [B, T]
 
 StreamProgram program_of(const Graph& graph) {
   const NewFrame frame;
@@ -45,12 +46,12 @@ StreamProgram program_of(const Graph& graph) {
     if (program.outputs()[0].axis != kTime)
       throw ValueError("stream: gives a result whose axis of time is not 1, [B, T, ...]");
     return program;
-  } catch (const ShapeError& e) {  // an operation that takes no single step
+  } catch (const ShapeError& e) {  // an operation does not take a single step
     throw ValueError(e.what());
   }
 }
 
-/// The axis that counts rows: the one that has one more where there is a row more; of a single row, any of extent 1.
+/// Returns the axis of rows of a state: the one that grows by 1 with one row more; for a single row, one of extent 1.
 int rows_of_state(const StreamProgram::State& s, const StreamProgram::State& more, std::int64_t batch) {
   const Shape a = s.first.shape(), b = more.first.shape();
   if (batch == 1 && a == b)
@@ -81,7 +82,7 @@ std::vector<StepState> states_of(const StreamProgram& program, const Graph& more
   return states;
 }
 
-/// The first values of the states of one row; all rows begin alike.
+/// Returns the first values of the states of one row; all rows begin with the same values.
 std::vector<Tensor> first_values(const StreamProgram& program, const std::vector<StepState>& states) {
   const NewFrame frame;
   std::vector<Tensor> values;
@@ -90,7 +91,7 @@ std::vector<Tensor> first_values(const StreamProgram& program, const std::vector
   return values;
 }
 
-/// Turns n steps x [n B, D] into frames [B, n, ...], with the extents that a program has them in.
+/// Turns n steps x [n B, D] into frames [B, n, ...], with the extents that they have in a program.
 Tensor as_frames(const Tensor& x, Shape of_steps, std::int64_t n) {
   const std::int64_t B = of_steps[0];
   of_steps[kTime] = n;
@@ -106,7 +107,7 @@ Tensor as_rows(const Tensor& y) {
 
 // ---- the proof -----------------------------------------------------------------------------------------
 
-/// Floats from `low` to 1, and tokens 0 and 1, [T, B, D].
+/// Returns test inputs [T, B, D]: random floats from `low` to 1, or alternating tokens 0 and 1.
 Tensor any_steps(const StepRows& in, std::int64_t T, double low) {
   Spec x = spec_of(in);
   x.shape.insert(0, T);
@@ -114,8 +115,8 @@ Tensor any_steps(const StepRows& in, std::int64_t T, double low) {
   return cast(reshape(remainder(arange(x.shape.numel()), 2), x.shape), x.dtype);
 }
 
-/// Runs steps beside the layer on more steps than were traced: what reads the last step of a sequence, or its number of
-/// steps, gives something else there.
+/// Compares steps with the layer on more steps than were traced, where a layer that reads the last step of a sequence,
+/// or its number of steps, gives other values.
 class Proof {
  public:
   Proof(Step& step, const Layer& layer, const StepRows& in, std::int64_t T, double low)
@@ -130,7 +131,7 @@ class Proof {
     bool all = true;
     try {
       run_all();
-    } catch (const CapacityError&) {  // the steps that there is room for
+    } catch (const CapacityError&) {  // a state is full: compare the steps before
       all = false;
     }
     begin_states(step_);
@@ -186,7 +187,7 @@ class Proof {
   std::vector<std::uint8_t> all_;
   StepMemory<double> y_;
   Tensor x_, whole_;
-  std::int64_t at_ = 0;  ///< bytes that were compared
+  std::int64_t at_ = 0;  ///< number of bytes compared so far
   bool good_ = true;
 };
 
@@ -195,7 +196,7 @@ void prove(Step& step, const Layer& layer, const StepRows& in, std::int64_t T) {
   std::optional<Proof> proof;
   try {
     proof.emplace(step, layer, in, T, -1);
-  } catch (const Error&) {  // it may take no negative numbers
+  } catch (const Error&) {  // the layer may not take negative numbers
     proof.emplace(step, layer, in, T, 0);
   }
   if (!proof->holds())
@@ -210,21 +211,21 @@ std::unique_ptr<Step> cut_step(const Layer& copy, const StepRows& in, CutLayer c
   return std::move(graph).step(copy, y);
 }
 
-/// A layer traced on other numbers of steps, each once.
+/// The programs of a layer traced on further numbers of steps, each once.
 class Lengths {
  public:
   Lengths(const StepRows& in, std::int64_t few, const TracedLayer& traced) : in_(in), few_(few), calls_(traced.cut) {
     for (const Graph::Node& n : traced.graph.nodes) operations_.push_back(n.op);
   }
-  /// The program on k steps more; null where the layer takes no such number. Throws ValueError where it applies other
-  /// operations then.
+  /// Returns the program on k steps more, or null if the layer does not take that many. Throws ValueError if it applies
+  /// other operations then.
   const Graph* at(const Layer& layer, std::int64_t k) {
     while (std::ssize(graphs_) < k) add(layer, few_ + std::ssize(graphs_) + 1);
     const std::optional<Graph>& g = graphs_[static_cast<std::size_t>(k) - 1];
     return g ? &*g : nullptr;
   }
 
-  /// Frees the programs; they are traced again when they are asked for.
+  /// Frees the programs; they are traced again when needed.
   void forget() { graphs_.clear(); }
 
  private:
@@ -249,16 +250,16 @@ class Lengths {
   std::vector<std::optional<Graph>> graphs_;
 };
 
-/// How a layer is traced and cut.
+/// The choices by which a layer is traced and cut.
 struct Manner {
   Trial trial;
   CutCalls calls;
   std::shared_ptr<Lengths> lengths;
-  std::vector<ValueId> operations{};  ///< the results of those that are cut out
+  std::vector<ValueId> operations{};  ///< results of the operations that are cut out
 };
 
 CutLayer cut(const Layer& layer, const StepRows& in, const Manner& m, TracedLayer few) {
-  // A single row has short cuts of its own, so that it is compared with a single row.
+  // A single row takes its own shortcuts, so it is compared with a single row.
   const StepRows more = {in.batch > 1 ? in.batch + 1 : 1, in.width, in.dtype};
   TracedLayer longer(layer, more, m.trial.more, few.cut);
   const auto at = [&layer, lengths = m.lengths](std::int64_t k) { return lengths->at(layer, k); };
@@ -280,7 +281,7 @@ std::unique_ptr<Step> found_as(const Layer& layer, std::unique_ptr<Layer> copy, 
         m.lengths->forget();
         return made;
       }
-      Manner own = m;  // clones cut their own, on several threads
+      Manner own = m;  // clones cut their own copies, on several threads
       own.lengths = std::make_shared<Lengths>(*m.lengths);
       return cut_step(of, in, cut(of, in, own, TracedLayer(of, in, m.trial.few, m.calls)));
     });
@@ -293,7 +294,7 @@ std::unique_ptr<Step> found_as(const Layer& layer, std::unique_ptr<Layer> copy, 
   return step;
 }
 
-/// Cuts out the operations that stride or look ahead, as they are met.
+/// Finds the step of a layer, and cuts out operations that stride or look ahead as it meets them.
 std::unique_ptr<Step> found_as(const Layer& layer, std::unique_ptr<Layer> copy, const StepRows& in, const Trial& trial,
                                CutCalls calls, TracedLayer few) {
   Manner m{trial, calls, std::make_shared<Lengths>(in, trial.few, few)};
@@ -306,7 +307,7 @@ std::unique_ptr<Step> found_as(const Layer& layer, std::unique_ptr<Layer> copy, 
     }
 }
 
-/// Tries several ways to cut a layer: its parts may be steps for one way, and not for another.
+/// Tries several ways to cut a layer, because its parts may be steps in one way and not in another.
 std::unique_ptr<Step> found_at(const Layer& layer, const StepRows& in, const Trial& trial) {
   std::exception_ptr why;
   std::vector<bool> before;
@@ -347,7 +348,7 @@ StepSource source_of_program(const std::string& kind, std::span<const StepRows> 
                     .steps = steps,
                     .initial = first_values(*program, states),
                     .single = false};
-  // What frames before the first one hold may depend on weights, and whether constants are the same in all steps.
+  // Weights may decide the frames before the first one, and whether constants are the same in all steps.
   if (!states.empty() || program->reads_constants_over_time())
     source.begin = [few, states] { return first_values(program_of(few), states); };
   return source;
@@ -356,7 +357,7 @@ StepSource source_of_program(const std::string& kind, std::span<const StepRows> 
 std::unique_ptr<Step> found_step(const Layer& layer, const StepRows& in) {
   for (std::size_t i = 0; i + 1 < kTrials.size(); ++i) try {
       return found_at(layer, in, kTrials[i]);
-    } catch (const ShapeError&) {  // there may be too few steps for it
+    } catch (const ShapeError&) {  // the layer may need more steps
     }
   return found_at(layer, in, kTrials.back());
 }

@@ -1,4 +1,4 @@
-/// Generating: steps of a stream and draws, in turn.
+/// Generation of tokens: steps of a stream and draws, in turn.
 #include "ferrite/nn/stream/generate.h"
 
 #include <vector>

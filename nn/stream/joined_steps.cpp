@@ -1,4 +1,4 @@
-/// Steps that make one value of several, and of parts of one; rows of one branch wait for those of the others.
+/// Steps that make one value of several values or of a part of one; rows of early branches wait for the others.
 #include "ferrite/nn/detail/stream_steps.h"
 
 #include <algorithm>
@@ -12,10 +12,10 @@
 namespace ferrite::nn::detail {
 namespace {
 
-/// For each row of a batch a queue in a ring. What a step adds and takes away counts once it is committed.
+/// Queues in rings, one for each row of a batch. What a step adds and removes counts once it is committed.
 class WaitingRows {
  public:
-  /// At most so many wait.
+  /// Creates queues in which at most `most` entries wait.
   WaitingRows(const StepRows& rows, std::int64_t most)
       : bytes_(rows.width * size_of(rows.dtype)),
         places_(most + 1),
@@ -26,8 +26,8 @@ class WaitingRows {
         waiting_(static_cast<std::size_t>(rows.batch)),
         added_(static_cast<std::size_t>(rows.batch)) {}
 
-  /// What a step gave, [B, N], of the rows that have something; null: none. Throws ValueError where too many wait, as
-  /// only restored states of another stream can make them.
+  /// Adds the result of a step, [B, N], for the rows that have one; null: none. Throws ValueError if too many wait,
+  /// which only restored states of another stream can cause.
   void add(Step::Rows given, const void* y) {
     for (std::size_t b = 0; b < added_.size(); ++b) {
       added_[b] = given && given[b];
@@ -43,14 +43,14 @@ class WaitingRows {
   const std::byte* front(std::size_t row) const { return place(row, first_[row]); }
   std::int64_t bytes() const { return bytes_; }
 
-  /// What was added waits; of these rows the first one has gone.
+  /// Keeps what was added, and removes the front entry of the rows in `gone`.
   void commit(Step::Rows gone) {
     for (std::size_t b = 0; b < added_.size(); ++b) {
       waiting_[b] += added_[b] - (gone[b] ? 1 : 0);
       if (gone[b]) first_[b] = (first_[b] + bytes_) % (places_ * bytes_);
     }
   }
-  /// [B, places, N], those that wait in front, and their numbers [B].
+  /// Visits the states: the entries [B, places, N], those that wait first, and their numbers [B].
   void states(const Step::StateVisitor& see) {
     see({.name = "waiting",
          .spec = {{batch(), places_, width_}, dtype_},
@@ -67,23 +67,23 @@ class WaitingRows {
 
  private:
   std::int64_t batch() const { return static_cast<std::int64_t>(waiting_.size()); }
-  /// The place that many bytes into a row's ring.
+  /// Returns the address `at` bytes into a row's ring.
   std::byte* place(std::size_t row, std::int64_t at) const {
     return reinterpret_cast<std::byte*>(ring_.get()) + static_cast<std::int64_t>(row) * places_ * bytes_ +
            at % (places_ * bytes_);
   }
 
-  std::int64_t bytes_;   ///< of a row
-  std::int64_t places_;  ///< of a ring
+  std::int64_t bytes_;   ///< size of a row, in bytes
+  std::int64_t places_;  ///< number of rows that a ring holds
   std::int64_t width_;
   Dtype dtype_;
   StepMemory<double> ring_;
-  std::vector<std::int64_t> first_;    ///< by row: bytes from the beginning of its ring
-  std::vector<std::int64_t> waiting_;  ///< how many rows wait, by row of the batch
+  std::vector<std::int64_t> first_;    ///< by row of the batch: offset of the front in its ring, in bytes
+  std::vector<std::int64_t> waiting_;  ///< by row of the batch: number of entries that wait
   std::vector<std::uint8_t> added_;
 };
 
-/// A step without states that works on any number of rows: `Self` says how, in rows(n, x, y).
+/// The base of steps without states that work on any number of rows: `Self` defines rows(n, x, y).
 template <class Self>
 class Stateless : public Step {
  public:
@@ -119,7 +119,7 @@ class Sum final : public Stateless<Sum<T>>, public InPlace {
         terms_(static_cast<std::int64_t>(terms)),
         sum_(ferrite::detail::stream_sums_in_use.of<T>().sum) {}
   bool adds_two() const override { return terms_ == 2; }
-  /// All terms of a long sum stand in memory until the last one is there.
+  /// Adds a term to a narrow sum; a wide sum would keep all its terms in memory until the last one is computed.
   bool add_term() override {
     constexpr std::int64_t kNarrow = 32;
     if (this->width() > kNarrow) return false;
@@ -162,7 +162,7 @@ class Columns final : public Stateless<Columns> {
   }
 
  private:
-  std::int64_t row_, first_;  ///< values of a row, and the first one of those that are taken
+  std::int64_t row_, first_;  ///< width of the input, and the first column that is taken
 };
 
 class Concatenation final : public Stateless<Concatenation> {
@@ -182,10 +182,10 @@ class Concatenation final : public Stateless<Concatenation> {
   }
 
  private:
-  std::vector<std::int64_t> bytes_;  ///< by value: of a row
+  std::vector<std::int64_t> bytes_;  ///< size of a row of each value, in bytes
 };
 
-/// A step of values of which some have their rows earlier than others: they wait until each has one.
+/// A step whose values may come at different times: rows wait until each value has one.
 class Aligned final : public Step {
  public:
   Aligned(std::unique_ptr<Step> step, std::span<const StepRows> rows, std::int64_t most)
@@ -206,7 +206,7 @@ class Aligned final : public Step {
   Runs runs() const override { return step_->runs(); }
   Pace pace() const override { return step_->pace(); }
   bool skips() const override { return true; }
-  /// Where all values have their rows together, and only look ahead: then none waits.
+  /// Runs a step in which all values have their rows, so that none waits.
   void run(Inputs x, void* y) override { (void)Aligned::run_rows(every_.data(), x, y); }
   Rows run_rows(const Rows* rows, Inputs x, void* y) override {
     for (std::size_t k = 0; k < waiting_.size(); ++k) waiting_[k].add(rows[k], x[k]);
@@ -246,10 +246,10 @@ class Aligned final : public Step {
   std::vector<WaitingRows> waiting_;
   std::vector<StepMemory<double>> rooms_;
   std::vector<const void*> x_;
-  std::vector<std::uint8_t> ready_;     ///< by row: whether every value has one
-  std::vector<std::uint8_t> all_;       ///< by row: 1
+  std::vector<std::uint8_t> ready_;     ///< by row: whether it has an entry of every value
+  std::vector<std::uint8_t> all_;       ///< a 1 for every row
   std::vector<Rows> every_, together_;  ///< by value: all rows, and those that are ready
-  bool any_ = false;                    ///< whether any row is
+  bool any_ = false;                    ///< whether any row is ready
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-/// Steps of layers that are written in operations: traced and planned once, one step and several at once, bound to
-/// their buffers for the life of a stream.
+/// The steps of layers that are written in operations: traced and planned once, for one step and for several at once,
+/// and bound to their buffers for the life of a stream.
 #include <algorithm>
 #include <functional>
 #include <memory>
@@ -14,10 +14,10 @@
 namespace ferrite::nn::detail {
 namespace {
 
-/// The sizes of what is copied between a step and its programs.
+/// The sizes of the rows that are copied between a step and its programs.
 struct Transfer {
-  std::vector<std::int64_t> x{};  ///< bytes of an input in one step
-  std::int64_t y = 0;             ///< and of the result
+  std::vector<std::int64_t> x{};  ///< size of each input in one step, in bytes
+  std::int64_t y = 0;             ///< size of the result of one step, in bytes
 };
 
 /// Runs a program of n steps on the caller's rows from step `first` on: x [n, B, D] of every input -> y [n, B, N].
@@ -29,7 +29,7 @@ inline void run_program(ferrite::detail::OpenScan& scan, std::int64_t n, Step::I
   std::copy_n(scan.y(0), n * bytes.y, static_cast<std::byte*>(y) + first * bytes.y);
 }
 
-/// An open scan that is copied with what holds it.
+/// An open scan that is copied together with its holder.
 class HeldScan {
  public:
   HeldScan() = default;
@@ -83,13 +83,13 @@ class BlockScans {
     for (std::size_t k = 0; k < carried_.size(); ++k) std::copy_n(from.carry(k), carried_[k], to.carry(k));
   }
 
-  std::vector<Block> blocks_;  ///< the longest first
+  std::vector<Block> blocks_;  ///< ordered from the longest to the shortest
   std::vector<std::int64_t> carried_;
 };
 
 using ferrite::detail::OpenScan;
 
-/// By which variables of a layer those of its copy are replaced: the copy is traced, the stream follows the layer.
+/// Maps the variables of a copy, which is traced, to those of the layer, which the stream follows.
 class Originals {
  public:
   Originals(const Layer& layer, const Layer& copy) {
@@ -111,7 +111,7 @@ class Originals {
   std::unordered_map<const void*, Variable> of_;
 };
 
-/// f(first byte, bytes) of every part of a row.
+/// Calls f(first byte, number of bytes) for every contiguous part of a row.
 template <class F>
 void each_part(const StepState& s, std::int64_t row, const F& f) {
   const Spec spec = s.spec();
@@ -148,7 +148,7 @@ std::int64_t least_capacity(const std::vector<StepState>& states, const std::vec
   return least;
 }
 
-/// The entry that a step gave of a state that grows, [B, ...], to what it has so far.
+/// Appends the entry [B, ...] that a step gave to a state that grows.
 void append(const StepState& s, const std::byte* entries, const std::vector<std::int64_t>& steps, Step::Rows rows,
             std::byte* to) {
   const auto batch = static_cast<std::int64_t>(steps.size()), entry = bytes_of({s.shape, s.dtype}) / batch;
@@ -157,8 +157,8 @@ void append(const StepState& s, const std::byte* entries, const std::vector<std:
       std::copy_n(entries + row * entry, entry, to + (row * s.capacity + steps[static_cast<std::size_t>(row)]) * entry);
 }
 
-/// A layer's step as an open scan. What grows is an x of it, behind the inputs, with the number of steps of every row,
-/// and the entries are ys: appending one copies nothing but itself.
+/// A layer's step as an open scan. States that grow are xs of the scan, after the inputs and followed by the number of
+/// steps of each row, and their entries are ys, so that appending one copies only that entry.
 class OpenStep final : public Step {
  public:
   explicit OpenStep(const StepSource& source)
@@ -202,7 +202,7 @@ class OpenStep final : public Step {
     if (growing_.empty()) return blocks_.run(n, x, y, bytes_, *scan_);
     for (std::int64_t t = 0; t < n; ++t, OpenStep::commit()) run_program(*scan_, 1, x, t, y, bytes_);
   }
-  /// Rows without an x run on zero states, on which nothing fails.
+  /// Runs a step; rows without an x run on zero states, on which nothing fails.
   Rows run_rows(const Rows* rows, Inputs x, void* y) override {
     check_room(rows[0]);
     put_aside(rows[0]);
@@ -231,7 +231,7 @@ class OpenStep final : public Step {
   }
   bool commits() const override { return !states_.empty(); }
   void refresh() override {
-    if (begin_) take_initial(begin_());  // which may refuse the new weights
+    if (begin_) take_initial(begin_());  // may refuse the new weights
     scan_->refresh();
     blocks_.refresh();
   }
@@ -253,7 +253,7 @@ class OpenStep final : public Step {
   std::unique_ptr<Step> clone() const override { return std::make_unique<OpenStep>(*this); }
 
  private:
-  /// The program of n steps.
+  /// Returns the program of n steps.
   HeldScan opened(const StepSource& source, std::int64_t n) const {
     std::vector<Spec> carries, xs;
     for (const std::size_t i : carried_) carries.push_back(states_[i].spec());
@@ -290,7 +290,7 @@ class OpenStep final : public Step {
     initial_ = std::move(initial);
   }
 
-  /// Of a state as its next step reads it.
+  /// Returns the memory of a state from which the next step reads it.
   std::byte* memory(std::size_t i) {
     const auto at = std::find(carried_.begin(), carried_.end(), i);
     if (at != carried_.end()) return scan_->carry(static_cast<std::size_t>(at - carried_.begin()));
@@ -298,7 +298,7 @@ class OpenStep final : public Step {
                     static_cast<std::size_t>(std::find(growing_.begin(), growing_.end(), i) - growing_.begin()));
   }
 
-  /// f(state, its memory, its spare memory, row) of the carried states of other rows than these.
+  /// Calls f(state, its memory, its spare memory, row) for the carried states of rows other than these.
   template <class F>
   void each_other(Rows rows, const F& f) {
     std::byte* spare = spare_.data();
@@ -349,12 +349,12 @@ class OpenStep final : public Step {
   Transfer bytes_;
   std::vector<StepState> states_;
   std::function<std::vector<Tensor>()> begin_;
-  std::vector<Tensor> initial_;                 ///< by state: what it begins with, undefined for zeros
-  std::vector<std::size_t> carried_, growing_;  ///< which of the states
+  std::vector<Tensor> initial_;                 ///< the first value of each state; undefined for zeros
+  std::vector<std::size_t> carried_, growing_;  ///< positions of the states that do not grow, and of those that do
   std::size_t inputs_;
-  std::vector<std::int64_t> steps_;  ///< by row, since it began
-  std::vector<std::byte> spare_;     ///< what is carried of rows without an x, while the scan runs
-  std::int64_t at_once_ = 1;         ///< any number, if nothing in the program may fail
+  std::vector<std::int64_t> steps_;  ///< by row, the number of steps since it began
+  std::vector<std::byte> spare_;     ///< the carried states of rows without an x, while the scan runs
+  std::int64_t at_once_ = 1;         ///< kAnyNumber if nothing in the program may fail
   HeldScan scan_;
   BlockScans blocks_;
 };
@@ -400,14 +400,14 @@ std::unique_ptr<Step> traced_step(const Layer& layer, const StepRows& in, std::s
     return found_step(layer, in);
   } catch (const ShapeError& e) {
     if (!says) throw;
-    why = e.what();           // it takes other numbers of steps than were tried
-  } catch (const Error& e) {  // it is not causal, or looks at values
+    why = e.what();           // the layer takes other numbers of steps than were tried
+  } catch (const Error& e) {  // the layer is not causal, or looks at values
     why = e.what();
   }
   if (!says || !layer.carried_states().empty()) return nullptr;
   try {
     return open_step(source_of(layer, in));
-  } catch (const TraceError& e) {  // it may look at values
+  } catch (const TraceError& e) {  // the layer may look at values
     why = e.what();
     return nullptr;
   }

@@ -1,4 +1,4 @@
-/// The steps of a model as one: run one after the other in memory of their own, and committed together.
+/// The steps of a model as one step: they run in order in memory of the graph and are committed together.
 #include "ferrite/nn/step_graph.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kNever = std::numeric_limits<std::size_t>::max();
 
-/// Places in one memory for values that are alive at different times.
+/// An allocator of places in one memory for values with different live ranges.
 class Places {
  public:
   std::int64_t take(std::int64_t bytes) {
@@ -26,7 +26,7 @@ class Places {
     if (free_[best].bytes == 0) free_.erase(free_.begin() + static_cast<std::ptrdiff_t>(best));
     return at;
   }
-  /// A place that was nobody's and will be nobody else's.
+  /// Returns a new place that is never shared.
   std::int64_t take_for_good(std::int64_t bytes) { return std::exchange(end_, end_ + bytes); }
   void give(std::int64_t at, std::int64_t bytes) { free_.push_back({at, bytes}); }
   std::int64_t end() const { return end_; }
@@ -39,7 +39,7 @@ class Places {
   std::int64_t end_ = 0;
 };
 
-/// The form of a value, rows [from, width], becomes the other one.
+/// Transposes a value between its two layouts, row by row and channel by channel.
 template <class T>
 void transpose(std::int64_t n, std::int64_t width, const T* from, std::int64_t from_pitch, T* to,
                std::int64_t to_pitch) {
@@ -55,22 +55,22 @@ void transpose(Dtype dtype, std::int64_t n, std::int64_t width, const void* from
 
 }  // namespace
 
-/// Cuts the steps of a graph into parts that run channel by channel, where that is faster, and the others. Values of
-/// one number stand the same in both forms; others that go from part to part have a second place, for their channels.
+/// Cuts the steps of a graph into parts that run channel by channel, if that is faster, and parts that do not. Values
+/// of width 1 are the same in both layouts; others that pass between parts have a second place, for their channels.
 class ChannelParts {
  public:
   struct Border {
     StepGraph::Value value;
-    std::int64_t at;  ///< its second place
+    std::int64_t at;  ///< second place of the value
   };
-  /// Nodes one after the other.
+  /// A range of nodes, [first, last).
   struct Part {
     std::size_t first, last;
     bool by_channel;
-    std::int64_t fewest = 1;  ///< steps: fewer leave too many lanes idle
+    std::int64_t fewest = 1;  ///< minimum number of steps; fewer would leave too many lanes idle
     std::vector<Border> in{}, out{};
 
-    /// Null: the value has one place.
+    /// Returns the border that a value crosses, or null if it has only one place.
     const Border* border(StepGraph::Value v) const {
       for (const std::vector<Border>* const side : {&in, &out})
         for (const Border& b : *side)
@@ -79,7 +79,7 @@ class ChannelParts {
     }
   };
 
-  /// Of up to `at_once` steps.
+  /// Cuts a graph that runs up to `at_once` steps at once.
   ChannelParts(std::span<const StepGraph::Rows> values, std::span<const StepGraph::Node> nodes, StepGraph::Value result,
                std::int64_t at_once) {
     const auto way = [&](std::size_t k) { return nodes[k].step->by_channel(); };
@@ -111,7 +111,7 @@ class ChannelParts {
 
   auto begin() const { return parts_.begin(); }
   auto end() const { return parts_.end(); }
-  /// Whoever makes the parts gives them their places.
+  /// Returns all borders, whose second places the caller sets.
   std::vector<Border*> borders() {
     std::vector<Border*> all;
     for (Part& part : parts_)
@@ -125,18 +125,18 @@ class ChannelParts {
   std::vector<Part> parts_;
 };
 
-/// A graph that is complete, as calls of its steps. Where values stand is decided once; the input and the result stand
-/// where the caller says.
+/// The calls of a complete graph's steps. The places of values are decided once; the caller provides those of the input
+/// and the result.
 class StepCalls {
  public:
   struct Call {
     Step* step;
-    const void** x;  ///< in `addresses_`
+    const void** x;  ///< addresses of the inputs, in `addresses_`
     void* y;
     std::span<const StepGraph::Value> from;
     StepGraph::Value to;
-    bool several;  ///< runs several steps at once
-    /// The same of values that stand channel by channel.
+    bool several;  ///< whether the step runs several steps at once
+    /// Addresses of the inputs of `run_channels`; `channels_y` is that of its result.
     const void** channels_x;
     void* channels_y;
   };
@@ -156,7 +156,7 @@ class StepCalls {
   const StepGraph::Rows& result() const { return values_[result_]; }
   StepGraph::Value result_value() const { return result_; }
   std::size_t values() const { return values_.size(); }
-  /// Steps that there is room for.
+  /// Returns the maximum number of steps that run at once.
   std::int64_t at_once() const { return at_once_; }
   std::size_t most_inputs() const { return moved_.size(); }
 
@@ -172,12 +172,12 @@ class StepCalls {
       if (values_[result_].rows.width == 1) c.channels_y = y;
     }
   }
-  /// Of a graph that gives its input.
+  /// Copies the input to the result if the graph's result is its input.
   void copy_through(std::int64_t n) const {
     if (result_ == 0) [[unlikely]]
       std::copy_n(static_cast<const std::byte*>(x_), n * bytes(0), static_cast<std::byte*>(y_));
   }
-  /// Several steps through all calls.
+  /// Runs n steps through all calls.
   void run_several(std::int64_t n) {
     for (const ChannelParts::Part& part : *parts_) {
       if (part.by_channel && n >= part.fewest) {
@@ -226,7 +226,8 @@ class StepCalls {
   }
   std::int64_t bytes(StepGraph::Value v) const { return bytes_of(values_[v].rows); }
 
-  /// One, where a step may throw when others behind it have gone on, or gives nothing at times.
+  /// Finds how many steps may run at once: 1 if a step may throw after others have committed, or sometimes gives
+  /// nothing.
   void find_most_at_once() {
     std::int64_t most = 0;
     for (StepGraph::Value v = 0; v < values_.size(); ++v) most = std::max(most, bytes(v));
@@ -243,7 +244,7 @@ class StepCalls {
     std::vector<std::size_t> last(values_.size(), kNever);  // the node that reads a value last
     for (std::size_t k = 0; k < nodes_.size(); ++k)
       for (const StepGraph::Value v : nodes_[k].x) last[v] = k;
-    // A step may write a line more than its rows.
+    // A step may write up to 64 bytes past its rows.
     const auto room = [&](StepGraph::Value v) { return (at_once_ * bytes(v) + 127) / 64 * 64; };
     Places places;
     std::vector<std::int64_t> at(values_.size());
@@ -260,7 +261,7 @@ class StepCalls {
     memory_.emplace(places.end() / 8 + 1);
     place(at);
   }
-  /// One of the first two values of a step that nobody reads behind it and where its result may stand; kNever: none.
+  /// Returns one of a step's first two inputs that no later step reads and that its result may overwrite, or kNever.
   std::size_t in_place(const StepGraph::Node& n, std::size_t k, const std::vector<std::size_t>& last) const {
     if (!dynamic_cast<const InPlace*>(n.step.get())) return kNever;
     for (std::size_t i = 0; i < std::min<std::size_t>(n.x.size(), 2); ++i) {
@@ -312,16 +313,16 @@ class StepCalls {
   std::int64_t at_once_ = 1;
   std::optional<ChannelParts> parts_;
   std::optional<StepMemory<double>> memory_;
-  std::vector<std::byte*> places_;              ///< in it, by value
-  std::vector<Call> calls_;                     ///< by node
-  std::vector<const void*> addresses_;          ///< of the inputs of all nodes
-  std::vector<std::size_t> x_slots_, y_slots_;  ///< which of them are the input and the result
-  std::vector<const void*> moved_;              ///< where the inputs of a step among several stand
+  std::vector<std::byte*> places_;              ///< place of each value in `memory_`
+  std::vector<Call> calls_;                     ///< the call of each node
+  std::vector<const void*> addresses_;          ///< addresses of the inputs of all nodes
+  std::vector<std::size_t> x_slots_, y_slots_;  ///< positions in `addresses_` of the graph's input and result
+  std::vector<const void*> moved_;              ///< addresses of the inputs of one step among several
   const void* x_ = nullptr;
   void* y_ = nullptr;
 };
 
-/// A graph that is complete, as one step.
+/// A complete graph as one step.
 class GraphStep final : public Step {
  public:
   GraphStep(StepGraph graph, StepGraph::Value result)
@@ -376,7 +377,7 @@ class GraphStep final : public Step {
     for (const StepCalls::Call& c : calls_) n += c.step->finishing();
     return n;
   }
-  /// The inputs end at the first step that looks ahead, then at the second one, and so on.
+  /// Ends the inputs of the first step that looks ahead, then of the second one, and so on.
   Rows finish(Rows rows, std::int64_t i, void* y) override {
     calls_.bind(nullptr, y);
     std::fill(have_.begin(), have_.end(), nullptr);
@@ -408,7 +409,7 @@ class GraphStep final : public Step {
     took_.resize(calls_.size());
     rows_.resize(calls_.most_inputs());
   }
-  /// The steps from one on, as far as some value that they read has rows.
+  /// Runs the steps from the k-th on for which some input has rows, and returns the rows of the result.
   Rows onwards(std::size_t k) {
     for (; k < calls_.size(); ++k) {
       const StepCalls::Call& c = calls_[k];
@@ -427,8 +428,8 @@ class GraphStep final : public Step {
 
   StepCalls calls_;
   std::vector<Step*> committing_;
-  std::vector<Rows> have_, took_;  ///< in the last `run_rows` or `finish`: by value, and by step
-  std::vector<Rows> rows_;         ///< of a step's inputs
+  std::vector<Rows> have_, took_;  ///< rows of each value, and rows that each step took, in the last call
+  std::vector<Rows> rows_;         ///< rows of each input of a step
 };
 
 }  // namespace ferrite::nn::detail
@@ -449,7 +450,7 @@ StepGraph::Value StepGraph::add(const Layer& layer, std::unique_ptr<Step> step, 
 }
 
 StepGraph::Value StepGraph::add(std::unique_ptr<Step> step, std::span<const Value> x) {
-  Rows y = values_[x[0]];  // of the latest one
+  Rows y = values_[x[0]];  // becomes the pace of the latest value
   std::int64_t earliest = y.pace.delay;
   bool together = true;
   std::vector<StepRows> rows;
@@ -467,7 +468,7 @@ StepGraph::Value StepGraph::add(std::unique_ptr<Step> step, std::span<const Valu
       for (const std::size_t k : values_[v].ahead)
         if (std::find(y.ahead.begin(), y.ahead.end(), k) == y.ahead.end()) y.ahead.push_back(k);
     std::sort(y.ahead.begin(), y.ahead.end());
-    // A value is ahead by what another gives later for the same inputs, and once more by what it gives at the end.
+    // An early value waits for the delay of the latest one, and at the end for the outputs after the last input.
     const std::int64_t most = (y.pace.delay - earliest + y.pace.after) / y.pace.stride + 2;
     step = detail::aligned_step(std::move(step), rows, most);
   }
@@ -494,7 +495,7 @@ void StepGraph::join_steps(Value& result) {
   ++readers[result];
   std::vector<Node> left;
   std::vector<Value> now(values_.size());
-  std::vector<std::size_t> at(values_.size(), detail::kNever);  // by value: its node in `left`
+  std::vector<std::size_t> at(values_.size(), detail::kNever);  // the node of each value in `left`
   for (Value v = 0; v < now.size(); ++v) now[v] = v;
   const auto only_reads = [&](Value v) { return at[v] != detail::kNever && readers[v] == 1; };
   const auto joins_sum = [&](Value first, Value added) {

@@ -1,4 +1,4 @@
-/// Streams: a chain of steps with states and weights of its own, and reports of how each layer runs.
+/// Streams: the steps of a model with their own states and weights, and reports of how each layer runs.
 #include "ferrite/nn/stream/stream.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace ferrite::nn {
 
-/// Where the caller's rows stand while whole packets are read and written around them.
+/// Copies of the caller's rows, around which whole packets may be read and written.
 struct Stream::Room {
   Room(std::int64_t in, std::int64_t out) : x((in + 7) / 8), y((out + 7) / 8) {}
   detail::StepMemory<double> x, y;
@@ -21,7 +21,7 @@ struct Stream::Room {
 
 namespace {
 
-/// A single value without the call that many take.
+/// Copies n values; a single one without a call of memcpy.
 template <class T>
 [[gnu::always_inline]] inline void copy(const T* from, std::size_t n, void* to) {
   if (n == 1) {
@@ -41,7 +41,7 @@ Stream& Stream::operator=(Stream&&) noexcept = default;
 Stream::~Stream() = default;
 
 Stream::Stream(const Layer& model, std::int64_t batch) : batch_(batch), pace_(model.pace()) {
-  (void)model.named_parameters();  // throws where it was moved from
+  (void)model.named_parameters();  // throws if the model was moved from
   if (batch < 1) throw ValueError("stream: the batch must be positive, got " + std::to_string(batch));
   all_.assign(static_cast<std::size_t>(batch), 1);
   gave_.assign(static_cast<std::size_t>(batch), 0);
@@ -61,11 +61,11 @@ Stream::Stream(const Layer& model, std::int64_t batch) : batch_(batch), pace_(mo
   }
 }
 
-/// Whether it streams at all does not depend on the width, where any number of values will do.
+/// Tries a width of 4: whether a model streams does not depend on the width if it takes any number of values.
 void Stream::try_width(const Layer& model) const {
   try {
     (void)detail::step_of(model, {batch_, 4, in_.dtype});
-  } catch (const ShapeError&) {  // it takes others
+  } catch (const ShapeError&) {  // it takes other widths
   }
 }
 
@@ -187,7 +187,7 @@ bool Stream::finished(std::span<Out> y) {
   if (!step_ && !model_) throw Error("stream: was moved from");
   if (step_) check_room(y);
   std::fill(gave_.begin(), gave_.end(), std::uint8_t{0});
-  if (!step_) return false;  // without an input
+  if (!step_) return false;  // there was no input
   while (finish_ < step_->finishing()) {
     const Step::Rows rows = detail::finish_rows_of(*step_, begun_.data(), finish_, room_->y.get());
     step_->commit_rows(all_.data());
@@ -254,7 +254,7 @@ Stream Stream::clone() const {
   copy.buffers_ = buffers_;
   if (model_) copy.model_ = detail::copy_in_place_of(*model_);
   if (!step_) return copy;
-  // A step holds the variables of the model that it was made of: the copy's step has to hold those of the copy's model.
+  // A step holds the variables of the model that it was made of; the copy's step must hold those of the copy's model.
   copy.step_ = model_ ? detail::step_of(*copy.model_, in_) : step_->clone();
   if (model_) detail::restore_states(*copy.step_, states());
   copy.prepare(in_.width);
@@ -325,7 +325,7 @@ void Stream::refresh() {
     detail::take_values(buffers_, model_->named_buffers());
   }
   if (!step_) return;
-  bool programs = false;  // may refuse the new weights when others have taken them
+  bool programs = false;  // these may refuse the new weights after other steps have taken them
   step_->each([&programs](const Step& s) { programs = programs || s.runs() == Step::Runs::program; });
   if (!programs) return step_->refresh();
   std::unique_ptr<Step> refreshed = step_->clone();

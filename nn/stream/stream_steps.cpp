@@ -1,5 +1,5 @@
 /// The steps of layers without a recurrence, the fallback that runs a layer on tensors, steps that are made of a copy
-/// of a layer, and the states of a stream, whichever steps hold them.
+/// of a layer, and functions on all states of a stream.
 #include "ferrite/nn/detail/stream_steps.h"
 
 #include <algorithm>
@@ -125,7 +125,7 @@ class LinearStep final : public Step {
   std::unique_ptr<Step> clone() const override { return std::make_unique<LinearStep>(*this); }
 
  private:
-  /// Of so few terms the sums of a row wait for nothing that several rows could fill.
+  /// Maximum number of terms for which the sums of one row have no latency that further rows could hide.
   static constexpr std::int64_t kFewTerms = 32;
 
   const T* added(Inputs x) const { return joined_.sums ? static_cast<const T*>(x[1]) : nullptr; }
@@ -137,17 +137,17 @@ class LinearStep final : public Step {
 
   Parameter weight_, bias_;
   std::int64_t D_, N_, batch_;
-  bool few_;  ///< terms of a single row
+  bool few_;  ///< whether there is one row with few terms
   StepMemory<T> packed_;
-  StepMemory<T> rows_;  ///< of a single row: the weights again, as they stand
+  StepMemory<T> rows_;  ///< with a single row: the weights, row-major
   StepMemory<T> added_;
   decltype(ferrite::detail::ProductKernels<T>::packed_product) product_;
   decltype(ferrite::detail::StreamSums<T>::channels) channels_;
   typename ferrite::detail::StreamSums<T>::Next next_;
-  ferrite::detail::NextWeights<T> weights_{};  ///< where they stand in memory
+  ferrite::detail::NextWeights<T> weights_{};  ///< addresses of the weights
   SingleOutput single_{};
   JoinedSteps joined_{};
-  bool apart_ = false;  ///< whether the joined function is run after the kernel
+  bool apart_ = false;  ///< whether the joined function runs after the kernel
 };
 
 class EmbeddingStep final : public Step {
@@ -188,11 +188,11 @@ class EmbeddingStep final : public Step {
 
   Parameter weight_;
   std::int64_t batch_;
-  Tensor table_;  ///< immutable: the snapshot needs no copy
+  Tensor table_;  ///< the table; tensors are immutable, so this snapshot needs no copy
 };
 
-/// A layer without a step of its own: a copy of it on tensors, as any call. Its states stand in memory between the
-/// calls.
+/// The step of a layer that has neither kernel nor program: it calls a copy of the layer on tensors. Its states are
+/// kept in memory between the calls.
 class OnTensors final : public Step {
  public:
   OnTensors(const Layer& layer, const StepRows& in, std::string why)
@@ -265,7 +265,7 @@ class OnTensors final : public Step {
 
   const State& variable(std::size_t i) const { return carry_.variables()[i]; }
   Shape shape() const { return is_integer(in_.dtype) ? Shape{in_.batch, 1} : Shape{in_.batch, 1, in_.width}; }
-  /// From the states now to those after the step.
+  /// Calls the layer on the present states; `next_` holds those after the step.
   Tensor call(const Tensor& x) {
     const NewFrame frame;
     const SingleStep single;
@@ -283,7 +283,7 @@ class OnTensors final : public Step {
   Carry carry_;
   StepRows in_, out_;
   std::vector<StepMemory<double>> now_;
-  std::vector<Tensor> next_;  ///< after the last run
+  std::vector<Tensor> next_;  ///< the states after the last run
 };
 
 }  // namespace
@@ -338,7 +338,7 @@ std::unique_ptr<Layer> copy_in_place_of(const Layer& layer) {
 
 namespace {
 
-/// Of a layer that does not say that it streams: what its program tells.
+/// Returns the step found in a layer that does not declare that it streams. Throws ValueError if there is none.
 std::unique_ptr<Step> found_step_of(const Layer& layer, const StepRows& in) {
   std::string why = "its output at a step needs other steps than those before it";
   if (std::unique_ptr<Step> step = layer.program_step(in, why)) return step;
@@ -379,7 +379,7 @@ std::unique_ptr<Step> elements_step(const ElementFunction& f, const StepRows& ro
 
 namespace {
 
-/// The operation that a layer is, of its input and literals alone; none: it is more.
+/// Returns the pointwise operation of input and literals that a layer consists of; nothing if it is more than one.
 std::optional<ElementFunction> element_function(const Layer& layer, const StepRows& rows) {
   Tracer tracer;
   const NewFrame frame(tracer);
@@ -415,13 +415,13 @@ std::unique_ptr<Step> embedding_step(const Parameter& weight, std::int64_t batch
 
 namespace {
 
-/// The step of a copy, which takes the layer's values when it is told to.
+/// The step of a copy of a layer, which takes the layer's values in `refresh`.
 class StepOfCopy final : public Step {
  public:
   using Make = std::function<std::unique_ptr<Step>(const Layer& copy)>;
   using Compute = std::function<void(const Layer& copy)>;
 
-  /// `compute` gives the copy what the layer has no variable for; null: there is nothing.
+  /// Makes the step of a copy. `compute` sets the copy's variables that the layer computes; null: there are none.
   StepOfCopy(const Layer& layer, std::unique_ptr<Layer> copy, Make make, Compute compute)
       : parameters_(layer.named_parameters()),
         buffers_(layer.named_buffers()),
@@ -470,7 +470,7 @@ class StepOfCopy final : public Step {
   std::unique_ptr<Step> clone() const override { return std::make_unique<StepOfCopy>(*this); }
 
  private:
-  std::vector<Named<Parameter>> parameters_;  ///< of the layer, which the stream follows
+  std::vector<Named<Parameter>> parameters_;  ///< parameters of the layer, which the stream follows
   std::vector<Named<Buffer>> buffers_;
   std::vector<Named<State>> states_;
   std::unique_ptr<Layer> copy_;
@@ -494,7 +494,7 @@ std::unique_ptr<Step> computed_step(const Layer& layer, const std::string& name,
   return std::make_unique<StepOfCopy>(
       layer, evaluating_copy(layer), [in](const Layer& copy) { return step_of(copy, in); },
       [at, original, compute = std::move(compute)](const Layer& copy) {
-        (void)original.peek();  // throws where a value would become a constant of a program
+        (void)original.peek();  // throws if a value would become a constant of a program
         const NewFrame frame;
         copy.named_parameters()[at].variable.assign(compute());
       });
@@ -504,7 +504,7 @@ std::unique_ptr<Step> computed_step(const Layer& layer, const std::string& name,
 
 namespace {
 
-/// A walk through a state of one row, in pieces that lie side by side in memory and in what `save` gives.
+/// Walks through a state of one row, in pieces that are contiguous both in memory and in the saved tensor.
 class RowPieces {
  public:
   explicit RowPieces(const StateMemory& s)
@@ -519,7 +519,7 @@ class RowPieces {
     while (inner_ > 0 && inner_ - 1 != s.rows && inner_ - 1 != s.entries && strides_[inner_ - 1] == piece_)
       piece_ *= parts_[--inner_];
   }
-  /// f(where in memory, where in what `save` gives, bytes, whether it means something).
+  /// Calls f(address in memory, offset in the saved tensor, number of bytes, whether the piece is valid).
   template <class F>
   void each(std::int64_t row, const F& f) const {
     if (s_.spec.shape.numel() > 0) along(0, row, row * strides_[s_.rows], row * dense_[s_.rows], 0, f);
@@ -541,8 +541,8 @@ class RowPieces {
   }
 
   const StateMemory& s_;
-  Shape parts_, strides_, dense_;  ///< extents, and bytes from one to the next in memory and in what `save` gives
-  std::int64_t piece_;             ///< bytes
+  Shape parts_, strides_, dense_;  ///< extents, and strides in memory and in the saved tensor, in bytes
+  std::int64_t piece_;             ///< size of a piece, in bytes
   int inner_;                      ///< the first axis inside a piece
 };
 

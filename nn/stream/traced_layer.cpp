@@ -1,5 +1,5 @@
-/// The program of a layer, cut at the calls of layers that have steps of their own and at operations that stride or
-/// look ahead, which run on windows of what they read.
+/// The program of a layer, cut at the calls of layers that have their own steps and at operations that stride or look
+/// ahead, which run on windows of their operands.
 #include "ferrite/nn/detail/traced_layer.h"
 
 #include <algorithm>
@@ -32,7 +32,7 @@ std::size_t maker_of(const Graph& g, ValueId v) {
   return static_cast<std::size_t>(std::find_if(g.nodes.begin(), g.nodes.end(), makes) - g.nodes.begin());
 }
 
-/// The axis, besides that of rows, on which a value has other extents where there are more steps; -1: there is none, or
+/// Returns the only axis, besides that of rows, whose extent depends on the number of steps, or -1 if there is none or
 /// more than one.
 int time_of(const TracedTwice& traced, ValueId v) {
   const Shape &a = traced.few.values[v].shape, &b = traced.more.values[v].shape;
@@ -43,7 +43,7 @@ int time_of(const TracedTwice& traced, ValueId v) {
   return axis < a.rank() ? axis : -1;
 }
 
-/// The order of axes that puts one of them behind the rows, or back to its place.
+/// Returns the order of axes that moves one of them to the place after the rows; `to_place` moves it back.
 Shape to_front(int rank, int axis) {
   Shape order{0, axis};
   for (int k = 1; k < rank; ++k)
@@ -62,7 +62,7 @@ Shape in_order(const Shape& s, const Shape& order) {
   return out;
 }
 
-/// The program of some values that depend on no input. What else the whole would do, checks included, is left out.
+/// Returns the program of some values that depend on no input, without anything else that the whole does, even checks.
 Graph program_of(const Graph& whole, std::span<const ValueId> values) {
   std::set<ValueId> needed(values.begin(), values.end());
   const auto is_needed = [&](ValueId v) { return needed.contains(v); };
@@ -79,7 +79,7 @@ Graph program_of(const Graph& whole, std::span<const ValueId> values) {
   return g;
 }
 
-/// The value of all elements of some constants; none where they differ, or depend on variables.
+/// Returns the value that all elements of some constants have; nothing if they differ or depend on variables.
 std::optional<double> only_value(const Graph& whole, std::span<const ValueId> values) {
   const Graph g = program_of(whole, values);
   if (!g.reads.empty()) return std::nullopt;
@@ -101,7 +101,7 @@ bool depends_on_inputs(const Graph& g, ValueId v) {
   return live.contains(v);
 }
 
-/// Equal frames that an operation puts in front of a value, and behind it.
+/// Frames of one value that an operation puts before and after its operand x.
 struct Padding {
   ValueId x;
   std::int64_t before, behind;
@@ -133,10 +133,10 @@ std::optional<Padding> padding_of(const Graph& g, const Graph::Node& n, int axis
   return x && value ? std::optional(Padding{*x, before, behind, *value}) : std::nullopt;
 }
 
-/// A permutation or reshaping that keeps time an axis of its own.
+/// A permutation or reshaping that keeps time as a separate axis.
 struct Viewed {
   WindowFacts::View view;
-  int axis;  ///< of time, before it
+  int axis;  ///< the axis of time in its operand
 };
 std::optional<Viewed> view_of(const Graph& g, const Graph::Node& n, int axis) {
   if (n.op->time == TimeRule::permutes) {
@@ -159,9 +159,9 @@ std::optional<Viewed> view_of(const Graph& g, const Graph::Node& n, int axis) {
   return std::nullopt;
 }
 
-/// Leaves to the window what pads the operand, as far as all of it is one value.
+/// Moves the padding of the operand into the window, as long as all of it has one value.
 void take_padding(const Graph& g, bool padded, WindowFacts& f) {
-  std::vector<WindowFacts::View> views;  // between the last padding that was met and the operand
+  std::vector<WindowFacts::View> views;  // the views between the last padding found and the operand
   ValueId x = f.x;
   int axis = f.axis;
   for (std::size_t at = maker_of(g, x); at < g.nodes.size(); at = maker_of(g, x)) {
@@ -201,7 +201,7 @@ WindowFacts facts_of(const Graph& g, ValueId result, int axis) {
 bool WindowFacts::agrees_with(const WindowFacts& other) const {
   const auto& a = function;
   const auto& b = other.function;
-  const bool one = results == 1 || other.results == 1;  // of one step there is no stride
+  const bool one = results == 1 || other.results == 1;  // one step shows no stride
   return x == other.x && axis == other.axis && a.taps == b.taps && a.dilation == b.dilation &&
          (one || a.stride == b.stride) && a.before == b.before && a.padding == b.padding && behind == other.behind &&
          views.size() == other.views.size();
@@ -210,7 +210,7 @@ bool WindowFacts::agrees_with(const WindowFacts& other) const {
 CutWindow::CutWindow(const TracedTwice& traced, ValueId result)
     : node_(traced.few.nodes[maker_of(traced.few, result)]), y_(result), axis_(time_of(traced, node_.in[0])) {
   if (axis_ < 0) refuse("does not read steps of rows");
-  if (traced.few.values[y_].shape[axis_] < traced.least)  // a slice of one step has no stride
+  if (traced.few.values[y_].shape[axis_] < traced.least)  // a slice of one step shows no stride
     throw ShapeError("stream: " + std::string(node_.op->name) + " leaves fewer steps than are compared");
   if (time_of(traced, y_) != axis_) refuse("gives equally many steps for sequences of any length");
   facts_ = facts_of(traced.few, y_, axis_);
@@ -233,18 +233,19 @@ void CutWindow::refuse(const std::string& why) const {
 }
 
 void CutWindow::find_end(const TracedTwice& traced) {
-  // The last window ends `end` steps behind the last frame, or a few less, for which there would be no window more.
+  // The last window ends `end` steps after the last frame. The padding is `end` to `end + stride - 1` steps long: with
+  // more, another window would fit.
   std::int64_t least = std::numeric_limits<std::int64_t>::min(), most = std::numeric_limits<std::int64_t>::max();
   const auto see = [&](const Graph& g) {
     const WindowFacts f = facts_of(g, y_, axis_);
     if (!f.agrees_with(facts_)) refuse("reads other steps for other numbers of them");
     const std::int64_t end = (f.results - 1) * window_.stride - window_.before + window_.reach() - (f.frames - 1);
-    const bool groups = node_.op->time == TimeRule::reshapes;  // whole ones
+    const bool groups = node_.op->time == TimeRule::reshapes;  // whole groups of steps
     least = std::max(least, end), most = std::min(most, end + (groups ? 0 : window_.stride - 1));
   };
   see(traced.few);
   see(traced.more);
-  constexpr std::int64_t kLengths = 64, kMost = 256;  // more where strides are longer
+  constexpr std::int64_t kLengths = 64, kMost = 256;  // long strides need more lengths
   for (std::int64_t k = 1; k <= (least < most ? kMost : kLengths); ++k)
     if (const Graph* const g = traced.at(k)) see(*g);
   if (least != most) refuse("gives a number of steps that does not follow from its windows");
@@ -310,7 +311,7 @@ bool is_plain(const Context& c) {
          !c.replicas;
 }
 
-/// Whether steps of a layer are more than a stateless program, which is better fused with what stands around it.
+/// Returns whether a layer's step is more than a stateless program, which is better fused with its neighbours.
 bool is_of_its_own(Step& step) {
   bool own = step.skips();
   step.each([&own](Step& s) {
@@ -320,10 +321,10 @@ bool is_of_its_own(Step& step) {
   return own;
 }
 
-/// Cuts out calls of layers on this thread while it lives.
+/// Cuts out calls of layers on this thread, for the object's life.
 class Cutter final : public CallObserver {
  public:
-  /// Cuts out the calls that are `wanted`, or, where `same` is given, those that it marks.
+  /// Cuts out the `wanted` calls or, if `same` is not null, those that it marks.
   Cutter(Tracer& tracer, std::int64_t batch, CutCalls wanted, const std::vector<bool>* same, TracedLayer& to)
       : tracer_(tracer),
         batch_(batch),
@@ -348,7 +349,7 @@ class Cutter final : public CallObserver {
     gave_.push_back(tracer_.input(y.spec()));
     return gave_.back();
   }
-  /// Forgets a call that was cut out and has thrown: the caller goes on without it.
+  /// Forgets a call that was cut out and has thrown; the caller may catch the error and continue without it.
   void fails() override {
     if (inside_ == 0 || --inside_ > 0) return;
     to_.cut.back() = false;
@@ -358,7 +359,7 @@ class Cutter final : public CallObserver {
   const Tensors& takes() const { return takes_; }
 
  private:
-  /// Makes the steps of a call while its layer is there: it may be one that ends with the call.
+  /// Returns whether a call is cut out, and makes its steps now, because its layer may not outlive the call.
   bool cuts(const Layer& layer, const Tensor& x, const Context& context) {
     const bool tokens = is_integer(x.dtype());
     if (wanted_ == CutCalls::none || !is_plain(context) || !layer.streams() || x.rank() != (tokens ? 2 : 3) ||
@@ -369,7 +370,7 @@ class Cutter final : public CallObserver {
     std::unique_ptr<Step> step;
     try {
       step = step_of(layer, {batch_, tokens ? 1 : x.shape()[2], x.dtype()});
-    } catch (const Error&) {  // it is seen as a part of the program
+    } catch (const Error&) {  // the call stays a part of the program
     }
     call_observer = observer;
     const auto is_x = [&](const Tensor& y) { return y.impl() == x.impl(); };
@@ -385,7 +386,7 @@ class Cutter final : public CallObserver {
   const std::vector<bool>* same_;
   TracedLayer& to_;
   CallObserver* before_;
-  std::size_t inside_ = 0;  ///< calls that have begun, from the one that is cut out on
+  std::size_t inside_ = 0;  ///< number of running calls from the one that is cut out on
   Tensors takes_, gave_;
 };
 
@@ -403,7 +404,7 @@ Graph traced(const Layer& layer, const StepRows& in, std::int64_t steps, CutCall
   return graph;
 }
 
-/// The part of a program that makes `end` of other values.
+/// Returns the part of a program that computes `end` from other values.
 Graph part_of(const Graph& whole, std::span<const ValueId> from, ValueId end, const std::set<std::size_t>& nodes) {
   Graph g = whole;
   g.inputs = {from.begin(), from.end()};
@@ -496,7 +497,7 @@ CutLayer::Piece CutLayer::piece_of(ValueId end) const {
       piece.from.push_back(v);
       continue;
     }
-    if (maker_[v] == kNone) continue;  // a constant
+    if (maker_[v] == kNone) continue;  // v is a constant
     piece.nodes.insert(maker_[v]);
     for (const ValueId in : few_.nodes[maker_[v]].in)
       if (seen.insert(in).second) open.push_back(in);
@@ -510,7 +511,7 @@ void CutLayer::find_ends() {
     if (!is_given(v)) ends_.insert(v);
   for (bool found = true; found;) {
     found = false;
-    std::vector<std::set<ValueId>> by_node(few_.nodes.size());  // the programs that a node is part of
+    std::vector<std::set<ValueId>> by_node(few_.nodes.size());  // the ends of the programs that each node is part of
     for (const ValueId end : ends_)
       for (const std::size_t n : piece_of(end).nodes) by_node[n].insert(end);
     for (std::size_t n = 0; n < by_node.size(); ++n)
@@ -525,7 +526,7 @@ void CutLayer::find_ends() {
 
 StepGraph::Value CutLayer::add_to(StepGraph& graph, const Originals& originals) {
   originals_ = originals;
-  const StepGraph::Value y = value_of(graph, few_.outputs[0]);  // or the operation that makes no step of it is named
+  const StepGraph::Value y = value_of(graph, few_.outputs[0]);  // first, because its errors name the operation
   check_over_time(few_.outputs[0], least_);
   return y;
 }

@@ -1,5 +1,5 @@
-/// Layers whose outputs are functions of windows of their inputs, and their steps: the inputs in a ring, the function a
-/// program.
+/// Layers whose outputs are functions of windows of their inputs, and their steps: the inputs are in a ring, and the
+/// function is a program.
 #include "ferrite/nn/windowed.h"
 
 #include <algorithm>
@@ -86,9 +86,9 @@ class Program final : public WindowFunction {
   std::unique_ptr<OpenScan> scan_;
 };
 
-/// Each row has a ring of its own and counts its steps, so that one may begin anew at any time: then its outputs come
-/// at other steps than those of the others. An input is written before its step is committed, where only a window that
-/// is past was read.
+/// The step of a layer with windows. Each row has its own ring and step count, so that it may start over at any time;
+/// then its outputs come at other steps than those of the others. An input is written before its step is committed, to
+/// a place that only past windows read.
 class WindowStep final : public Step {
  public:
   WindowStep(const StepWindow& window, const StepRows& in, std::unique_ptr<WindowFunction> function)
@@ -144,7 +144,7 @@ class WindowStep final : public Step {
     std::copy_n(function_->y(), n * out_.batch * out_.width * size_of(out_.dtype), static_cast<std::byte*>(y));
   }
   std::int64_t finishing() const override { return window_.after; }
-  /// An input of padding.
+  /// Runs a step whose input is padding.
   Rows finish(Rows rows, std::int64_t, void* y) override {
     for (std::int64_t b = 0; b < in_.batch; ++b) {
       taken_[index(b)] = rows[b];
@@ -158,8 +158,8 @@ class WindowStep final : public Step {
       if (taken_[index(b)]) begin_next(b);
   }
   void refresh() override { function_->refresh(); }
-  /// The inputs that later windows can see, and where not every input gives one output, the steps that each row has
-  /// made.
+  /// Visits the inputs that later windows can see and, if not every input gives an output, the number of steps that
+  /// each row has made.
   void states(const StateVisitor& see) override {
     if (window_.reach() > 0) see(ring_.past());
     if (counts())
@@ -178,7 +178,7 @@ class WindowStep final : public Step {
     ring_.advance(row);
     ++steps_[index(row)];
   }
-  /// Of the rows that have taken a step, those whose output is due.
+  /// Computes the outputs that are due in the rows that have taken a step, and returns these rows, or null.
   Rows outputs(void* y) {
     bool any = false;
     for (std::int64_t b = 0; b < in_.batch; ++b) {
@@ -198,7 +198,7 @@ class WindowStep final : public Step {
   StepRows in_;
   InputRing ring_;
   std::vector<std::uint8_t> all_, due_, taken_;
-  std::vector<std::int64_t> steps_;  ///< by row, since it began
+  std::vector<std::int64_t> steps_;  ///< by row, the number of steps since it began
   std::unique_ptr<WindowFunction> function_;
   StepRows out_;
 };

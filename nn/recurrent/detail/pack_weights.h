@@ -1,5 +1,6 @@
 #pragma once
-/// The packer of recurrent weights, of sequences and of streams: matrices in the order in which a step reads them.
+/// The packer of recurrent weights, for sequences and streams: it stores matrices in the order in which a step reads
+/// them.
 #include <algorithm>
 
 #include "ferrite/nn/recurrent/detail/cells.h"
@@ -18,9 +19,9 @@ struct PackedColumns {
   std::int64_t units;
 };
 
-/// Brings the weights of a cell into the form that its kernels read. Weights that `packs` names are copied, in the
-/// order of the members: `room(weight, columns, elements, fill)` returns the memory that `fill` has written, or null to
-/// count elements alone. The others are read in place and must live as long as what is returned.
+/// Returns the weights of a cell in the form that its kernels read. Weights that `packs` names are copied, in the order
+/// of the members: `room(weight, columns, elements, fill)` returns the memory that `fill` has written, or null to count
+/// elements only. The others are read in place and must live as long as the result.
 template <class T, class Room>
 KernelWeights<T> pack_weights(const GatedCell& cell, const RecurrentWeights<RowMajor>& w,
                               const RecurrentWeights<bool>& packs, const Room& room) {

@@ -1,5 +1,5 @@
 #pragma once
-/// The weights of a layer as its stream keeps them.
+/// The weights of a recurrent layer as its stream keeps them.
 #include <algorithm>
 #include <cstddef>
 
@@ -8,11 +8,11 @@
 
 namespace ferrite::nn::detail {
 
-/// The weights of one layer, packed into memory of their own.
+/// The weights of one layer, packed into memory that the object owns.
 template <class T>
 class PackedLayer {
  public:
-  /// Packs all weights; without W_hh where `carries`, since the step has it in another form.
+  /// Packs all weights; leaves out W_hh if `carries`, because the step holds it in another form.
   PackedLayer(const GatedCell& cell, const RecurrentWeights<Parameter>& cells, bool carries = false)
       : cell_(&cell), cells_(cells), carries_(carries), memory_(pack(nullptr)) {
     refresh();
@@ -33,7 +33,7 @@ class PackedLayer {
   }
 
  private:
-  /// Packs them to there, or to nowhere; returns how many elements they take.
+  /// Packs the weights to `to`, unless it is null, and returns the number of elements that they take.
   std::int64_t pack(T* to) {
     static const Tensor none;
     const auto row_major = [](const Parameter& p) { return RowMajor(p.defined() ? p.peek() : none); };

@@ -1,5 +1,5 @@
 #pragma once
-/// What recurrent layers share: sizes taken from the options of one kind, checks of sizes and dtypes, steps as a scan.
+/// Helpers of recurrent layers: sizes from the options of a layer, checks of sizes and dtypes, steps as a scan.
 #include <string>
 
 #include "ferrite/compile/scan.h"
@@ -7,7 +7,7 @@
 
 namespace ferrite::nn::detail {
 
-/// What all kinds of options have in common, with the two sizes.
+/// Returns the sizes of a layer with these options; options that its kind lacks keep their defaults.
 template <class Options>
 RecurrentSizes sizes_of(std::int64_t input_size, std::int64_t hidden_size, const Options& o) {
   RecurrentSizes s{.input_size = input_size,
@@ -26,7 +26,7 @@ RecurrentSizes sizes_of(std::int64_t input_size, std::int64_t hidden_size, const
   return s;
 }
 
-/// Throws ValueError, beginning with the name, for sizes that no layer can have.
+/// Throws ValueError, whose text begins with the name, for sizes and probabilities that no layer can have.
 void check_sizes(const std::string& name, const RecurrentSizes& sizes);
 
 /// Throws DtypeError unless x has the dtype of the weights.
@@ -34,13 +34,13 @@ void check_dtype(const std::string& name, const Tensor& x, Dtype dtype, const ch
 
 // ---- steps as a scan -----------------------------------------------------------------------------------
 
-/// A step from x_t [B, D] as the body of a scan.
+/// Returns a scan whose body is a step from x_t [B, D].
 Scan scan_of(RecurrentStep step);
 
-/// All steps of a layer in one direction: outputs, the last h, the last c if there is one.
+/// Runs all steps of a layer in one direction and returns the outputs, the last h, and the last c if there is one.
 Tensors run_scan(const Scan& scan, const Tensor& x, const RecurrentState& before, const SequenceOptions& options);
 
-/// What Form::scan names: these functions, and the steps of streams.
+/// The functions that Form::scan needs: those above, and the one that traces steps of streams.
 struct ScanForm {
   decltype(nn::detail::scan_of)* scan_of;
   decltype(run_scan)* run;

@@ -20,15 +20,15 @@
 
 namespace ferrite::nn::detail {
 
-/// What tells operands that may be absent: biases are vectors of floats, weight_hr is a matrix, lengths are i64, resets
-/// bool.
+/// The type by which operands that may be absent are told apart: biases are vectors of floats, weight_hr is a matrix,
+/// lengths are i64, resets bool.
 struct OperandType {
   Dtype dtype;
   int rank;
 };
 
-/// The parts of a cell's sequence among n operands of types type_at(k), from the `begin`-th on. A cell with a memory
-/// has c0, one with vectors weight_ch.
+/// Finds the parts of a cell's sequence among n operands of types type_at(k), from the `begin`-th on. A cell with a
+/// memory has c0, one with vectors weight_ch.
 template <class TypeAt>
 SequenceParts parts_of(const GatedCell& cell, std::size_t n, const TypeAt& type_at, std::size_t begin = 0) {
   SequenceParts p;
@@ -61,7 +61,7 @@ inline SequenceParts parts_of(const GatedCell& cell, std::span<const Spec> in, s
   return parts_of(cell, in.size(), type_at, begin);
 }
 
-/// Borrows the operands that are defined, in this order.
+/// Returns pointers to the operands that are defined, in order.
 inline InlineVector<const Tensor*, 16> without_undefined(std::initializer_list<const Tensor*> operands) {
   InlineVector<const Tensor*, 16> list;
   for (const Tensor* t : operands)
@@ -69,7 +69,7 @@ inline InlineVector<const Tensor*, 16> without_undefined(std::initializer_list<c
   return list;
 }
 
-/// Rows of all steps, and elements of the matrices that each meets.
+/// The number of rows of all steps, and of elements of each matrix that multiplies them.
 struct SequenceCost {
   SequenceCost(const GatedCell& cell, std::span<const Spec> in, std::size_t begin = 0) : at(parts_of(cell, in, begin)) {
     const Shape& x = in[static_cast<std::size_t>(at.x)].shape;
@@ -81,34 +81,34 @@ struct SequenceCost {
   RecurrentWeights<std::int64_t> elements{};
 };
 
-/// What the constants of all sequences and of their gradients begin with.
+/// The attributes that all sequences and their gradients have first.
 struct SequenceOrder {
   bool reverse = false, batch_first = false;
   static constexpr auto fields =
       attr_list(attr("reverse", &SequenceOrder::reverse), attr("batch_first", &SequenceOrder::batch_first));
 };
 
-/// Axes of time and batch in x and y.
+/// The axes of time and batch in x and y.
 struct SequenceAxes {
   explicit SequenceAxes(const SequenceOrder& order) : time(order.batch_first ? 1 : 0) {}
   int time;
   int batch() const { return 1 - time; }
 };
 
-/// The shapes and dtypes of a sequence's operands, checked. Throws ShapeError, DtypeError.
+/// Throws ShapeError or DtypeError unless the shapes and dtypes of a sequence's operands fit.
 void check_sequence(std::string_view name, const GatedCell& cell, Inputs in, const SequenceParts& o,
                     const SequenceOrder& order);
 
-/// The last result: what is saved for the gradient.
+/// Returns the type of a sequence's last result, which is saved for the gradient.
 Spec saved_spec(const GatedCell& cell, Inputs in, const SequenceParts& o, const SequenceOrder& order);
 
-/// The constants of a sequence of any cell: whether it saves what its gradient reads.
+/// The attributes of a sequence of any cell: its order, and whether it saves what its gradient reads.
 struct SequenceSaves : SequenceOrder {
   bool save = false;
   static constexpr auto fields = SequenceOrder::fields.with(attr("save", &SequenceSaves::save));
 };
 
-/// Those of the gradient: the operands of the sequence whose gradients are wanted, ascending.
+/// The attributes of a sequence's gradient: its order, and the operands whose gradients are wanted, ascending.
 struct SequenceWants : SequenceOrder {
   Shape wants{};
   static constexpr auto fields = SequenceOrder::fields.with(attr("wants", &SequenceWants::wants));
@@ -117,20 +117,20 @@ struct SequenceWants : SequenceOrder {
 
 // ---- functions of a cell -------------------------------------------------------------------------------
 
-/// Points at weights that the caller keeps: counting handles costs as much as a small step.
+/// Returns pointers to weights that the caller keeps: copying handles would cost as much as a small step.
 inline RecurrentWeights<const Tensor*> borrowed(const RecurrentWeights<Tensor>& w) {
   return w.map([](const Tensor& t) { return &t; });
 }
 
 struct CellFunctions {
-  /// One step from i = x W_ih + b_ih [B, G H]: the definition.
+  /// Computes one step from i = x W_ih + b_ih [B, G H], which defines the cell.
   RecurrentState (*step)(const Tensor& i, const RecurrentState& before, const RecurrentWeights<Tensor>& w);
-  /// All steps as one operation. Weights that are left out are undefined tensors.
+  /// Runs all steps as one operation. Weights that are left out are undefined tensors.
   Tensors (*sequence)(const Tensor& x, const RecurrentState& before, const RecurrentWeights<const Tensor*>& w,
                       const SequenceOptions& options);
 };
 
-/// What a cell adds to nn::operations() and nn::composites().
+/// The records that a cell adds to nn::operations() and nn::composites().
 struct CellOperations {
   const Primitive* sequence;
   const Primitive* gradient;
@@ -147,15 +147,15 @@ Specs infer_sequence(std::string_view name, const GatedCell& cell, Inputs in, co
 void run_sequence(std::string_view name, const GatedCell& cell, Inputs in, std::span<Tensor> out,
                   const SequenceSaves& attrs);
 
-/// The same, step by step in operations. Without what is saved: nothing reads that.
+/// Runs a sequence step by step in operations. Its results do not include what is saved, which nothing would read.
 Tensors compose_sequence(const GatedCell& cell, Inputs in, const SequenceOrder& order);
 
-/// Operands of the gradient: y, what was saved, the cotangents of y, h and c (of shape [0] where nothing arrived), then
-/// the operands of the sequence. Its results are a gradient for each operand of floats, of shape [0] where `wants` does
-/// not name it.
+/// The operands of the gradient: y, what was saved, the cotangents of y, h and c (of shape [0] if absent), then the
+/// operands of the sequence. Its results are a gradient for each operand of floats, of shape [0] if `wants` does not
+/// name it.
 struct SequenceGradOperands {
   SequenceGradOperands(const GatedCell& cell, const Vjp& v);
-  /// What the gradient has found, by operand of the sequence.
+  /// Returns the gradients found, one for each operand of the sequence; undefined where none is wanted.
   Tensors gradients(const Vjp& v, Tensors found) const;
 
   Tensor nothing;
@@ -165,10 +165,11 @@ struct SequenceGradOperands {
 Specs infer_sequence_grad(std::string_view name, const GatedCell& cell, Inputs in, const SequenceWants& attrs);
 void run_sequence_grad(const GatedCell& cell, Inputs in, std::span<Tensor> out, const SequenceOrder& order);
 
-/// From the tape of the steps. What the sequence saved for the kernel is not read.
+/// Computes the gradients with a tape over the steps in operations; what the sequence saved for the kernel is not read.
 Tensors reference_sequence_grad(const GatedCell& cell, Inputs in, const SequenceWants& attrs, const Specs& specs);
 
-/// One product a step for what goes on to the step before, and one for each gradient that is wanted.
+/// Returns the multiply-adds of a gradient: one product per step for the step before, and one for each gradient that is
+/// wanted.
 std::int64_t sequence_grad_multiply_adds(const GatedCell& cell, std::span<const Spec> in, const SequenceWants& attrs);
 
 template <class Cell>
@@ -224,7 +225,7 @@ auto composed_of(std::initializer_list<const Tensor*> operands, const ferrite::d
   return ferrite::detail::composed<Step>(Inputs(in.data(), in.size()), attrs);
 }
 
-/// Calls a sequence; what is saved stays inside.
+/// Calls a sequence and returns its results without what is saved.
 template <class Cell>
 Tensors sequence(const Tensor& x, const RecurrentWeights<const Tensor*>& w, const RecurrentState& before,
                  const SequenceOptions& o) {
@@ -237,7 +238,7 @@ Tensors sequence(const Tensor& x, const RecurrentWeights<const Tensor*>& w, cons
   return out;
 }
 
-/// The same as `CellFunctions` have it.
+/// Calls a sequence with the signature of `CellFunctions::sequence`.
 template <class Cell>
 Tensors all_steps(const Tensor& x, const RecurrentState& before, const RecurrentWeights<const Tensor*>& w,
                   const SequenceOptions& o) {
