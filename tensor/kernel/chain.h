@@ -12,8 +12,9 @@ namespace ferrite::detail {
 
 /// Returns the code that begins a chain.
 const LinkKernel* link_from(bool repeated);
-/// The code of an operation on the chain's value as operand `at` of it, the other operand (if there is one) a run or
-/// one line of a repeated value. Null where there is none: the operation must be cheap; the dtype is f32.
+/// Returns the code that applies an operation to the chain's value as operand `at`; the other operand, if there is one,
+/// is a run or one line of a repeated value. Null where there is no such code: the operation must be cheap and the
+/// dtype f32.
 const LinkKernel* link_through(const Primitive& op, std::size_t at, bool repeated);
 /// Returns the code of a sum, difference or product whose other operand is itself a product of two values.
 const LinkKernel* link_through_product(const Primitive& op, std::size_t at, bool repeated, bool repeated2);
