@@ -78,7 +78,7 @@ bool compute_views(const Primitive& op, const Tensor& x, const Specs& specs, con
   return true;
 }
 
-/// Runs the kernel as an event of a profile and checks its results. A function of its own, so that it costs nothing
+/// Runs the kernel as an event of a profile and checks its results. In a separate function, so that it costs nothing
 /// while no one is watching.
 [[gnu::noinline]] void run_watched(const Primitive& op, Inputs in, Tensors& out, const Attrs& attrs) {
   {

@@ -196,8 +196,8 @@ struct Cost {
 /// application whose results are not read, share one result among equal applications, compute it once for all runs or
 /// for all steps of a loop, and recompute it for a gradient, as far as its effects allow. Effects keep their order.
 struct Effects {
-  bool throws = false;  ///< refuses some values of its operands: runs even if its results are not read
-  bool draws = false;   ///< results are random numbers: a function of key and counter, so equal ones are merged
+  bool throws = false;        ///< refuses some values of its operands: runs even if its results are not read
+  bool draws = false;         ///< results are random numbers: a function of key and counter, so equal ones are merged
   bool communicates = false;  ///< other processes take part: runs in its place and as often as the program says
   bool allocates = false;     ///< its kernel allocates memory, which may fail
 

@@ -444,8 +444,8 @@ class Joined {
   }
 
   ProfileBy by_;
-  std::map<std::pair<std::string_view, std::string_view>, ProfileRow> rows_;  ///< keys are texts that live as long as
-                                                                              ///< the process
+  std::map<std::pair<std::string_view, std::string_view>, ProfileRow> rows_;  ///< texts that live as long as the
+                                                                              ///< process
 };
 
 // ---- texts ---------------------------------------------------------------------------------------------

@@ -36,8 +36,8 @@ Tensor median(const Tensor& x);
 /// The value of a quantile between two elements a <= b, at the fraction t of the way.
 enum class QuantileInterpolation : std::uint8_t {
   linear,    ///< a + t (b - a)
-  lower,     ///< a
-  higher,    ///< b
+  lower,     ///< a, the element below
+  higher,    ///< b, the element above
   nearest,   ///< the nearer one; at equal distance the one of even rank
   midpoint,  ///< (a + b) / 2
 };

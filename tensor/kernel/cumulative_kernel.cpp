@@ -13,8 +13,7 @@ namespace {
 
 constexpr std::int64_t kBlock = 8;  ///< elements that are summed by doubling
 constexpr std::int64_t kTile = 64;  ///< lines next to each other that are processed together
-constexpr unsigned kTogether = 4;   ///< consecutive lines that are processed together: their chains of operations
-                                    ///< overlap
+constexpr unsigned kTogether = 4;   ///< consecutive lines processed together: their chains of operations overlap
 
 /// Vectors of the compiler, which splits them into those of the instruction set.
 using Totals [[gnu::vector_size(8 * kBlock)]] = double;

@@ -650,8 +650,7 @@ void few_rows(std::int64_t N, std::int64_t K, const T* a, std::int64_t row, cons
   if constexpr (kAtOnce > 1)
     for (; j + W <= N; j += W) columns(std::integral_constant<int, 1>(), j, {c + j, ldc, W, add});
   if (j == N) return;
-  alignas(64) T last[static_cast<std::size_t>(
-      MR * W)];  // the last whole packet, whose first columns are already computed
+  alignas(64) T last[static_cast<std::size_t>(MR * W)];  // the last packet, whose first columns are done
   columns(std::integral_constant<int, 1>(), N - W, {last, W, W, false});
   for (int m = 0; m < MR; ++m)
     for (std::int64_t i = j; i < N; ++i) {

@@ -10,8 +10,7 @@
 namespace ferrite::detail::FERRITE_LEVEL {
 namespace {
 
-constexpr std::int64_t kBlock = 256;  ///< steps whose terms form one chain in the gradient of an a that is the same for
-                                      ///< all steps
+constexpr std::int64_t kBlock = 256;  ///< steps that form one chain in the gradient of an a that is the same for all
 constexpr unsigned kStrip = 8;        ///< packets whose h stay in registers
 constexpr unsigned kGradientStrip = 4;
 

@@ -38,8 +38,7 @@ template <class T>
 struct ScanBack {
   const T* dy = nullptr;
   const T* before = nullptr;  ///< the state before the first step
-  T* dstate = nullptr;        ///< cotangent of the state after the last step; replaced by that of the state before the
-                              ///< first
+  T* dstate = nullptr;        ///< cotangent of the state after the last step, replaced by that before the first
   T *dx = nullptr, *ddelta = nullptr;
   T *dA = nullptr, *dD = nullptr;  ///< added to; dD may be null if D is
   T *dB = nullptr, *dC = nullptr;  ///< sums over these channels

@@ -94,8 +94,7 @@ double zeta_below(int s, double x, double factor) {
   double total = hurwitz_zeta(s, right + pairs, factor);
   if (poles > pairs) {
     total += sign * hurwitz_zeta(s, left + pairs, factor);
-    total -= sign * hurwitz_zeta(s, last, factor);  // smallest of all, and the only one left between two equal
-                                                    // distances
+    total -= sign * hurwitz_zeta(s, last, factor);  // the smallest term, and the only one between two equal distances
   }
   for (double k = pairs; k-- > 0;)
     total += sign > 0 ? scaled_power(left + k, s, factor) + scaled_power(right + k, s, factor)

@@ -210,7 +210,7 @@ class EachUnit {
     };
     if constexpr (MR == 1 && U == 1) {  // always inlined
       f_(row, block * W, std::min(W, w_.units - block * W), sums[0][0]);
-    } else if constexpr (std::is_same_v<T, float>) {  // unrolled, so sums stay in registers; f64, for checks, stays
+    } else if constexpr (std::is_same_v<T, float>) {  // unrolled to keep sums in registers; f64, for checks, stays
                                                       // small
 #pragma GCC unroll 16
       for (int m = 0; m < MR; ++m)
