@@ -18,8 +18,8 @@ Tensor celu(const Tensor& x, double alpha = 1);
 /// Returns x where x > 0, else weight x (arXiv 1502.01852). weight has one element, or one for each channel: axis 1 of
 /// x (axis 0 where x has rank 1). Throws ShapeError for another number of weights, DtypeError where the dtypes differ.
 Tensor prelu(const Tensor& x, const Tensor& weight);
-/// Returns leaky_relu with the mean of the bounds as slope: what torch's rrelu computes in evaluation (arXiv
-/// 1505.00853). Throws ValueError for bounds that are not finite or in the wrong order.
+/// Returns leaky_relu with the mean of the bounds as slope: what torch's rrelu computes in evaluation
+/// (arXiv 1505.00853). Throws ValueError for bounds that are not finite or in the wrong order.
 Tensor rrelu(const Tensor& x, double lower = 1.0 / 8, double upper = 1.0 / 3);
 /// Returns min(max(x, low), high). The gradient is 1 between the bounds, 0 at them and outside (`clamp`: 1 at them).
 /// Throws ValueError for low > high.

@@ -28,10 +28,10 @@ struct AttentionOptions {
 /// of another dtype; ValueError for a scale that is not finite.
 Tensor attention_weights(const Tensor& q, const Tensor& k, const AttentionOptions& options = {});
 
-/// Returns attention_weights(q, k) v, as torch.nn.functional.scaled_dot_product_attention of PyTorch 2.13: v [..., H,
-/// S, N] -> [..., H, L, N]. A query that sees no key gives 0. It is one operation, which computes the scores of some
-/// queries at a time, recomputes them for the gradient, and stores them only for the gradient of a mask.
-/// Hidden keys and values are never read: NaN or infinity there changes neither results nor derivatives of any order
+/// Returns attention_weights(q, k) v, as torch.nn.functional.scaled_dot_product_attention of PyTorch 2.13: v
+/// [..., H, S, N] -> [..., H, L, N]. A query that sees no key gives 0. It is one operation, which computes the scores
+/// of some queries at a time, recomputes them for the gradient, and stores them only for the gradient of a mask. Hidden
+/// keys and values have no influence: NaN or infinity there changes neither results nor derivatives of any order
 /// (in PyTorch 0 times NaN is NaN), nor does a query without a cotangent. In exported programs, which multiply by
 /// weights of 0, results need finite values there. Sources: arXiv 1706.03762; grouped queries arXiv 2305.13245; blocks
 /// arXiv 2205.14135.

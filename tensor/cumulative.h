@@ -43,8 +43,8 @@ struct DiffOptions {
 /// elements shorter, or empty. Throws ValueError for a negative n.
 Tensor diff(const Tensor& x, const DiffOptions& options = {});
 
-/// Returns the integral of samples y along an axis by the trapezoidal rule, samples `dx` apart: sum of dx (y[k] +
-/// y[k+1]) / 2. The axis is dropped; fewer than two samples give 0. Floats.
+/// Returns the integral of samples y along an axis by the trapezoidal rule, samples `dx` apart: sum of dx
+/// (y[k] + y[k+1]) / 2. The axis is dropped; fewer than two samples give 0. Floats.
 Tensor trapezoid(const Tensor& y, double dx = 1, std::int64_t axis = -1);
 /// Returns the integral of samples y at positions x: sum of (x[k+1] - x[k]) (y[k] + y[k+1]) / 2. x has y's shape, or
 /// has rank 1 and the extent of the axis; otherwise throws ShapeError.

@@ -24,7 +24,7 @@ class Departed {
   bool over_ = false;
 };
 
-/// Returns the list of this thread.
+/// Returns the recorders that have left this thread.
 const std::shared_ptr<Departed>& departed();
 
 }  // namespace ferrite::detail

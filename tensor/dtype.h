@@ -13,8 +13,8 @@
 namespace ferrite {
 
 /// The type of an element. f32 is the working type; f64 serves gradient checks. bf16, f16 and i8 are storage types:
-/// they exist in storage, views, `cast`, files and constants, and every other operation refuses them. Only they have
-/// bit 8 set.
+/// they exist in storage, views, `cast`, files and constants, and every other operation refuses them. Only their values
+/// contain kStorageOnlyBit.
 enum class Dtype : std::uint8_t { f32, f64, i32, i64, boolean, bf16 = 8, f16, i8 };
 
 enum class DtypeKind : std::uint8_t { floating, integer, boolean };

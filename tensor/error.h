@@ -10,7 +10,7 @@
 
 namespace ferrite {
 
-/// Base of everything the library throws. Messages read
+/// Base class of the errors that the library throws. Messages read
 /// `<where>: <what is wrong>: <the values seen>[; <what to do>]`, and begin with "in <path>: " where a layer of a model
 /// threw it: "in encoder.gru: matmul: inner extents differ: [2, 3] . [4, 5]".
 class Error : public std::runtime_error {

@@ -36,7 +36,7 @@ class Index {
 ///   at(x, {{}, -1})        // x[:, -1]
 ///   at(x, {2, {0, kEnd, 2}})  // x[2, ::2]
 ///
-/// Throws ShapeError for more indices than axes and for an element outside of its axis, ValueError for a step of 0.
+/// Throws ShapeError for more indices than axes and for an element outside its axis, ValueError for a step of 0.
 Tensor at(const Tensor& x, std::initializer_list<Index> index);
 
 }  // namespace ferrite

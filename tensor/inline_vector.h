@@ -24,7 +24,7 @@ void give_pooled(void* p) noexcept;
 }  // namespace detail
 
 /// A vector whose first N elements live in the object itself: the lists of one to four tensors, shapes and
-/// attributes that every operation makes cost no allocation. Move leaves the source empty.
+/// attributes that every operation makes cost no allocation. Moving leaves the source empty.
 template <class T, std::size_t N>
 class InlineVector {
  public:

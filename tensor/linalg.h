@@ -56,9 +56,9 @@ Tensor solve_triangular(const Tensor& A, const Tensor& B, const TriangularOption
 /// Returns A^-1 [..., n, n]. Throws ValueError where a pivot is 0 or NaN, naming the matrix of the batch.
 Tensor inverse(const Tensor& A);
 
-/// Returns the X of least sum((A X - B)^2), and of those the one of least sum(X^2): A [..., m, n] of full rank, B [...,
-/// m, k] -> X [..., n, k]. By QR factorisation; the batches must be equal. Throws ValueError where the rank is not
-/// full: where the smallest pivot is below max(m, n) epsilon times the largest.
+/// Returns the X of least sum((A X - B)^2), and of those the one of least sum(X^2): A [..., m, n] of full rank, B
+/// [..., m, k] -> X [..., n, k]. By QR factorisation; the batches must be equal. Throws ValueError where the rank is
+/// not full: where the smallest pivot is below max(m, n) epsilon times the largest.
 Tensor lstsq(const Tensor& A, const Tensor& B);
 
 // ---- numbers of a matrix, and powers ---------------------------------------------------------------------

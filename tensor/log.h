@@ -12,7 +12,7 @@ namespace ferrite {
 enum class LogLevel : std::uint8_t { debug, info, warning, error };
 
 /// Receives log lines without a final newline, from the thread that logs, one thread at a time. It may call into
-/// the library; what it throws is dropped.
+/// the library; exceptions that it throws are dropped.
 using LogSink = std::function<void(LogLevel, std::string_view)>;
 
 /// Sends the library's log (what was loaded, transposed or converted; which form a layer took and why) to `sink`, from

@@ -19,17 +19,17 @@ struct ChannelAffine {
 Tensor batch_norm(const Tensor& x, const Tensor& mean, const Tensor& var, const ChannelAffine& affine = {},
                   double epsilon = 1e-5);
 
-/// Normalises each of `groups` groups of neighbouring channels of each x[n] (arXiv 1803.08494): (x - mean) / sqrt(var +
-/// epsilon) * weight + bias, with the group's mean and uncorrected variance; x [N, C, ...]. Throws as `batch_norm`, and
-/// ValueError for groups that do not divide C.
+/// Normalises each of `groups` groups of neighbouring channels of each x[n] (arXiv 1803.08494): (x - mean) /
+/// sqrt(var + epsilon) * weight + bias, with the group's mean and uncorrected variance; x [N, C, ...]. Throws as
+/// `batch_norm`, and ValueError for groups that do not divide C.
 Tensor group_norm(const Tensor& x, std::int64_t groups, const ChannelAffine& affine = {}, double epsilon = 1e-5);
 
 /// Normalises each channel of each x[n] by its own mean and variance (arXiv 1607.08022): group_norm with one group per
 /// channel.
 Tensor instance_norm(const Tensor& x, const ChannelAffine& affine = {}, double epsilon = 1e-5);
 
-/// Returns x / sqrt(mean of x^2 + epsilon) over the last `axes` axes, times a weight of their extents (arXiv
-/// 1910.07467). A negative epsilon means the epsilon of x's dtype, 2^-23 or 2^-52, like None in PyTorch.
+/// Returns x / sqrt(mean of x^2 + epsilon) over the last `axes` axes, times a weight of their extents
+/// (arXiv 1910.07467). A negative epsilon means the epsilon of x's dtype, 2^-23 or 2^-52, like None in PyTorch.
 Tensor rms_norm(const Tensor& x, int axes = 1, const Tensor& weight = {}, double epsilon = -1);
 
 struct LocalResponseOptions {

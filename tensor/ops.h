@@ -1,9 +1,10 @@
 #pragma once
-/// Every operation of the library. Tensors are immutable: each function returns a new tensor, and a view (reshape,
-/// permute, slice, ...) shares elements with its input. All shapes broadcast by NumPy's rule. ShapeError names the
-/// operation and the shapes, DtypeError the dtypes; there is no promotion between tensors (`cast`). Storage types
-/// (bf16, f16, i8) can be cast and viewed; operations that compute refuse them with a DtypeError. Differentiable unless
-/// said otherwise. Semantics follow PyTorch's function of the same name where one exists.
+/// The basic operations on tensors; further ones are in headers of their own, such as tensor/math.h. Tensors are
+/// immutable: each function returns a new tensor, and a view (reshape, permute, slice, ...) shares elements with its
+/// input. All shapes broadcast by NumPy's rule. ShapeError names the operation and the shapes, DtypeError the dtypes;
+/// there is no promotion between tensors (`cast`). Storage types (bf16, f16, i8) can be cast and viewed; operations
+/// that compute refuse them with a DtypeError. Differentiable unless said otherwise. Semantics follow PyTorch's
+/// function of the same name where one exists.
 #include <functional>
 #include <limits>
 #include <span>
@@ -24,7 +25,7 @@ struct ValuesAndIndices {
   Tensor indices;
 };
 
-/// End of the axis, as `end` of `slice`.
+/// The `end` of a `slice` that reaches the end of the axis.
 inline constexpr std::int64_t kEnd = std::numeric_limits<std::int64_t>::max();
 
 // ---- creation --------------------------------------------------------------------------------------------
@@ -51,7 +52,7 @@ Tensor eye(std::int64_t n, std::int64_t m = -1, Dtype dtype = Dtype::f32);
 Tensor add(const Operand& a, const Operand& b);
 Tensor sub(const Operand& a, const Operand& b);
 Tensor mul(const Operand& a, const Operand& b);
-/// Divides floats; integers must be cast first.
+/// Returns a / b, floats only: integers must be cast first.
 Tensor div(const Operand& a, const Operand& b);
 /// Returns a^b, floats only; a^2 has the bits of a * a. No gradient is formed for a literal exponent.
 Tensor pow(const Operand& a, const Operand& b);
@@ -133,7 +134,7 @@ Tensor mean(const Tensor& x, const Shape& axes = {}, bool keepdim = false);
 /// Returns the largest element; NaN if there is one; ties share the gradient evenly. Throws ShapeError for no elements.
 Tensor amax(const Tensor& x, const Shape& axes = {}, bool keepdim = false);
 Tensor amin(const Tensor& x, const Shape& axes = {}, bool keepdim = false);
-/// Calls amax or amin: short names for both.
+/// Returns amax(x, axes, keepdim) under a short name; `min` returns amin.
 Tensor max(const Tensor& x, const Shape& axes = {}, bool keepdim = false);
 Tensor min(const Tensor& x, const Shape& axes = {}, bool keepdim = false);
 Tensor prod(const Tensor& x, const Shape& axes = {}, bool keepdim = false);
@@ -152,9 +153,9 @@ Tensor sum_to(const Tensor& x, const Shape& shape);
 
 // ---- products ----------------------------------------------------------------------------------------------
 
-/// Returns the matrix product of the last two axes with broadcast leading axes, as NumPy's matmul: [K].[K] -> [], [M,
-/// K].[K] -> [M], [K].[K, N] -> [N], [..., M, K].[..., K, N] -> [..., M, N]. Floats. Strided and transposed operands
-/// are read in place. Order of summation: docs/numerics.md, rule 2.
+/// Returns the matrix product of the last two axes with broadcast leading axes, as NumPy's matmul: [K].[K] -> [],
+/// [M, K].[K] -> [M], [K].[K, N] -> [N], [..., M, K].[..., K, N] -> [..., M, N]. Floats. Strided and transposed
+/// operands are read in place. Order of summation: docs/numerics.md, rule 2.
 Tensor matmul(const Tensor& a, const Tensor& b);
 
 // ---- views (share the elements of x) -----------------------------------------------------------------------

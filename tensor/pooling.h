@@ -6,11 +6,11 @@ namespace ferrite {
 
 // All functions take x [N, C, ...] or [C, ...] of floats with as many spatial axes as their name says, and return it
 // with other extents on these axes. Shapes of options hold one number for each axis, or one for all; an empty shape is
-// the default. A window may begin `padding` elements before the first one and end as many after the last; there are (n
-// + 2 padding - dilation (kernel - 1) - 1) / stride + 1 of them, rounded down; with `ceil_mode` rounded up, as far as
-// windows begin before the end. All functions throw DtypeError for other dtypes than floats, ShapeError for ranks that
-// do not fit and where no window fits, ValueError for kernels, strides and dilations below 1 and for padding that is
-// negative or more than half of what a kernel covers.
+// the default. A window may begin `padding` elements before the first one and end as many after the last; there are
+// (n + 2 padding - dilation (kernel - 1) - 1) / stride + 1 of them, rounded down; with `ceil_mode` rounded up, as far
+// as windows begin before the end. All functions throw DtypeError for other dtypes than floats, ShapeError for ranks
+// that do not fit and where no window fits, ValueError for kernels, strides and dilations below 1 and for padding that
+// is negative or more than half of what a kernel covers.
 
 struct MaxPoolOptions {
   Shape stride{};    ///< default: the kernel's extents
@@ -36,7 +36,7 @@ MaxPooled max_pool3d_with_indices(const Tensor& x, const Shape& kernel, const Ma
 struct MaxUnpoolOptions {
   Shape stride{};       ///< default: the kernel's extents
   Shape padding{};      ///< default 0 on every axis
-  Shape output_size{};  ///< of the spatial axes; default (n - 1) stride - 2 padding + kernel
+  Shape output_size{};  ///< extents of the spatial axes; default (n - 1) stride - 2 padding + kernel
 };
 /// Returns zeros with the elements of x at the positions that max pooling gave, as torch.nn.functional.max_unpool1d; of
 /// elements for one position the last one stays. Throws ShapeError for indices of another shape than x's, and while

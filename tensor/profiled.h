@@ -1,5 +1,5 @@
 #pragma once
-/// The flag that says whether a profile runs, which every place tests, and one event of a kernel.
+/// The flag that says whether anything watches operations, and one event of a profile.
 #include <atomic>
 #include <string_view>
 #include <type_traits>
@@ -8,8 +8,8 @@
 
 namespace ferrite::detail {
 
-/// True while a profile runs, on whatever thread. It publishes no other memory. Hidden, for the library only, which
-/// then reads it without a lookup in a table of addresses.
+/// True while a profile or another watcher of operations runs, on whatever thread. It publishes no other memory.
+/// Hidden, for the library only, which then reads it without a lookup in a table of addresses.
 [[gnu::visibility("hidden")]] extern constinit std::atomic<bool> profile_runs;
 
 /// Returns whether a profile or another watcher wants events: one load where none does.

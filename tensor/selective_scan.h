@@ -30,10 +30,10 @@ struct SelectiveScan {
 /// f32 or f64, all of one dtype. Source: arXiv 2312.00752, equations 2 and 3 with the discretisation of its code (delta
 /// B in place of B-bar).
 ///
-/// It is one operation: states stay in the cache, and the gradient computes them again. The sum begins with D x,
-/// followed by n ascending; D x and each addition are rounded once where the machine has such an instruction. A row has
-/// the same bits alone, in a batch, and in pieces that carry the state on, by any number of threads. An exponential of
-/// f32 below the least normal number is 0, from 2^127.5 on it is infinite, else it is within 2 ULP. Differentiable any
+/// It is one operation: states stay in the cache, and the gradient recomputes them. The sum begins with D x, followed
+/// by n ascending; D x and each addition are rounded once where the machine has such an instruction. A row has the same
+/// bits alone, in a batch, and cut into pieces that pass the state on, by any number of threads. An exponential of f32
+/// below the least normal number is 0, from 2^127.5 on it is infinite, else it is within 2 ULP. Differentiable any
 /// number of times, the second time step by step in operations.
 ///
 /// Throws ShapeError for shapes that do not fit, extents T, Dm or N of 0 and, as part of the program, for lengths

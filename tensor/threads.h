@@ -31,9 +31,10 @@ class LoopBody {
   void (*call_)(void*, std::int64_t);
 };
 
-/// Calls f(i) for i in [0, n), in any order and on any thread of the pool; the caller takes part. Work must be divided
-/// by the problem, not by the number of threads. Runs serially inside another parallel_for. An exception of any call is
-/// rethrown here after all have ended. Helpers treat denormals as the caller does (denormals.h).
+/// Calls f(i) for i in [0, n), in any order and on any thread of the pool; the caller takes part. The problem must
+/// determine how the work is divided, not the number of threads. Runs serially inside another parallel_for. An
+/// exception of any call is rethrown here after all have ended. Helpers treat denormals as the caller does
+/// (denormals.h).
 void parallel_for(std::int64_t n, LoopBody f);
 
 }  // namespace detail

@@ -6,8 +6,8 @@
 
 namespace ferrite {
 
-/// The padding around a tensor: zeros, its elements mirrored at the first and the last one, which are not repeated (c b
-/// | a b c | b a), the first and the last one repeated (a a | a b c | c c), or its other end (b c | a b c | a b).
+/// The padding around a tensor: zeros, its elements mirrored at the first and the last one, which are not repeated
+/// (c b | a b c | b a), the first and the last one repeated (a a | a b c | c c), or its other end (b c | a b c | a b).
 enum class PaddingMode : std::uint8_t { zeros, reflect, replicate, circular };
 
 /// Adds before[i] and after[i] elements around axis i, by torch.nn.functional.pad's modes. Any dtype but storage types.
@@ -16,9 +16,9 @@ enum class PaddingMode : std::uint8_t { zeros, reflect, replicate, circular };
 /// empty.
 Tensor pad(const Tensor& x, const Shape& before, const Shape& after, PaddingMode mode);
 
-/// Returns windows of `size` elements along an axis, `step` apart, as a view: torch.Tensor.unfold. The axis gets (n -
-/// size) / step + 1 of them; their elements are a new last axis. Throws ShapeError where the axis has fewer elements,
-/// ValueError for a size or step below 1.
+/// Returns windows of `size` elements along an axis, `step` apart, as a view: torch.Tensor.unfold. The axis gets
+/// (n - size) / step + 1 of them; their elements are a new last axis. Throws ShapeError where the axis has fewer
+/// elements, ValueError for a size or step below 1.
 Tensor unfold(const Tensor& x, std::int64_t axis, std::int64_t size, std::int64_t step);
 
 /// Options of `unfold` and `fold`. Shapes hold one number for each spatial axis, or one for all; an empty shape is the
@@ -28,18 +28,18 @@ struct UnfoldOptions {
   Shape padding{};   ///< default 0 on every axis: zeros around x
   Shape dilation{};  ///< default 1 on every axis
 };
-/// Returns patches as columns, torch.nn.functional.unfold: x [N, C, ...] with one, two or three spatial axes -> [N, C
-/// K, L], the K elements of the kernel, row-major, at L positions, row-major, as those of a convolution. `kernel` has
-/// one number for each spatial axis. Floats. Throws ShapeError for other ranks and where no window fits, ValueError for
-/// numbers that are too small, DtypeError for other dtypes.
+/// Returns patches as columns, torch.nn.functional.unfold: x [N, C, ...] with one, two or three spatial axes ->
+/// [N, C K, L], the K elements of the kernel, row-major, at L positions, row-major, as those of a convolution. `kernel`
+/// has one number for each spatial axis. Floats. Throws ShapeError for other ranks and where no window fits, ValueError
+/// for numbers that are too small, DtypeError for other dtypes.
 Tensor unfold(const Tensor& x, const Shape& kernel, const UnfoldOptions& options = {});
-/// Adds up columns [N, C K, L] where they come from: the adjoint of `unfold`, torch.nn.functional.fold -> [N, C,
-/// size...]. Throws ShapeError for columns that do not fit `size` and the kernel.
+/// Adds up columns [N, C K, L] where they come from: the adjoint of `unfold`, torch.nn.functional.fold ->
+/// [N, C, size...]. Throws ShapeError for columns that do not fit `size` and the kernel.
 Tensor fold(const Tensor& x, const Shape& size, const Shape& kernel, const UnfoldOptions& options = {});
 
-/// Rearranges channels as blocks of pixels, torch.nn.functional.pixel_shuffle: x [..., C r^2, H, W] -> [..., C, H r, W
-/// r], of any dtype. Throws ShapeError for a rank below 3, ValueError for a factor below 1 or one whose square does not
-/// divide the channels.
+/// Rearranges channels as blocks of pixels, torch.nn.functional.pixel_shuffle: x [..., C r^2, H, W] ->
+/// [..., C, H r, W r], of any dtype. Throws ShapeError for a rank below 3, ValueError for a factor below 1 or one whose
+/// square does not divide the channels.
 Tensor pixel_shuffle(const Tensor& x, std::int64_t factor);
 /// Undoes pixel_shuffle: x [..., C, H r, W r] -> [..., C r^2, H, W]. Throws ValueError for a factor that does not
 /// divide H and W.

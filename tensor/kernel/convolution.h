@@ -79,9 +79,9 @@ struct TapSpan {
   std::int64_t first[3], last[3];
 };
 /// A part of the gradient of weights: totals [channels * taps, columns] += image at (offset of a term + place of a
-/// position) times g [positions, columns]: one ascending chain over at most 256 positions, those of [begin, begin +
-/// positions) of a grid [., height, width] at which the tap of a term reads something. Columns are whole packets; the
-/// places of a row of the grid are consecutive.
+/// position) times g [positions, columns]: one ascending chain over at most 256 positions, those of
+/// [begin, begin + positions) of a grid [., height, width] at which the tap of a term reads something. Columns are
+/// whole packets; the places of a row of the grid are consecutive.
 template <class T>
 struct WeightProduct {
   std::int64_t channels, taps;
@@ -171,8 +171,8 @@ struct PlaneSpread {
   T* out;
   std::int64_t out_step;
 };
-/// A line of a depthwise convolution: out [count], of which element t is the sum over the taps of weights[k] times x[t
-/// + offsets[k]], in ascending order, with zeros where x [length] has no element; plus the bias.
+/// A line of a depthwise convolution: out [count], of which element t is the sum over the taps of weights[k] times
+/// x[t + offsets[k]], in ascending order, with zeros where x [length] has no element; plus the bias.
 template <class T>
 struct LineProduct {
   std::int64_t taps;

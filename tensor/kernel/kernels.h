@@ -116,8 +116,8 @@ struct ProductKernels {
   /// Computes gemm on one thread; K is not 0.
   void (*product)(std::int64_t M, std::int64_t N, std::int64_t K, MatrixView<T> a, MatrixView<T> b, T* c,
                   std::int64_t ldc, bool add);
-  /// Copies B [K, N], K at most kBlockK, for product_of_panels: takes K times the whole lines of a row of N elements.
-  /// Both are null for f64.
+  /// Copies B [K, N], K at most kBlockK, for product_of_panels; the copy has K times the whole lines of a row of N
+  /// elements. Both are null for f64.
   void (*pack_panels)(std::int64_t N, std::int64_t K, MatrixView<T> b, T* to);
   /// Computes C = A . B from the packed B of N columns, for at least the first `columns` of them. Rows of A are
   /// contiguous; rows of C have room for whole lines.

@@ -230,8 +230,8 @@ inline Packet<double> log_of_normal(Packet<double> x) {
   return exp2_of(high, to_floats(w));
 }
 
-/// Returns log2(x) of x = 2^n (1 + f) as the sum of two doubles, off by 2^-65 of it: s (2 / ln(2) (1 + s^2 / 3) + s^4
-/// L(s^2)), s = f / (2 + f), where all but L is carried in two doubles.
+/// Returns log2(x) of x = 2^n (1 + f) as the sum of two doubles, off by 2^-65 of it: s
+/// (2 / ln(2) (1 + s^2 / 3) + s^4 L(s^2)), s = f / (2 + f), where all but L is carried in two doubles.
 [[gnu::always_inline]] inline Quotient log2_in_two(LogParts<double> x) {
   using P = Packet<double>;
   static constexpr double kSeries[] = {0.57707801635558531, 0.41219858311114388, 0.32059889796715468,

@@ -13,8 +13,8 @@
 
 namespace ferrite::detail::FERRITE_LEVEL {
 
-/// A reduced argument: x = k pi / 2 + r - over, k in the last bits of `quadrant`, r from -pi / 4 to pi / 4 (and 0.8 %
-/// beyond), `over` the rounding error of r.
+/// A reduced argument: x = k pi / 2 + r - over, k in the last bits of `quadrant`, r from -pi / 4 to pi / 4
+/// (and 0.8 % beyond), `over` the rounding error of r.
 struct Turned {
   Packet<float> r, over;
   Bits quadrant;

@@ -30,8 +30,8 @@ double scaled_power(double a, int n, double factor) {
 }
 
 /// Returns factor zeta(s, x), zeta(s, x) = the sum of (x + k)^-s over k >= 0, s > 1, x > 0: terms up to 24, the
-/// smallest first, and the Euler-Maclaurin sum of the others, a^(1 - s) (1 / (s - 1) + 1 / (2 a) + sum of B_2k s (s +
-/// 1) ... (s + 2k - 2) / (2k)! a^-2k).
+/// smallest first, and the Euler-Maclaurin sum of the others, a^(1 - s) (1 / (s - 1) + 1 / (2 a) + sum of B_2k s
+/// (s + 1) ... (s + 2k - 2) / (2k)! a^-2k).
 double hurwitz_zeta(int s, double x, double factor) {
   constexpr double kEnough = 24;
   const int terms = x < kEnough ? static_cast<int>(std::ceil(kEnough - x)) : 0;

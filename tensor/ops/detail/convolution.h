@@ -15,8 +15,8 @@ namespace ferrite::detail {
 
 /// Convolves x with w: x [N, C, large...], w [O, C / groups, kernel...], bias [O] or none -> [N, O, size...].
 Tensor convolution(const Tensor& x, const Tensor& w, const Tensor& bias, const ConvolutionAttrs& attrs);
-/// Returns the adjoint of convolution: y [N, O, small...], w [O, C / groups, kernel...], bias [C] or none -> [N, C,
-/// size...].
+/// Returns the adjoint of convolution: y [N, O, small...], w [O, C / groups, kernel...], bias [C] or none ->
+/// [N, C, size...].
 Tensor convolution_transposed(const Tensor& y, const Tensor& w, const Tensor& bias, const ConvolutionAttrs& attrs);
 /// Returns the gradient of the weights: x [N, C, large...], y [N, O, small...] -> [O, C / groups, size...].
 Tensor convolution_weights(const Tensor& x, const Tensor& y, const ConvolutionAttrs& attrs);
@@ -131,7 +131,7 @@ struct PlanePass {
   std::int64_t taps = 0;  ///< number of rows and of columns of taps; 0: not applicable
   std::int64_t stride = 1, start = 0, row = 0, first = 0, last = 0, width = 0;
   std::int64_t columns[5] = {};
-  bool spread = false;  ///< as PlaneSpread, which needs only the members below
+  bool spread = false;  ///< as PlaneSpread, which needs only `taps` and the members below
   std::int64_t rows_before = 0, columns_before = 0;
 };
 /// Returns the plane pass for results of the small side, or with `transposed` of the large one, whose rows then run

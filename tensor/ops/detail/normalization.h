@@ -25,8 +25,8 @@ Tensor softmax_grad(const Tensor& g, const Tensor& y, int axis);
 /// Returns the cotangent of x for y = log_softmax(x, axis): g - e^y sum of g; g where that sum is 0, even where y is
 /// NaN.
 Tensor log_softmax_grad(const Tensor& g, const Tensor& y, int axis);
-/// Returns the cotangent of x for y = layer_norm(x, axes, epsilon): (g - mean of g - y mean of g y) / sqrt(variance +
-/// epsilon).
+/// Returns the cotangent of x for y = layer_norm(x, axes, epsilon): (g - mean of g - y mean of g y) /
+/// sqrt(variance + epsilon).
 Tensor layer_norm_grad(const Tensor& g, const Tensor& x, int axes, double epsilon);
 
 }  // namespace ferrite::detail
