@@ -4,6 +4,7 @@
 
 namespace ferrite {
 
+/// Tolerances of `allclose`.
 struct CloseOptions {
   double relative = 1e-5;  ///< relative to the values of b
   double absolute = 1e-8;

@@ -15,6 +15,7 @@ class AnomalyError : public Error {
   using Error::Error;
 };
 
+/// Options of DetectAnomaly.
 struct AnomalyOptions {
   bool infinities = true;  ///< whether an infinity is an anomaly too, not only a NaN
 };

@@ -8,6 +8,7 @@
 
 namespace ferrite {
 
+/// Options of `attention_weights` and `scaled_dot_product_attention`.
 struct AttentionOptions {
   /// Selects the keys that a query sees: bool, true where it does; or numbers of the queries' dtype that are added to
   /// the scores, where -infinity hides a key. It broadcasts to the scores [..., H, L, S]. Undefined: all keys.
@@ -38,6 +39,7 @@ Tensor attention_weights(const Tensor& q, const Tensor& k, const AttentionOption
 Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v,
                                     const AttentionOptions& options = {});
 
+/// Options of `rotary_embedding`.
 struct RotaryOptions {
   double base = 10000;  ///< pair i turns by base^(-2 i / D) per position
   /// Whether the pairs are neighbours, (0, 1), (2, 3), ..., as in the paper; else halves, (0, D/2), (1, D/2 + 1), ...

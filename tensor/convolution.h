@@ -28,6 +28,7 @@ struct ConvolutionOptions {
   PaddingMode padding_mode = PaddingMode::zeros;
 };
 
+/// Options of a transposed convolution. Shapes hold one number for each axis, or one for all.
 struct TransposedOptions {
   Shape stride{};          ///< default 1 on every axis
   Shape padding{};         ///< default 0: elements cut off at both ends

@@ -17,6 +17,7 @@ namespace ferrite {
 /// contain kStorageOnlyBit.
 enum class Dtype : std::uint8_t { f32, f64, i32, i64, boolean, bf16 = 8, f16, i8 };
 
+/// The kind of numbers that a dtype holds.
 enum class DtypeKind : std::uint8_t { floating, integer, boolean };
 
 namespace detail {

@@ -10,6 +10,7 @@ namespace ferrite {
 /// `ortho`: both, with 1 / sqrt(n).
 enum class FftNorm : std::uint8_t { backward, ortho, forward };
 
+/// Options of Fourier transforms.
 struct FftOptions {
   /// Points of the transform: the signal is cut or filled with zeros at its end. 0: the length of the signal; for irfft
   /// 2 (m - 1) with m frequencies, which is right for real signals of even length.

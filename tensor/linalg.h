@@ -16,6 +16,7 @@ namespace ferrite {
 /// definite, naming the matrix of the batch and the pivot. Gradient: Murray 2016, arXiv:1602.07527.
 Tensor cholesky(const Tensor& A, bool upper = false);
 
+/// The factors that `qr` returns.
 struct QrResult {
   Tensor Q, R;
 };
@@ -25,6 +26,7 @@ struct QrResult {
 /// ValueError.
 QrResult qr(const Tensor& A);
 
+/// The eigenvalues and eigenvectors that `eigh` returns.
 struct EighResult {
   Tensor eigenvalues, eigenvectors;
 };
@@ -44,6 +46,7 @@ Tensor eigvalsh(const Tensor& A);
 /// the matrix of the batch.
 Tensor solve(const Tensor& A, const Tensor& B);
 
+/// Options of `solve_triangular`.
 struct TriangularOptions {
   bool upper = false;          ///< reads only A's upper triangle, diagonal included; else only the lower one
   bool left = true;            ///< solves A X = B; false: X A = B
@@ -66,6 +69,7 @@ Tensor lstsq(const Tensor& A, const Tensor& B);
 /// Returns the determinant [...] of A [..., n, n]; 1 for n = 0. Throws ValueError in the gradient where A is singular.
 Tensor det(const Tensor& A);
 
+/// The results of `slogdet`: the sign of the determinant and the logarithm of its size.
 struct SlogdetResult {
   Tensor sign, logabsdet;
 };
@@ -77,6 +81,7 @@ SlogdetResult slogdet(const Tensor& A);
 /// ones.
 Tensor matrix_power(const Tensor& A, std::int64_t exponent);
 
+/// The norm that `matrix_norm` computes.
 enum class MatrixNorm : std::uint8_t { frobenius, one, minus_one, infinity, minus_infinity };
 /// Returns norms of matrices [..., m, n] -> [...]: the root of the sum of squares (frobenius); the largest (one) or
 /// smallest (minus_one) sum of |a_ij| along a column, or along a row (infinity, minus_infinity). Gradients at a norm of

@@ -10,6 +10,7 @@ namespace ferrite {
 /// logarithmic above (Auditory Toolbox).
 enum class MelScale : std::uint8_t { htk, slaney };
 
+/// Options of `mel_filter_bank`.
 struct MelOptions {
   double lowest = 0;   ///< lowest frequency, in Hz
   double highest = 0;  ///< highest frequency, in Hz; 0: half the sample rate

@@ -32,6 +32,7 @@ Tensor instance_norm(const Tensor& x, const ChannelAffine& affine = {}, double e
 /// (arXiv 1910.07467). A negative epsilon means the epsilon of x's dtype, 2^-23 or 2^-52, like None in PyTorch.
 Tensor rms_norm(const Tensor& x, int axes = 1, const Tensor& weight = {}, double epsilon = -1);
 
+/// The constants of `local_response_norm`.
 struct LocalResponseOptions {
   double alpha = 1e-4, beta = 0.75, k = 1;
 };

@@ -1,5 +1,5 @@
 #pragma once
-/// The basic operations on tensors; further ones are in headers of their own, such as tensor/math.h. Tensors are
+/// The basic operations on tensors; further ones are in separate headers, such as tensor/math.h. Tensors are
 /// immutable: each function returns a new tensor, and a view (reshape, permute, slice, ...) shares elements with its
 /// input. All shapes broadcast by NumPy's rule. ShapeError names the operation and the shapes, DtypeError the dtypes;
 /// there is no promotion between tensors (`cast`). Storage types (bf16, f16, i8) can be cast and viewed; operations

@@ -12,6 +12,7 @@ namespace ferrite {
 // that do not fit and where no window fits, ValueError for kernels, strides and dilations below 1 and for padding that
 // is negative or more than half of what a kernel covers.
 
+/// Options of max pooling.
 struct MaxPoolOptions {
   Shape stride{};    ///< default: the kernel's extents
   Shape padding{};   ///< default 0 on every axis
@@ -33,6 +34,7 @@ MaxPooled max_pool1d_with_indices(const Tensor& x, const Shape& kernel, const Ma
 MaxPooled max_pool2d_with_indices(const Tensor& x, const Shape& kernel, const MaxPoolOptions& options = {});
 MaxPooled max_pool3d_with_indices(const Tensor& x, const Shape& kernel, const MaxPoolOptions& options = {});
 
+/// Options of `max_unpool1d`, 2d and 3d.
 struct MaxUnpoolOptions {
   Shape stride{};       ///< default: the kernel's extents
   Shape padding{};      ///< default 0 on every axis
@@ -45,6 +47,7 @@ Tensor max_unpool1d(const Tensor& x, const Tensor& indices, const Shape& kernel,
 Tensor max_unpool2d(const Tensor& x, const Tensor& indices, const Shape& kernel, const MaxUnpoolOptions& options = {});
 Tensor max_unpool3d(const Tensor& x, const Tensor& indices, const Shape& kernel, const MaxUnpoolOptions& options = {});
 
+/// Options of average pooling.
 struct AvgPoolOptions {
   Shape stride{};   ///< default: the kernel's extents
   Shape padding{};  ///< default 0 on every axis
@@ -58,6 +61,7 @@ Tensor avg_pool1d(const Tensor& x, const Shape& kernel, const AvgPoolOptions& op
 Tensor avg_pool2d(const Tensor& x, const Shape& kernel, const AvgPoolOptions& options = {});
 Tensor avg_pool3d(const Tensor& x, const Shape& kernel, const AvgPoolOptions& options = {});
 
+/// Options of pooling by norms.
 struct LpPoolOptions {
   Shape stride{};  ///< default: the kernel's extents
   bool ceil_mode = false;

@@ -21,6 +21,7 @@ class ProfileError : public Error {
   using Error::Error;
 };
 
+/// Options of a profile.
 struct ProfileOptions {
   /// Number of events of each thread that the trace holds, 24 bytes each; the table counts all. Memory is reserved when
   /// a thread first runs something, and used as events come.

@@ -16,6 +16,7 @@ struct SelectiveScanOptions {
   Tensor resets{};
 };
 
+/// The results of `selective_scan_with_state`.
 struct SelectiveScan {
   Tensor y;      ///< [Bt, T, Dm]
   Tensor state;  ///< the state after the last step of each row, [Bt, Dm, N]

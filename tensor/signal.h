@@ -17,6 +17,7 @@ Tensor overlap_add(const Tensor& frames, std::int64_t hop);
 
 // ---- windows ---------------------------------------------------------------------------------------------
 
+/// Options of the windows below.
 struct WindowOptions {
   /// Whether the window has period n, for spectra; false: it is symmetric, for filters.
   bool periodic = true;
@@ -42,6 +43,7 @@ Tensor kaiser_window(std::int64_t n, const WindowOptions& options = {}, double b
 /// its other end.
 enum class StftPadding : std::uint8_t { reflect, constant, replicate, circular };
 
+/// Options of `stft`.
 struct StftOptions {
   /// Number of samples from frame to frame. 0: n_fft / 4.
   std::int64_t hop_length = 0;
@@ -64,6 +66,7 @@ struct StftOptions {
 /// another shape; DtypeError for other or different dtypes.
 Tensor stft(const Tensor& x, std::int64_t n_fft, const Tensor& window = {}, const StftOptions& options = {});
 
+/// Options of `istft`.
 struct IstftOptions {
   std::int64_t hop_length = 0;  ///< as in StftOptions, like the members below
   std::int64_t win_length = 0;

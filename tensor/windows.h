@@ -51,6 +51,7 @@ Tensor channel_shuffle(const Tensor& x, std::int64_t groups);
 /// The rule by which `interpolate` computes values between elements: the element below, the nearest one, or lines or
 /// cubics (a = -0.75) along each axis; area: means of adaptive windows.
 enum class Interpolation : std::uint8_t { nearest, nearest_exact, linear, cubic, area };
+/// Options of `interpolate`: a size or scale factors, and the rule.
 struct InterpolateOptions {
   Shape size{};                        ///< extents of the spatial axes: one number for all or one for each; or
   std::vector<double> scale_factor{};  ///< factors of the extents, rounded down: one number for all or one for each
