@@ -141,7 +141,7 @@ enum class Linearity : std::uint8_t {
 };
 
 /// The effect of an operation on a time axis: how one step of its result is made from steps of its operands
-/// (compile/step_program.h). Pointwise operations need no rule.
+/// (compile/stream_program.h). Pointwise operations need no rule.
 enum class TimeRule : std::uint8_t {
   unknown,  ///< may read any step
   keeps,    ///< every axis stays where it is and what it was

@@ -2,11 +2,11 @@
 /// One packet of numbers (16, 8 or 4 floats, by instruction set) with the arithmetic that pointwise operations are
 /// written in. Every function is applied to whole packets only, so a value does not depend on its place in a run
 /// (docs/numerics.md, rule 1).
-///  Functions are in packet_exp.h, packet_log.h, packet_pow.h, packet_trigonometry.h, packet_math.h, packet_error.h and
-///  packet_rounding.h, which state their errors. They consist of operations that IEEE 754 defines, in one order: with a
-///  multiply-add that rounds once (AVX2, AVX-512, NEON) their bits are the same on every processor and do not depend on
-///  any library. In f64, error functions and inverse trigonometric and hyperbolic functions are the C library's, lane
-///  by lane.
+///
+/// Functions are in packet_exp.h, packet_log.h, packet_trigonometry.h, packet_math.h and packet_bits.h, which state
+/// their errors. They consist of operations that IEEE 754 defines, in one order: with a multiply-add that rounds once
+/// (AVX2, AVX-512, NEON) their bits are the same on every processor and do not depend on any library. In f64, error
+/// functions and inverse trigonometric and hyperbolic functions are the C library's, lane by lane.
 #include <cmath>
 #include <cstdint>
 #include <cstring>

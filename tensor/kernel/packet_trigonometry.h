@@ -156,7 +156,7 @@ struct TurnedDoubles {
 /// Half of pi in two doubles, each rounded down, so that subtracting from -0 subtracts +0 and keeps it.
 inline constexpr double kQuarterTurn = 1.5707963267948966, kQuarterTurnRest = 6.1232339957367648e-17;
 
-/// The argument from which large_turn reduces lane by lane.
+/// The argument from which turn_large reduces doubles lane by lane.
 inline constexpr double kManyTurns64 = kRoundsOnce ? 0x1p30 : 0x1p20;
 
 /// The remainder of one large number in quarter turns, in two doubles, and its quadrant; NaN if it is not finite.
