@@ -33,9 +33,9 @@ struct SelectiveScan {
 ///
 /// It is one operation: states stay in the cache, and the gradient recomputes them. The sum begins with D x, followed
 /// by n ascending; D x and each addition are rounded once where the machine has such an instruction. A row has the same
-/// bits alone, in a batch, and cut into pieces that pass the state on, by any number of threads. An exponential of f32
-/// below the least normal number is 0, from 2^127.5 on it is infinite, else it is within 2 ULP. Differentiable any
-/// number of times, the second time step by step in operations.
+/// bits alone, in a batch, and cut into pieces that pass the state on, for any number of threads. Exponentials of f32
+/// are 0 below 2^-126.5 and infinite from 2^127.5 on, else within 2 ULP. Differentiable any number of times; from the
+/// second time on step by step in operations.
 ///
 /// Throws ShapeError for shapes that do not fit, extents T, Dm or N of 0 and, as part of the program, for lengths
 /// outside 0..T; DtypeError for other dtypes.

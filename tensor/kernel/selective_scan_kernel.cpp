@@ -28,9 +28,9 @@ template <class T>
   return Packet<T>::load(part);
 }
 
-/// Returns e^x as in packet.h but with one power of two, whose exponent is taken from the last bits left by rounding to
-/// an integer: 0 where that would be a denormal number, infinite from 2^127.5 on. A NaN stays, being the first operand
-/// of the bounds.
+/// Returns e^x as in packet_exp.h but with one power of two, whose exponent is taken from the last bits left by
+/// rounding to an integer: 0 where that would be a denormal number, infinite from 2^127.5 on. A NaN stays, being the
+/// first operand of the bounds.
 [[gnu::always_inline]] inline Packet<float> decay(Packet<float> x) {
   using P = Packet<float>;
   const P bounded = first_min(first_max(x, P(-88.0F)), P(88.4F));
