@@ -232,7 +232,7 @@ Tensor checked(const Tensor& x, Scalar low, Scalar high, Label who);
 /// outside [0, classes).
 Tensor one_hot(const Tensor& index, std::int64_t classes, Dtype dtype = Dtype::f32);
 
-// ---- composed layers' functions ----------------------------------------------------------------------------
+// ---- functions of layers, composed -------------------------------------------------------------------------
 
 /// Returns (x - mean) / sqrt(var + epsilon) over the last `axes` axes, biased variance (arXiv 1607.06450).
 Tensor layer_norm(const Tensor& x, int axes = 1, double epsilon = 1e-5);

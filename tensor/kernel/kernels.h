@@ -145,7 +145,7 @@ extern const Reduction sum_in_use, prod_in_use, max_in_use, min_in_use;
 extern const TableInUse<DrawKernels> draws_in_use;
 extern const FloatTablesInUse<ProductKernels> products_in_use;
 
-// ---- what a source of a level defines of them -------------------------------------------------------------
+// ---- definitions in the sources of a level ----------------------------------------------------------------
 
 namespace FERRITE_LEVEL {
 

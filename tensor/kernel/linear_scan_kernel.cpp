@@ -100,7 +100,7 @@ constexpr std::int64_t packet_at(std::int64_t k, std::int64_t packets) {
   return Down ? packets - 1 - k : k;
 }
 
-// ---- h ---------------------------------------------------------------------------------------------------
+// ---- the recurrence --------------------------------------------------------------------------------------
 
 /// Scans P packets of channels, whose h stay in registers.
 template <bool Complex, bool Down, unsigned P, class T, class Lanes>
@@ -145,7 +145,7 @@ void scan_wide(const LinearScanRow<T>& row, const WholePackets<T>& lanes, std::i
   }
 }
 
-// ---- its gradient ----------------------------------------------------------------------------------------
+// ---- the gradient ----------------------------------------------------------------------------------------
 
 template <class T>
 struct GradientOperands {

@@ -328,7 +328,7 @@ Tensor shuffle(const Tensor& x, const DrawKey& key, std::int64_t axis) {
 
 Tensor shuffle(const Tensor& x, const RandomKey& key, std::int64_t axis) { return shuffle(x, DrawKey(key), axis); }
 
-// ---- the lists of what is here ----------------------------------------------------------------------------
+// ---- families of operations ------------------------------------------------------------------------------
 
 namespace detail {
 

@@ -385,7 +385,7 @@ Tensor cumulative_trapezoid(const Tensor& y, const Tensor& x, std::int64_t axis)
   return detail::integral<detail::CumulativeTrapezoid>(y, &x, 1, axis);
 }
 
-// ---- the lists of what is here ----------------------------------------------------------------------------
+// ---- families of operations ------------------------------------------------------------------------------
 
 namespace detail {
 

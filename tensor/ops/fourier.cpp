@@ -514,7 +514,7 @@ Tensor ifftshift(const Tensor& x, const Shape& axes) {
   return detail::composed<detail::HalfRotation<false>>({{&x}}, {axes_of(axes, x.rank(), "ifftshift")});
 }
 
-// ---- the lists of what is here ----------------------------------------------------------------------------
+// ---- families of operations ------------------------------------------------------------------------------
 
 namespace detail {
 

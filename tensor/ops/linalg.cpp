@@ -508,7 +508,7 @@ Tensor matrix_norm(const Tensor& A, MatrixNorm norm, bool keepdim) {
   return composed<detail::MatrixNorms>({{&A}}, {static_cast<int>(norm), keepdim});
 }
 
-// ---- the lists of what is here ----------------------------------------------------------------------------
+// ---- families of operations ------------------------------------------------------------------------------
 
 namespace detail {
 

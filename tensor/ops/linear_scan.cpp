@@ -29,8 +29,6 @@ void check(std::string_view name, Inputs in, std::size_t b, std::size_t begin) {
   if (!o.fits) throw_shape(name, "expects h0, lengths i64 [B] and resets bool [B, T], each once and in this order");
 }
 
-// ---- the definition, in plain loops ----------------------------------------------------------------------
-
 // ---- shifts, for the composition ---------------------------------------------------------------------------
 
 /// The steps of a scan in the order in which it runs.

@@ -644,7 +644,7 @@ bool allclose(const Tensor& a, const Tensor& b, const CloseOptions& options) {
   return true;
 }
 
-// ---- the lists of what is here ----------------------------------------------------------------------------
+// ---- families of operations ------------------------------------------------------------------------------
 
 namespace detail {
 

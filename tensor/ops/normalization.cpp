@@ -463,7 +463,7 @@ Tensor local_response_norm(const Tensor& x, std::int64_t size, const LocalRespon
   return composed<detail::LocalResponseNorm>({{&x}}, {size, o.alpha, o.beta, o.k});
 }
 
-// ---- the lists of what is here ----------------------------------------------------------------------------
+// ---- families of operations ------------------------------------------------------------------------------
 
 namespace detail {
 

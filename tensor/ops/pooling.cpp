@@ -575,7 +575,7 @@ MaxPooled adaptive_max_pool3d_with_indices(const Tensor& x, const Shape& size) {
   return detail::adaptive_places("adaptive_max_pool3d", 3, x, size);
 }
 
-// ---- the lists of what is here ----------------------------------------------------------------------------
+// ---- families of operations ------------------------------------------------------------------------------
 
 namespace detail {
 

@@ -670,7 +670,7 @@ Tensor einsum(std::string_view equation, std::initializer_list<Tensor> operands)
   return einsum(equation, std::span<const Tensor>(operands.begin(), operands.size()));
 }
 
-// ---- the lists of what is here ----------------------------------------------------------------------------
+// ---- families of operations ------------------------------------------------------------------------------
 
 namespace detail {
 

@@ -385,7 +385,7 @@ Tensor nanmean(const Tensor& x, const Shape& axes, bool keepdim) {
 }
 Tensors aminmax(const Tensor& x, const Shape& axes, bool keepdim) { return along<Aminmax>(x, axes, keepdim); }
 
-// ---- the lists of what is here ----------------------------------------------------------------------------
+// ---- families of operations ------------------------------------------------------------------------------
 
 namespace detail {
 

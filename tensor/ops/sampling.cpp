@@ -425,7 +425,7 @@ Tensor gamma(const Tensor& concentration, const RandomKey& key) { return gamma(c
 Tensor beta(const Tensor& a, const Tensor& b, const RandomKey& key) { return beta(a, b, DrawKey(key)); }
 Tensor poisson(const Tensor& rate, const RandomKey& key) { return poisson(rate, DrawKey(key)); }
 
-// ---- the lists of what is here ----------------------------------------------------------------------------
+// ---- families of operations ------------------------------------------------------------------------------
 
 namespace detail {
 

@@ -538,7 +538,7 @@ Tensor index_at(const Tensor& x, std::initializer_list<Tensor> indices, std::int
   return index_at(x, std::span<const Tensor>(indices.begin(), indices.size()), axis);
 }
 
-// ---- the lists of what is here ----------------------------------------------------------------------------
+// ---- families of operations ------------------------------------------------------------------------------
 
 namespace detail {
 

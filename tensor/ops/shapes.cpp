@@ -658,7 +658,7 @@ Tensor trace(const Tensor& x) {
   return composed<Trace>({{&x}});
 }
 
-// ---- the lists of what is here ----------------------------------------------------------------------------
+// ---- families of operations ------------------------------------------------------------------------------
 
 namespace detail {
 

@@ -562,7 +562,7 @@ Unique unique(const Tensor& x) {
   return u;
 }
 
-// ---- the lists of what is here ----------------------------------------------------------------------------
+// ---- families of operations ------------------------------------------------------------------------------
 
 namespace detail {
 

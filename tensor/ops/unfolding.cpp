@@ -637,7 +637,7 @@ Tensor interpolate(const Tensor& x, const InterpolateOptions& o) {
   return y;
 }
 
-// ---- the lists of what is here ----------------------------------------------------------------------------
+// ---- families of operations ------------------------------------------------------------------------------
 
 namespace detail {
 

@@ -472,7 +472,7 @@ Tensors split(const Tensor& x, std::span<const std::int64_t> sizes, std::int64_t
   return out;
 }
 
-// ---- the lists of what is here ----------------------------------------------------------------------------
+// ---- families of operations ------------------------------------------------------------------------------
 
 namespace detail {
 
