@@ -229,8 +229,8 @@ struct Pool {
     free.push(s);
     cached += block_bytes(s);
   }
-  /// Frees blocks, bin by bin, until `bytes` more are within the limit: recently used blocks stay longer than old ones.
-  /// Returns false where they exceed the limit.
+  /// Frees held blocks, bin by bin, until `bytes` more fit within the limit: a block given back now replaces older
+  /// ones. Returns false where `bytes` alone exceed the limit.
   [[gnu::noinline]] bool make_room(std::size_t bytes, std::size_t most) noexcept {
     if (bytes > most) return false;
     while (cached + bytes > most) {

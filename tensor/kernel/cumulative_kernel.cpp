@@ -68,8 +68,8 @@ void sum_line(const T* x, T* y, std::int64_t n) {
   }
 }
 
-/// Processes lines next to each other in one pass over memory: next(total, position of the element) returns the new
-/// total. The first elements are `first`.
+/// Processes lines next to each other in one pass over memory: first(position) returns the total of the first element
+/// of a line, next(total, position) that after each further one.
 template <class T, class First, class Next>
 void beside(T* y, const CumulativeLines& l, First first, Next next) {
   for (std::int64_t begin = 0; begin < l.count; begin += kTile) {

@@ -35,7 +35,8 @@ Specs infer_running(std::string_view name, Inputs in, const RunningAttrs& attrs)
   return {{in[0].shape(), is_float(in[0].dtype()) ? in[0].dtype() : Dtype::i64}};
 }
 
-/// Calls f(total, element, whether it is first) along lines of integers, in the unsigned type, where sums may wrap.
+/// Sets total = f(total, element) along lines of integers, in the unsigned type, where sums may wrap; the first total
+/// is the first element.
 template <class F>
 void run_integers(const Tensor& x, Tensor& out, const RunningAttrs& attrs, F&& f) {
   const AlongAxis a(x.shape(), attrs.axis);

@@ -44,8 +44,8 @@ struct Windows3 {
   std::int64_t columns() const {
     return axis[0].kernel * axis[1].kernel * axis[2].kernel * axis[0].size * axis[1].size * axis[2].size;
   }
-  /// Calls row(place of the first column of a row, first window that has its element, number of windows, the element of
-  /// that window) for every tap and row of windows, except rows that lie outside.
+  /// Calls row(place in the columns of the first window that has its element, number of such windows, that element) for
+  /// every tap and row of windows, except rows that lie outside.
   template <class F>
   void each_row(const F& row) const {
     const PoolAxis &d = axis[0], &h = axis[1], &w = axis[2];

@@ -10,7 +10,7 @@
 namespace ferrite::detail {
 namespace {
 
-/// Calls f(d, h, w) for all indices below three counts.
+/// Calls f({d, h, w}) for all indices below three counts.
 template <class F>
 void each(const std::array<std::int64_t, 3>& count, const F& f) {
   for (std::int64_t d = 0; d < count[0]; ++d)
