@@ -97,8 +97,8 @@ Tensor gelu(const Tensor& x, GeluForm form = GeluForm::exact);
 Tensor softplus(const Tensor& x);
 /// Returns x / (1 + |x|).
 Tensor softsign(const Tensor& x);
-/// Returns x sigmoid(x), with the bits of that product. In f32 it is -0 from -88.37 down, where the sigmoid is 0; the
-/// exact value there is above -4e-37.
+/// Returns x sigmoid(x), within 4 units in the last place. Below -80 (f64: -700), where the sigmoid loses its digits,
+/// it is computed as x e^x.
 Tensor silu(const Tensor& x);
 /// Returns log(sigmoid(x)) = -softplus(-x).
 Tensor log_sigmoid(const Tensor& x);

@@ -9,9 +9,10 @@
 namespace ferrite {
 
 /// Sets the number of threads that operations of this process may use; 1 at first, since the library lives inside other
-/// people's programs. Results do not depend on it. Work below a million multiply-adds is not shared; after sharing
-/// work, helpers wait awake for 100 microseconds for more, then they sleep. Starts the threads that are missing. Throws
-/// ValueError below 1, above 1024 and where the system provides no more threads: the number then stays as it was.
+/// people's programs. Results do not depend on it. Small work is not shared: products below a million multiply-adds,
+/// pointwise operations below 65536 elements. After sharing work, helpers wait awake for 100 microseconds for more,
+/// then they sleep. Starts the threads that are missing. Throws ValueError below 1, above 1024 and where the system
+/// provides no more threads: the number then stays as it was.
 void set_threads(int n);
 int thread_count();
 
