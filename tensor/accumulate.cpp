@@ -17,7 +17,7 @@ bool owned_alone(const Tensor& t) {
 
 namespace {
 
-/// Contiguous, or one value repeated: what a sum's gradient is.
+/// Returns whether d is contiguous or one value repeated, as the gradient of a sum is.
 bool one_run(const Tensor& d) {
   if (d.contiguous()) return true;
   for (int i = 0; i < d.rank(); ++i)

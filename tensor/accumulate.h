@@ -5,23 +5,23 @@
 
 namespace ferrite::detail {
 
-/// Whether nobody but this handle holds the tensor and its whole buffer.
+/// Returns whether this handle is the only holder of the tensor and of its whole buffer.
 bool owned_alone(const Tensor& t);
 
-/// The value of a variable past the recorders: for those who write it in place, where it is known that nothing is being
-/// recorded.
+/// Returns the value of a variable without telling the recorders. For code that writes the value in place while nothing
+/// is being recorded.
 const Tensor& held_by(const Variable& variable);
 
-/// total + d, as the operation `add`. Where nobody is recording and nobody else holds `total`, its own buffer takes
-/// the sum; the bits are the same.
+/// Sets total to total + d, as the operation `add`. Where nothing is being recorded and no one else holds `total`, the
+/// sum is written into its buffer; the bits are the same.
 void accumulate(Tensor& total, const Tensor& d);
 
-/// Products over so many terms at most can be added to what stands in memory already with the bits of a product and a
-/// sum (docs/numerics.md, rule 2).
+/// The largest number of terms K for which a product may be added to what is in memory already, with the bits of a
+/// product followed by a sum (docs/numerics.md, rule 2).
 inline constexpr std::int64_t kMostTermsAdded = 256;
 
-/// total [M, N] += a [M, K] . b [K, N], floats of one dtype, K at most kMostTermsAdded; total is contiguous and nobody
-/// else reads it.
+/// Adds a product in place: total [M, N] += a [M, K] . b [K, N], floats of one dtype, K at most kMostTermsAdded.
+/// `total` must be contiguous and have no other reader.
 void add_product(const Tensor& a, const Tensor& b, Tensor& total);
 
 }  // namespace ferrite::detail

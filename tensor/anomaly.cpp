@@ -1,4 +1,4 @@
-/// Looks at results for NaN and infinities, and says where they come from.
+/// Checks results for NaN and infinities, and reports where they come from.
 #include "ferrite/tensor/anomaly.h"
 
 #include <cmath>
@@ -13,7 +13,7 @@ namespace {
 thread_local constinit const AnomalyOptions* rules = nullptr;
 thread_local constinit const GradientOf* gradient = nullptr;
 
-/// What a tensor holds, and where the first of it stands, row-major.
+/// The anomalies that a tensor holds, and the row-major position of the first of each kind.
 struct Found {
   bool nan = false, infinity = false;
   std::int64_t first_nan = 0, first_infinity = 0;
@@ -35,7 +35,7 @@ Found look_at(const Tensor& x) {
   return f;
 }
 
-/// A constant of an application that is not finite: of a mask.
+/// Returns whether a constant of an application is not finite, such as that of a mask.
 bool holds_infinity(const Attrs& attrs) {
   bool any = false;
   attrs.each([&](std::string_view, const AttrValue& v) {

@@ -1,5 +1,6 @@
 #pragma once
-/// Anomaly detection: which operation, of which layer, gave the first NaN or infinity, in forward or backward pass.
+/// Anomaly detection: which operation of which layer produced the first NaN or infinity, in the forward or backward
+/// pass.
 #include <span>
 
 #include "ferrite/tensor/error.h"
@@ -8,27 +9,28 @@
 
 namespace ferrite {
 
-/// A NaN or an infinity that DetectAnomaly found.
+/// Thrown when DetectAnomaly finds a NaN or an infinity.
 class AnomalyError : public Error {
  public:
   using Error::Error;
 };
 
+/// Options of DetectAnomaly.
 struct AnomalyOptions {
-  bool infinities = true;  ///< false: only NaN is an anomaly
+  bool infinities = true;  ///< whether an infinity is an anomaly too, not only a NaN
 };
 
-/// While it lives, every operation that runs on this thread is followed by a look at its results, and the first that
-/// holds a NaN, or an infinity where no operand and no constant of the operation holds one (masks with -inf pass),
-/// throws AnomalyError, which names the layer, the operation, the element and the shapes; in a backward pass also the
+/// Checks the results of every operation that runs on this thread while the guard lives. The first result that holds a
+/// NaN, or an infinity where no operand and no constant of the operation holds one (masks with -inf pass), throws
+/// AnomalyError. The message names the layer, the operation, the element and the shapes; in a backward pass also the
 /// operation of the forward pass whose gradient it was:
 ///
 ///   in encoder.0: gradient of sqrt: div gave inf: element [1] of f32[3], operands f32[3], f32[3]; sqrt is of f32[3]
 ///
 /// Layers are known where the guard was made before the forward pass. Compiled functions run as the functions that they
-/// were compiled from; a scan and a recurrent layer are named as one operation. Guards nest, the inner one rules.
-/// Several times slower than without; costs nothing where no guard lives. As torch.autograd.detect_anomaly, which looks
-/// at the backward pass alone.
+/// were compiled from; a scan and a recurrent layer are named as one operation. Guards nest: the inner one decides.
+/// Several times slower than running without; costs nothing where no guard lives. Like torch.autograd.detect_anomaly,
+/// which checks the backward pass only.
 class [[nodiscard]] DetectAnomaly {
  public:
   explicit DetectAnomaly(const AnomalyOptions& options = {});
@@ -43,12 +45,12 @@ class [[nodiscard]] DetectAnomaly {
 
 namespace detail {
 
-/// Whether a DetectAnomaly lives on this thread. Asked where `profiling()` says that somebody watches.
+/// Returns whether a DetectAnomaly lives on this thread. Worth asking only when `profiling()` is true.
 bool detecting_anomalies() noexcept;
-/// Throws AnomalyError for results that hold an anomaly; nothing where nobody detects.
+/// Throws AnomalyError if a result holds an anomaly; does nothing where no guard lives.
 void check_for_anomalies(const Primitive& op, Inputs in, std::span<const Tensor> out, const Attrs& attrs);
 
-/// Says of which application the gradient is computed while it lives: one load where nobody watches.
+/// Names the application whose gradient is being computed while it lives. Costs one load where no one is watching.
 class GradientOf {
  public:
   GradientOf(const Primitive& op, std::span<const Spec* const> in) : op_(&op), in_(in) {
@@ -75,8 +77,8 @@ class GradientOf {
   bool entered_ = false;
 };
 
-/// Somebody but a profile begins (1) or ends (-1) to watch operations: `profiling()` says so. Of
-/// tensor/profiler.cpp.
+/// Counts a watcher of operations other than a profile: change is 1 when it begins, -1 when it ends. `profiling()` is
+/// true while there is one. Defined in tensor/profiler.cpp.
 void count_watchers(int change);
 
 }  // namespace detail

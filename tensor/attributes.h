@@ -1,11 +1,11 @@
 #pragma once
-/// The constants of operations that more than one file of the library reads or writes: passes, plans and exporters.
-/// Those of any other operation stand beside it.
+/// The constants of operations that more than one file of the library reads or writes: passes, plans and exporters. The
+/// constants of any other operation are defined next to that operation.
 #include "ferrite/tensor/attrs.h"
 
 namespace ferrite::detail {
 
-/// Operands of a pointwise operation that are literals, in place of tensors.
+/// Operands of a pointwise operation that are literals instead of tensors.
 struct Literals {
   std::optional<Scalar> a{}, b{}, c{};
   static constexpr auto fields = attr_list(attr("a", &Literals::a), attr("b", &Literals::b), attr("c", &Literals::c));
@@ -13,31 +13,32 @@ struct Literals {
   static constexpr std::size_t kMost = 3;
   std::optional<Scalar>& operator[](std::size_t operand) { return operand == 0 ? a : operand == 1 ? b : c; }
 };
-/// The literal that stands for that operand of a pointwise operation; null for a tensor.
+/// Returns the literal given for this operand of a pointwise operation; null where the operand is a tensor.
 inline const Scalar* literal_of(const Attrs& attrs, std::size_t operand) {
   const AttrValue* v = attrs.at(operand);
   return v ? std::get_if<Scalar>(v) : nullptr;
 }
 
-/// Of `reshape` and `expand`: the shape of the result.
+/// Constants of `reshape` and `expand`: the shape of the result.
 struct ShapeAttrs {
   Shape shape{};
   static constexpr auto fields = attr_list(attr("shape", &ShapeAttrs::shape));
 };
 
-/// Of `permute`: axis i of the result is axis order[i].
+/// Constants of `permute`: axis i of the result is axis order[i] of the operand.
 struct PermuteAttrs {
   Shape order{};
   static constexpr auto fields = attr_list(attr("order", &PermuteAttrs::order));
 };
 
-/// Of `concat`, `stack` and `unbind`. The constants of all operations along one axis begin with it.
+/// Constants of `concat`, `stack` and `unbind`. The constants of all operations along one axis begin with these.
 struct AxisAttrs {
   int axis = 0;
   static constexpr auto fields = attr_list(attr("axis", &AxisAttrs::axis));
 };
 
-/// Of `slice`. Bounds are resolved: begin is the first element taken, count how many, step may be negative.
+/// Constants of `slice`. Bounds are resolved: begin is the first element taken, count the number of elements; step may
+/// be negative.
 struct SliceAttrs {
   int axis = 0;
   std::int64_t begin = 0, count = 0, step = 1;
@@ -45,14 +46,14 @@ struct SliceAttrs {
                                            attr("count", &SliceAttrs::count), attr("step", &SliceAttrs::step));
 };
 
-/// Of `select`.
+/// Constants of `select`: the index taken along an axis.
 struct SelectAttrs {
   int axis = 0;
   std::int64_t index = 0;
   static constexpr auto fields = attr_list(attr("axis", &SelectAttrs::axis), attr("index", &SelectAttrs::index));
 };
 
-/// Of `pad`: elements of a value around each axis; negative amounts crop.
+/// Constants of `pad`: the numbers of elements of a value around each axis; negative amounts crop.
 struct PadAttrs {
   Shape before{}, after{};
   Scalar value{};
@@ -60,7 +61,7 @@ struct PadAttrs {
       attr_list(attr("before", &PadAttrs::before), attr("after", &PadAttrs::after), attr("value", &PadAttrs::value));
 };
 
-/// Of `full`.
+/// Constants of `full`: shape, value and dtype of the result.
 struct FullAttrs {
   Shape shape{};
   Scalar value{};
@@ -69,7 +70,7 @@ struct FullAttrs {
       attr_list(attr("shape", &FullAttrs::shape), attr("value", &FullAttrs::value), attr("dtype", &FullAttrs::dtype));
 };
 
-/// Of `arange`: begin + i step for i below count.
+/// Constants of `arange`: element i is begin + i step, for i below count.
 struct ArangeAttrs {
   Scalar begin{}, step{};
   std::int64_t count = 0;
@@ -78,13 +79,13 @@ struct ArangeAttrs {
                                            attr("count", &ArangeAttrs::count), attr("dtype", &ArangeAttrs::dtype));
 };
 
-/// Of `cast`: the dtype of the result.
+/// Constants of `cast`: the dtype of the result.
 struct CastAttrs {
   Dtype dtype = Dtype::f32;
   static constexpr auto fields = attr_list(attr("dtype", &CastAttrs::dtype));
 };
 
-/// Of `sum`, `prod`, `amax` and `amin`. Axes are resolved and ascend.
+/// Constants of `sum`, `prod`, `amax` and `amin`. Axes are resolved and ascend.
 struct ReductionAttrs {
   Shape axes{};
   bool keepdim = false;
@@ -92,7 +93,7 @@ struct ReductionAttrs {
       attr_list(attr("axes", &ReductionAttrs::axes), attr("keepdim", &ReductionAttrs::keepdim));
 };
 
-/// Of `argmax` and `argmin`.
+/// Constants of `argmax` and `argmin`.
 struct ArgAttrs {
   int axis = 0;
   bool keepdim = false;

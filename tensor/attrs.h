@@ -1,5 +1,5 @@
 #pragma once
-/// The constants of an application of an operation: how an operation declares them, and how all of them are carried.
+/// The constants of an application of an operation: how an operation declares them and how they are carried.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -17,13 +17,13 @@
 
 namespace ferrite {
 
-/// A short text that lives as long as the process: a string literal, or one interned by `of`. Compared by its letters.
+/// A short text that lives as long as the process: a string literal, or one interned by `of`. Compared by content.
 class Label {
  public:
   constexpr Label() = default;
   template <std::size_t N>
   consteval Label(const char (&literal)[N]) : text_(literal, N - 1) {}
-  /// The same letters always give the same stored text. Meant for texts of which a program has few.
+  /// Returns the label of a text; equal texts share one stored copy. Meant for texts of which a program has few.
   static Label of(std::string_view text);
 
   constexpr std::string_view text() const { return text_; }
@@ -34,16 +34,16 @@ class Label {
   std::string_view text_{};
 };
 
-/// A list of positions, of any length, that lives as long as the process: which operands something concerns. Meant for
-/// lists of which a program has few; each is stored once.
+/// A list of positions, of any length, that lives as long as the process, such as the operands that something concerns.
+/// Meant for lists of which a program has few; each is stored once.
 class Positions {
  public:
   constexpr Positions() = default;
-  /// The same positions always give the same stored list.
+  /// Returns the list of these positions; equal lists share one stored copy.
   static Positions of(std::span<const std::int64_t> positions);
 
   std::span<const std::int64_t> list() const { return list_; }
-  /// "{0, 2}"
+  /// Returns the positions as text: "{0, 2}".
   std::string str() const;
   bool operator==(const Positions& o) const { return std::ranges::equal(list_, o.list_); }
 
@@ -54,13 +54,13 @@ class Positions {
 /// The value of a constant: an axis, a bound, a flag, a literal operand.
 using AttrValue = std::variant<bool, std::int64_t, double, Dtype, Scalar, Shape, Label, Positions>;
 
-/// It as texts and errors show it: "true", "0.5", "[2, 3]".
+/// Returns the value as texts and errors show it: "true", "0.5", "[2, 3]".
 std::string attr_text(const AttrValue& value);
 
-/// What is known of one constant of an operation.
+/// One constant of an operation: its name and type.
 struct AttrField {
-  std::string_view name;  ///< a string literal
-  std::size_t type = 0;   ///< position in AttrValue
+  std::string_view name;  ///< must be a string literal
+  std::size_t type = 0;   ///< index of the alternative in AttrValue
   bool optional = false;
   bool narrow = false;  ///< a number that must fit an `int`
   bool operator==(const AttrField&) const = default;
@@ -70,7 +70,7 @@ using AttrFields = std::span<const AttrField>;
 
 namespace detail {
 
-/// How a member of a struct of constants is carried.
+/// Says how a member of a struct of constants is carried: the type stored, and whether it may be absent.
 template <class T>
 struct AttrMember {
   using Stored = T;
@@ -95,7 +95,7 @@ constexpr std::size_t position_in(const std::variant<All...>*) {
   return at;
 }
 
-/// A member and its name.
+/// A member of a struct of constants, with its name.
 template <class S, class T>
 struct NamedMember {
   std::string_view name;
@@ -117,20 +117,20 @@ constexpr detail::NamedMember<S, T> attr(std::string_view name, T S::*member) {
   return {name, member};
 }
 
-/// The named members of a struct of constants, as `attr_list` makes them. `Members` is a function that passes them all
-/// to a function: a std::tuple of them would be most of what a compiler reads these headers for.
+/// The named members of a struct of constants, as made by `attr_list`. `Members` is a function that passes them all to
+/// another function: a std::tuple of them would make up most of the time it takes to compile these headers.
 template <std::size_t N, class Members>
 class AttrList {
  public:
   static constexpr std::size_t size = N;
   constexpr explicit AttrList(const Members& members) : members_(members) {}
 
-  /// use(member...)
+  /// Calls use(member...) and returns its result.
   template <class Use>
   constexpr decltype(auto) pass(Use&& use) const {
     return members_(use);
   }
-  /// These members, then those.
+  /// Returns the list of these members followed by the others.
   template <std::size_t M, class Others>
   constexpr auto with(const AttrList<M, Others>& others) const {
     const auto all = [first = *this, others](auto& use) -> decltype(auto) {
@@ -147,7 +147,7 @@ class AttrList {
   Members members_;
 };
 
-/// The list `fields` of a struct of constants, of what `attr` gives.
+/// Makes the list `fields` of a struct of constants from the results of `attr`.
 template <class... S, class... T>
 constexpr auto attr_list(detail::NamedMember<S, T>... members) {
   const auto all = [members...](auto& use) -> decltype(auto) { return use(members...); };
@@ -160,8 +160,8 @@ constexpr auto AttrList<N, Members>::with(detail::NamedMember<S, T>... members) 
   return with(attr_list(members...));
 }
 
-/// The constants of an operation as its code uses them: a struct whose `fields` names every member, in the order in
-/// which texts give them. The only place where the names of an operation's constants are written.
+/// The constants of an operation as its code uses them: a struct whose `fields` names every member, in the order used
+/// in texts. This is the only place where the names of an operation's constants are written.
 ///
 ///     struct SliceAttrs {
 ///       int axis = 0;
@@ -187,16 +187,16 @@ inline constexpr auto kAttrTable = attr_table<S>();
 
 }  // namespace detail
 
-/// The fields of a struct of constants.
+/// The fields of the struct of constants S, in order.
 template <AttrStruct S>
 inline constexpr AttrFields attr_fields = detail::kAttrTable<S>;
 
-/// The struct of an operation without constants.
+/// The constants of an operation that has none.
 struct NoAttrs {
   static constexpr auto fields = attr_list();
 };
 
-/// A program that an operation runs again and again, as far as those know it who only carry it along.
+/// A program that an operation runs repeatedly, such as the body of a scan, as seen by code that only carries it.
 class Subprogram {
  public:
   virtual ~Subprogram() = default;
@@ -216,13 +216,14 @@ class Attrs {
       (put<(attr_fields<S>.size() <= kInPlace)>(i++, s.*m.member), ...);
     });
   }
-  /// Constants read from a text. Throws ValueError, its message begun with `where`, for a name that the operation does
-  /// not have or that comes twice, for a value of another type, and where one that must be set is missing.
+  /// Makes constants from values read from a text. Throws ValueError, its message begun with `where`, for a name that
+  /// the operation does not have or that is given twice, for a value of another type, and where a required constant is
+  /// missing.
   static Attrs from(const AttrFields& fields, std::span<const std::pair<std::string_view, AttrValue>> given,
                     std::string_view where);
 
-  /// The constants as the struct of their operation, or as a struct whose fields theirs begin with. Throws Error, its
-  /// message begun with `where`, where they are those of another operation.
+  /// Returns the constants as the struct of their operation, or as a struct whose fields theirs begin with. Throws
+  /// Error, its message begun with `where`, where they belong to another operation.
   template <AttrStruct S>
   S as(std::string_view where = "attrs") const {
     if constexpr (attr_fields<S>.size() > 0)
@@ -236,15 +237,15 @@ class Attrs {
     return s;
   }
 
-  /// Most fields of a struct.
+  /// Largest number of fields of a struct.
   static constexpr std::size_t kMaxFields = 32;
   static bool same_bits(const AttrValue& a, const AttrValue& b);
-  /// Gives the i-th field, which is set, another value of its type.
+  /// Replaces the value of the i-th field, which must be set, by another value of its type.
   void replace(std::size_t i, const AttrValue& value);
 
-  /// Whether none is set.
+  /// Returns whether no constant is set.
   bool empty() const { return values_.empty(); }
-  /// The value of the i-th field; null where it is not set.
+  /// Returns the value of the i-th field; null where it is not set.
   const AttrValue* at(std::size_t i) const {
     if (!is_set(i)) return nullptr;
     const std::uint32_t all = (std::uint32_t{1} << i) - 1, before = set_ & all;
@@ -260,14 +261,14 @@ class Attrs {
       if (is_set(i)) f((*fields_)[i].name, values_[next++]);
   }
 
-  /// What the operation runs; null for nearly all.
+  /// The program that the operation runs; null for nearly all operations.
   std::shared_ptr<const Subprogram> body{};
 
   bool operator==(const Attrs& o) const;
-  /// Whether the values are equal to the bit: 0 is not -0, and a NaN is itself.
+  /// Returns whether the values are equal bit for bit: 0 differs from -0, and a NaN equals itself.
   bool same_bits(const Attrs& o) const;
   std::size_t hash() const;
-  /// "axis=1 begin=0", empty for no constants.
+  /// Returns the constants as text: "axis=1 begin=0"; empty without constants.
   std::string str() const;
 
  private:
@@ -298,10 +299,10 @@ class Attrs {
   bool same_fields(const Attrs& o) const;
   void check_begins_with(const AttrFields& wanted, std::string_view where) const;
 
-  const AttrFields* fields_ = nullptr;  ///< null: none
+  const AttrFields* fields_ = nullptr;  ///< null where there are no constants
   std::uint32_t set_ = 0;               ///< bit i: field i is set
   static constexpr std::size_t kInPlace = 4;
-  InlineVector<AttrValue, kInPlace> values_;  ///< of those that are set, in order
+  InlineVector<AttrValue, kInPlace> values_;  ///< the values of the fields that are set, in order
 };
 
 }  // namespace ferrite

@@ -1,5 +1,5 @@
 #pragma once
-/// How the kernels of operations on elements are called, and which dtypes such operations take.
+/// The function types of kernels of operations on elements, and the dtypes that such operations take.
 #include <cstddef>
 #include <cstdint>
 
@@ -7,24 +7,24 @@
 
 namespace ferrite::detail {
 
-/// Evaluates n elements of a pointwise operation. Operand j is read at in[j] + i * step[j], where step is 1
-/// for a run of values and 0 for a value repeated over a whole packet of 64 bytes. Whole packets only: `out`
-/// and every run must be readable and writable up to n rounded up to 64 bytes.
+/// Evaluates n elements of a pointwise operation. Operand j is read at in[j] + i * step[j], where step is 1 for a run
+/// of values and 0 for a value repeated over a whole packet of 64 bytes. Whole packets only: every run must be
+/// readable, and `out` writable, up to n rounded up to 64 bytes.
 using Block = void (*)(const void* const* in, const std::ptrdiff_t* step, void* out, std::int64_t n);
 
-/// The kernels of one pointwise operation, by the dtype of its operands; null where it takes none of that dtype.
+/// The kernels of one pointwise operation, by the dtype of its operands; null for a dtype that it does not take.
 struct Blocks {
   Block of[kComputedDtypes] = {};
 };
 
-/// The tables of one kind of all instruction sets (tensor/kernel/levels.h).
+/// The tables of one kind for all instruction sets (tensor/kernel/levels.h).
 template <class Table>
 class TableInUse;
 
 /// Reduces each of `rows` contiguous runs of n elements to one result, in the order of docs/numerics.md, rule 3.
 using RowReduction = void (*)(const void* x, std::int64_t rows, std::int64_t n, void* out);
 
-/// Which dtypes an operation takes.
+/// The dtypes that an operation takes.
 enum class Types : std::uint8_t { floats, numeric, any, boolean };
 
 constexpr bool accepts(Types types, Dtype t) {

@@ -4,9 +4,9 @@
 
 namespace ferrite {
 
-/// How much stands around the axes of a convolution: numbers, one for all axes or one for each, or a rule. `same` adds
-/// what keeps the extents, (kernel - 1) dilation, the smaller half in front; it takes strides of 1. `causal` adds as
-/// much in front alone, so that no output depends on a later input. `valid` adds none.
+/// The padding around the axes of a convolution: numbers, one for all axes or one for each, or a rule. `same` adds what
+/// preserves the extents, (kernel - 1) dilation, the smaller half in front; it requires strides of 1. `causal` adds the
+/// same amount, all of it in front, so that no output depends on a later input. `valid` adds none.
 class ConvolutionPadding {
  public:
   enum Rule : std::uint8_t { numbers, same, valid, causal };
@@ -19,41 +19,43 @@ class ConvolutionPadding {
   Shape amounts{};
 };
 
-/// Shapes hold one number for each axis, or one for all; an empty one is the default.
+/// Options of a convolution. Shapes hold one number for each axis, or one for all; an empty shape is the default.
 struct ConvolutionOptions {
-  Shape stride{};                ///< 1
-  ConvolutionPadding padding{};  ///< 0
-  Shape dilation{};              ///< 1
-  std::int64_t groups = 1;       ///< so many parts of the channels, each convolved by itself
+  Shape stride{};                ///< default 1 on every axis
+  ConvolutionPadding padding{};  ///< default 0 on every axis
+  Shape dilation{};              ///< default 1 on every axis
+  std::int64_t groups = 1;       ///< number of parts of the channels that are convolved separately
   PaddingMode padding_mode = PaddingMode::zeros;
 };
 
+/// Options of a transposed convolution. Shapes hold one number for each axis, or one for all.
 struct TransposedOptions {
-  Shape stride{};          ///< 1
-  Shape padding{};         ///< 0: elements cut off at both ends
-  Shape output_padding{};  ///< 0: elements added at the end; less than the stride or than the dilation
+  Shape stride{};          ///< default 1 on every axis
+  Shape padding{};         ///< default 0: elements cut off at both ends
+  Shape output_padding{};  ///< default 0: elements added at the end; less than the stride or than the dilation
   std::int64_t groups = 1;
-  Shape dilation{};  ///< 1
+  Shape dilation{};  ///< default 1 on every axis
 };
 
-/// Cross-correlation as torch.nn.functional.conv1d: with I = C / groups and g = o / (O / groups), the group of o,
+/// Returns the cross-correlation of x with the weight, as torch.nn.functional.conv1d: with I = C / groups and g = o /
+/// (O / groups), the group of o,
 ///
 ///   y[n, o, t] = bias[o] + sum over i, k of weight[o, i, k] x[n, g I + i, t stride + k dilation - padding]
 ///
 /// x [N, C, T] or [C, T], weight [O, I, K], bias [O] or none -> y [N, O, T'] or [O, T'], all of one dtype, f32 or f64;
-/// T' = (T + 2 padding - dilation (K - 1) - 1) / stride + 1, rounded down. Elements beyond the ends of x are those of
-/// the padding mode. Summed with (i, k) ascending, in blocks of 256 (docs/numerics.md, rule 2); an element's bits do
-/// not depend on N or threads. Throws ShapeError for ranks, channels, weights and bias that do not fit and where x with
-/// its padding is shorter than the kernel, DtypeError for other dtypes, ValueError for strides and dilations below 1,
+/// T' = (T + 2 padding - dilation (K - 1) - 1) / stride + 1, rounded down. Elements beyond the ends of x follow the
+/// padding mode. Summed with (i, k) ascending, in blocks of 256 (docs/numerics.md, rule 2); an element's bits do not
+/// depend on N or threads. Throws ShapeError for ranks, channels, weights and bias that do not fit and where x with its
+/// padding is shorter than the kernel, DtypeError for other dtypes, ValueError for strides and dilations below 1,
 /// negative padding, groups that do not divide C and O, and `same` with a stride.
 Tensor conv1d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, const ConvolutionOptions& options = {});
-/// The same over two axes: x [N, C, H, W] or [C, H, W], weight [O, I, KH, KW].
+/// Returns conv1d over two axes: x [N, C, H, W] or [C, H, W], weight [O, I, KH, KW].
 Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, const ConvolutionOptions& options = {});
-/// The same over three axes: x [N, C, D, H, W] or [C, D, H, W], weight [O, I, KD, KH, KW].
+/// Returns conv1d over three axes: x [N, C, D, H, W] or [C, D, H, W], weight [O, I, KD, KH, KW].
 Tensor conv3d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, const ConvolutionOptions& options = {});
 
-/// The adjoint of conv1d, as torch.nn.functional.conv_transpose1d: x[n, c, t] weight[c, o, k] is added to
-/// y[n, g O + o, t stride + k dilation - padding], g = c / (C / groups), where that is an element of y.
+/// Returns the adjoint of conv1d, as torch.nn.functional.conv_transpose1d: x[n, c, t] weight[c, o, k] is added to y[n,
+/// g O + o, t stride + k dilation - padding], g = c / (C / groups), where that is an element of y.
 ///
 /// x [N, C, T] or [C, T], weight [C, O, K], bias [groups O] or none -> y [N, groups O, T'] or [groups O, T'];
 /// T' = (T - 1) stride - 2 padding + dilation (K - 1) + output_padding + 1. Every element is one chain over (c, k)
@@ -61,10 +63,10 @@ Tensor conv3d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, co
 /// stride nor less than the dilation, and ShapeError where nothing would be left.
 Tensor conv_transpose1d(const Tensor& x, const Tensor& weight, const Tensor& bias = {},
                         const TransposedOptions& options = {});
-/// The same over two axes: x [N, C, H, W] or [C, H, W], weight [C, O, KH, KW].
+/// Returns conv_transpose1d over two axes: x [N, C, H, W] or [C, H, W], weight [C, O, KH, KW].
 Tensor conv_transpose2d(const Tensor& x, const Tensor& weight, const Tensor& bias = {},
                         const TransposedOptions& options = {});
-/// The same over three axes: x [N, C, D, H, W] or [C, D, H, W], weight [C, O, KD, KH, KW].
+/// Returns conv_transpose1d over three axes: x [N, C, D, H, W] or [C, D, H, W], weight [C, O, KD, KH, KW].
 Tensor conv_transpose3d(const Tensor& x, const Tensor& weight, const Tensor& bias = {},
                         const TransposedOptions& options = {});
 

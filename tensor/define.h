@@ -1,7 +1,7 @@
 #pragma once
-/// How an operation is written, by the library and by programs: a struct with its name, rule, kernel and gradient,
-/// turned into the one record that the whole library reads. The concepts say what a struct must contain.
-/// docs/own-operations.md has one of each kind.
+/// Defines operations of the library and of programs: a struct with a name, rule, kernel and gradient becomes the one
+/// record that the whole library reads. The concepts say what a struct must contain. docs/own-operations.md has an
+/// example of each kind.
 #include <concepts>
 #include <type_traits>
 
@@ -24,12 +24,12 @@ requires requires { typename Op::Attributes; }
 struct AttributesOfOp<Op> {
   using Type = typename Op::Attributes;
 };
-/// The struct of constants that an operation names as its `Attributes`; without one it has none.
+/// The struct of constants that an operation names as its `Attributes`; NoAttrs if it names none.
 template <class Op>
 using AttributesOf = typename AttributesOfOp<Op>::Type;
 
-/// Any other operation: a shape rule, a kernel or a view, and a gradient where there is one. Its functions take the
-/// constants as its own struct.
+/// An operation that is not pointwise: a shape rule, a kernel or a view, and a gradient where there is one. Its
+/// functions take the constants as the operation's struct.
 template <class Op>
 concept StructuredOp = AttrStruct<AttributesOf<Op>> && requires(Inputs in, const AttributesOf<Op>& a) {
   { Op::name } -> std::convertible_to<std::string_view>;
@@ -46,7 +46,7 @@ concept StructuredOp = AttrStruct<AttributesOf<Op>> && requires(Inputs in, const
       Op::view(x, s, l);  // one window, which its shape alone decides
     });
 
-/// The functions of an operation as its record has them: the constants as all operations carry them.
+/// The functions of an operation in the form that its record holds: with the constants as `Attrs`.
 template <class Op>
 struct Recorded {
   using A = AttributesOf<Op>;
@@ -142,7 +142,8 @@ constexpr auto reference_of() -> Tensors (*)(Inputs, const Attrs&) {
     return nullptr;
   }
 }
-/// Of an operation that says nothing: its kernel may copy operands that lie otherwise than it reads them.
+/// Returns the effects that the operation declares. An operation that declares none and has a kernel may allocate: the
+/// kernel may copy operands whose layout it cannot read directly.
 template <class Op>
 Effects effects_of(std::span<const Spec> in, const Attrs& attrs) {
   if constexpr (requires { Op::effects(in, Recorded<Op>::of(attrs)); }) {
@@ -205,12 +206,12 @@ inline constexpr Primitive structured = {.name = Op::name,
 
 // ---- composites ----------------------------------------------------------------------------------------
 
-/// A function that is composed of operations, `parts`, which give it its gradient, its kernels and its exports. Its
-/// record says what it gives. It may have
-/// - a kernel of its own, `at_once`, for where nothing records or watches its parts: the same bits, or an undefined
-///   tensor for operands that it does not take;
-/// - a gradient of its own, `vjp` with `reads`, which differs from that of the parts in the last bits. Then everyone
-///   records it as one application, and plans take it apart; `vjp` is made of operations and composites.
+/// A function that is composed of operations, `parts`, which provide its gradient, its kernels and its exports. Its
+/// record has facts only. It may also have
+/// - its own kernel, `at_once`, used where nothing records or watches the parts: it returns the same bits, or an
+///   undefined tensor for operands that it does not take;
+/// - its own gradient, `vjp` with `reads`, which differs from that of the parts in the last bits. Then every recorder
+///   sees it as one application, and plans take it apart; `vjp` is made of operations and composites.
 template <class Op>
 concept CompositeOp = AttrStruct<AttributesOf<Op>> && requires(Inputs in, const AttributesOf<Op>& a) {
   { Op::name } -> std::convertible_to<std::string_view>;
@@ -230,7 +231,7 @@ Tensors composite_reference(Inputs in, const Attrs& attrs) {
   return out;
 }
 
-/// What a composite gives where nothing records it.
+/// Returns the result of a composite where nothing records it.
 template <CompositeOp Op>
 auto unrecorded(Inputs in, const AttributesOf<Op>& attrs) {
   if constexpr (requires { Op::at_once(in, attrs); }) {
@@ -249,8 +250,8 @@ Tensors unrecorded_all(Inputs in, const Attrs& attrs) {
   }
 }
 
-/// What the parts of a composite do is not known from outside: it runs in any case, unless it has a gradient of its own
-/// and with that is a mere function.
+/// Returns the effects of a composite. What its parts do is not known from outside, so it must run in any case, unless
+/// it has its own gradient and is therefore a pure function.
 template <class Op>
 Effects composite_effects(std::span<const Spec>, const Attrs&) {
   return {.throws = vjp_of<Op>() == nullptr, .allocates = true};
@@ -279,7 +280,8 @@ inline constexpr Primitive composite = {.name = Op::name,
                                         .takes_storage_types = true,  // its parts decide
                                         .attributes = &attr_fields<AttributesOf<Op>>};
 
-/// A composite's result, or results: those of its parts, or of one application where it is recorded as one.
+/// Returns the result, or results, of a composite: those of its parts, or of one application where it is recorded as
+/// one.
 template <CompositeOp Op>
 auto composed(Inputs in, const AttributesOf<Op>& attrs = {}) {
   const Frame& f = frame();
@@ -297,7 +299,7 @@ auto composed(Inputs in, const AttributesOf<Op>& attrs = {}) {
 
 }  // namespace ferrite::detail
 
-/// The words with which programs write operations of their own.
+/// The names that programs use to write their own operations.
 namespace ferrite::define {
 
 using detail::call;

@@ -1,5 +1,5 @@
 #pragma once
-/// How a pointwise operation is written: see tensor/define.h.
+/// Defines pointwise operations from structs: see tensor/define.h.
 #include <concepts>
 #include <type_traits>
 #include <utility>
@@ -12,7 +12,7 @@
 
 namespace ferrite::detail {
 
-/// What the gradient of a pointwise operation reads. An operand is a tensor or a literal.
+/// The values that the gradient of a pointwise operation reads. An operand is a tensor or a literal.
 class PointwiseVjp {
  public:
   explicit PointwiseVjp(const Vjp& v)
@@ -22,7 +22,7 @@ class PointwiseVjp {
   const Tensor& out;
   const Operand a, b, c;
 
-  /// The gradients that are wanted: one function for each operand, called only where needed.
+  /// Returns the gradients that are wanted. Takes one function for each operand and calls it only where needed.
   template <class... F>
   Tensors wanted(F&&... f) const {
     Tensors g;
@@ -51,7 +51,7 @@ class PointwiseVjp {
   const Vjp& vjp_;
 };
 
-/// A pointwise operation.
+/// An operation that acts element by element: a struct with a name, a summary, an arity and the dtypes that it takes.
 template <class Op>
 concept PointwiseOp = requires {
   { Op::name } -> std::convertible_to<std::string_view>;
@@ -67,7 +67,7 @@ inline constexpr bool kToBool = requires {
   requires Op::to_bool;
 };
 
-/// The loop around a function of numbers, `of`, which a compiler may make packets of.
+/// Applies `of`, a function of numbers, to n elements in a loop that compilers can vectorise.
 template <class Op, class T, class R>
 void scalar_block(const void* const* in, const std::ptrdiff_t* step, void* out, std::int64_t n) {
   R* to = static_cast<R*>(out);
@@ -77,7 +77,7 @@ void scalar_block(const void* const* in, const std::ptrdiff_t* step, void* out, 
   each(std::make_index_sequence<Op::arity>{});
 }
 
-/// Whether an operation has a function of numbers, for a compiler to make packets of.
+/// An operation that has a function of numbers, `of`, which compilers can vectorise.
 template <class Op>
 concept OfNumbers = requires(double x) {
   Op::of(x);
@@ -93,8 +93,8 @@ constexpr Block block_of_numbers() {
   }
 }
 
-/// Where the kernels of a pointwise operation stand: here its own, of numbers. Those of the library's operations stand
-/// in tables of the instruction sets (tensor/ops/define.h).
+/// Says where the kernels of a pointwise operation are: here its own, computed from numbers. The kernels of the
+/// library's operations are in tables of the instruction sets (tensor/ops/define.h).
 template <class Op>
 struct KernelsOf {
   static_assert(OfNumbers<Op>, "a pointwise operation needs a function of numbers, `of`");
@@ -129,7 +129,7 @@ template <class Op>
 constexpr bool second_order_by_reference_of() {
   return requires { Op::second_order_by_reference; };
 }
-/// A composition takes tensors alone: literals become tensors of one element.
+/// Applies the composition of a pointwise operation. It takes tensors only: literals become tensors of one element.
 template <class Op>
 Tensors pointwise_reference(Inputs in, const Attrs& attrs) {
   if (in.size() == Op::arity) return Op::reference(in);
@@ -156,7 +156,8 @@ Specs pointwise_infer(const Primitive& op, Inputs in, const Attrs& attrs) {
   }
 }
 
-/// A pointwise operation is pure: what refuses values is `checked`, or structured.
+/// Returns the arity of a pointwise operation, which must be pure: an operation that refuses values is `checked` or
+/// structured.
 template <class Op>
 constexpr std::size_t arity_of() {
   static_assert(

@@ -9,7 +9,7 @@ namespace ferrite {
 namespace detail {
 namespace {
 
-// Here and not in a header, so that no arithmetic of a caller moves across a change of mode.
+// Defined here and not in a header, so that no arithmetic of a caller moves across a change of mode.
 #if defined(__SSE2__)
 constexpr std::uint64_t kFlush = 0x8040;  ///< MXCSR: flush to zero (bit 15), denormals are zero (bit 6)
 std::uint64_t control() noexcept { return _mm_getcsr(); }

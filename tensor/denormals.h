@@ -1,23 +1,24 @@
 #pragma once
-/// Guards that make denormal numbers count as zero on a thread, or keep them.
+/// Guards that make denormal numbers count as zero on a thread, or that keep them.
 #include <cstdint>
 
 #include "ferrite/tensor/language.h"
 
 namespace ferrite {
 
-/// Numbers too small for a full mantissa (below 1.2e-38 in f32, 2.2e-308 in f64) count as zero on this thread while
-/// the guard lives, as operands and as results. Computing with such denormals takes some processors a hundred times as
-/// long: a filter or a recurrent state that dies away, moments of an optimiser whose gradients have become zero.
+/// Makes numbers too small for a full mantissa (below 1.2e-38 in f32, 2.2e-308 in f64) count as zero on this thread
+/// while the guard lives, as operands and as results. Computing with such denormals takes some processors a hundred
+/// times as long: a filter or a recurrent state that dies away, moments of an optimiser whose gradients have become
+/// zero.
 ///
 ///   const FlushDenormals guard;
 ///   while (playing) stream.step(...);
 ///
 /// Off unless asked for, since it changes results. The guard sets two bits of this thread's floating-point control
-/// register (x86: MXCSR.FTZ and DAZ; aarch64: FPCR.FZ) and puts back what was there when it goes, by whatever way;
-/// guards nest, and end on the thread that made them, the inner one first. Threads that the library takes to help
-/// with an operation compute as the thread that called it does. Other threads go on as they were; one that is started
-/// while the guard lives inherits its mode on most systems. Makes no system call, allocates nothing, takes no lock.
+/// register (x86: MXCSR.FTZ and DAZ; aarch64: FPCR.FZ) and restores them when it is destroyed, however the scope ends.
+/// Guards nest, and end on the thread that made them, the inner one first. Threads of the pool that help with an
+/// operation compute in the mode of the thread that called it. Other threads keep their mode; one that is started while
+/// the guard lives inherits it on most systems. Makes no system call, allocates nothing, takes no lock.
 class [[nodiscard]] FlushDenormals {
  public:
   FlushDenormals() noexcept;
@@ -25,17 +26,17 @@ class [[nodiscard]] FlushDenormals {
   FlushDenormals(const FlushDenormals&) = delete;
   FlushDenormals& operator=(const FlushDenormals&) = delete;
 
-  /// Whether the processor can do so; where it cannot, the guard does nothing.
+  /// Returns whether the processor can do so; where it cannot, the guard does nothing.
   static bool supported() noexcept;
-  /// Whether denormals count as zero on this thread now.
+  /// Returns whether denormals count as zero on this thread now.
   static bool active() noexcept;
 
  private:
   std::uint64_t before_;
 };
 
-/// The opposite: denormals are numbers like any other on this thread while the guard lives, whatever guard was made
-/// before it. For results that must not depend on the mode of the thread.
+/// Keeps denormals as ordinary numbers on this thread while the guard lives, whatever guard was made before: the
+/// opposite of FlushDenormals. For results that must not depend on the mode of the thread.
 class [[nodiscard]] KeepDenormals {
  public:
   KeepDenormals() noexcept;
@@ -49,10 +50,10 @@ class [[nodiscard]] KeepDenormals {
 
 namespace detail {
 
-/// The bits of this thread's floating-point control register that say what becomes of denormals; 0 where there are
-/// none.
+/// Returns the bits of this thread's floating-point control register that decide how denormals are treated; 0 where
+/// there are none.
 std::uint64_t denormal_mode() noexcept;
-/// Sets these bits and leaves the others (rounding, exceptions) alone.
+/// Sets these bits and leaves the others (rounding, exceptions) unchanged.
 void set_denormal_mode(std::uint64_t bits) noexcept;
 
 }  // namespace detail

@@ -8,13 +8,14 @@
 
 namespace ferrite::detail {
 
-/// What recorded on a thread and was ended by another one: the thread takes it off its frames when it next begins a
-/// recording, or with its end.
+/// The recorders that recorded on one thread and were ended by another. Their thread removes them from its frames when
+/// it next begins a recording, or when it ends.
 class Departed {
  public:
-  /// From any thread. When the thread has ended, the recorder ends here.
+  /// Hands over a recorder, from any thread. When the thread that it recorded on has ended, the recorder ends here.
   void leave(std::shared_ptr<Recorder> recorder);
-  /// On the thread itself; `last` when it ends.
+  /// Ends the recorders left so far, which removes them from the frames. Called by the thread itself; `last` when it
+  /// ends.
   void take(bool last);
 
  private:
@@ -23,7 +24,7 @@ class Departed {
   bool over_ = false;
 };
 
-/// That of this thread.
+/// Returns the recorders that have left this thread.
 const std::shared_ptr<Departed>& departed();
 
 }  // namespace ferrite::detail

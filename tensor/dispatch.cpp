@@ -1,4 +1,4 @@
-/// The engine: what every application of an operation goes through.
+/// The engine: the code that every application of an operation runs through.
 #include "ferrite/tensor/anomaly.h"
 #include "ferrite/tensor/ops.h"
 #include "ferrite/tensor/pointwise.h"
@@ -16,7 +16,7 @@ namespace {
 Spec type_of(const Tensor& x) { return x.spec(); }
 Spec type_of(const Spec& s) { return s; }
 
-/// Operands and results are refused alike.
+/// Throws the error for a storage type in a list of operands or of results.
 template <class List>
 [[noreturn]] void throw_storage_only(const Primitive& op, const List& list) {
   for (const auto& x : list) {
@@ -29,13 +29,13 @@ template <class List>
   throw Error(std::string(op.name) + ": no type that is only stored");
 }
 
-/// What the operands of an application are, told by one look at each.
+/// The facts about the operands of an application, collected in one pass.
 struct Operands {
-  unsigned dtypes = 0;  ///< their values joined: types that are only stored have a bit of their own
+  unsigned dtypes = 0;  ///< their values joined: storage types have their own bit
   bool abstract = false;
 };
 
-/// The check that each application begins with; a few instructions for each operand.
+/// Checks the operands of an application: a few instructions for each.
 [[gnu::always_inline]] inline Operands checked_operands(const Primitive& op, Inputs in) {
   Operands seen;
   for (const Tensor& x : in) {
@@ -52,7 +52,7 @@ void check_result(const Primitive& op, const Spec& s) {
     throw_storage_only(op, Specs{s});
 }
 
-/// A tensor of a result's type by make(spec); one that is too large is the operation's fault.
+/// Makes a tensor of a result's type by make(spec). If it is too large, the error names the operation.
 template <class Make>
 Tensor make_result(const Primitive& op, const Spec& spec, Make make) {
   check_result(op, spec);
@@ -63,12 +63,12 @@ Tensor make_result(const Primitive& op, const Spec& spec, Make make) {
   }
 }
 
-/// Where nothing stands, there is no element to begin at.
+/// Makes a view of x; a view without elements begins at offset 0.
 Tensor make_window(const Tensor& x, const Spec& spec, const detail::Layout& layout) {
   return x.view(spec.shape, layout.strides, spec.shape.numel() == 0 ? 0 : layout.offset);
 }
 
-/// Views where there are such; false leaves the work to the kernel.
+/// Makes views where they exist; returns false where the kernel must do the work.
 bool compute_views(const Primitive& op, const Tensor& x, const Specs& specs, const Attrs& attrs, Tensors& out) {
   for (std::size_t i = 0; i < specs.size(); ++i) {
     detail::Layout layout;
@@ -78,8 +78,8 @@ bool compute_views(const Primitive& op, const Tensor& x, const Specs& specs, con
   return true;
 }
 
-/// The kernel, as an event of a profile, and a look at its results: apart, so that nobody pays for it while neither
-/// runs.
+/// Runs the kernel as an event of a profile and checks its results. In a separate function, so that it costs nothing
+/// while no one is watching.
 [[gnu::noinline]] void run_watched(const Primitive& op, Inputs in, Tensors& out, const Attrs& attrs) {
   {
     const detail::ProfileEvent event(op.name, detail::frame().scope);
@@ -136,7 +136,7 @@ Tensors Primitive::apply(Inputs in, const Attrs& attrs) const {
     throw_escaped(*this, in);
   Tensors out = frame.tracing ? abstract(*this, specs) : compute(*this, in, specs, attrs);  // 2. compute
   if (!frame.recorders.empty())
-    for (Recorder* r : frame.recorders) r->record(*this, attrs, in, {out.data(), out.size()});  // 3. tell
+    for (Recorder* r : frame.recorders) r->record(*this, attrs, in, {out.data(), out.size()});  // 3. notify
   return out;
 }
 

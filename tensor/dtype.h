@@ -12,15 +12,17 @@
 
 namespace ferrite {
 
-/// Types of elements. f32 is the working type; f64 serves gradient checks. bf16, f16 and i8 are only stored: they live
-/// in storage, views, `cast`, files and constants; every other operation refuses them. They alone have the bit 8.
+/// The type of an element. f32 is the working type; f64 serves gradient checks. bf16, f16 and i8 are storage types:
+/// they exist in storage, views, `cast`, files and constants, and every other operation refuses them. Only their values
+/// contain kStorageOnlyBit.
 enum class Dtype : std::uint8_t { f32, f64, i32, i64, boolean, bf16 = 8, f16, i8 };
 
+/// The kind of numbers that a dtype holds.
 enum class DtypeKind : std::uint8_t { floating, integer, boolean };
 
 namespace detail {
 
-/// A row of the table: what stands for a dtype in C++, and its facts.
+/// A row of the table of dtypes: the C++ type of its elements, its name and its kind.
 template <class T>
 struct DtypeRow {
   using Type = T;
@@ -29,7 +31,7 @@ struct DtypeRow {
   DtypeKind kind;
 };
 
-/// The table. Types that operations compute with come first, in the order of their values.
+/// The table of dtypes. Types that operations compute with come first, in the order of their values.
 inline constexpr std::tuple kDtypeTable{
     DtypeRow<float>{Dtype::f32, "f32", DtypeKind::floating},
     DtypeRow<double>{Dtype::f64, "f64", DtypeKind::floating},
@@ -42,7 +44,7 @@ inline constexpr std::tuple kDtypeTable{
 };
 inline constexpr std::size_t kDtypeRows = std::tuple_size_v<decltype(kDtypeTable)>;
 
-/// What `of` makes of each row, by the value of the dtype.
+/// Returns the results of `of` for all rows of the table, indexed by the value of the dtype.
 template <class Fact, class F>
 constexpr auto by_dtype(F of) {
   std::array<Fact, 11> facts{};
@@ -60,7 +62,7 @@ inline constexpr auto kDtypeKinds = by_dtype<DtypeKind>([](const auto& row) { re
 
 inline constexpr unsigned kStorageOnlyBit = 8;
 
-/// Dtypes of a kind, one bit for each: the question takes no look at memory.
+/// Returns the dtypes of a kind as a set of bits, one for each, so that `is_one_of` reads no memory.
 constexpr unsigned dtypes_of_kind(DtypeKind kind, bool stored_only_too) {
   unsigned bits = 0;
   for (unsigned t = 0; t < kDtypeNames.size(); ++t)
@@ -96,41 +98,41 @@ constexpr decltype(auto) visit_rows(Dtype t, F& f) {
 /// All dtypes, in the order of the table.
 inline constexpr std::array kDtypes =
     std::apply([](const auto&... row) { return std::array{row.dtype...}; }, detail::kDtypeTable);
-/// How many of them operations compute with: the first ones. Their values count from 0, so that they number entries.
+/// Number of dtypes that operations compute with. They come first and their values count from 0, so they index tables.
 inline constexpr int kComputedDtypes = 5;
 
-/// The place of a dtype in the table, and in kDtypes.
+/// Returns the position of a dtype in the table, and in kDtypes.
 constexpr std::size_t position_of(Dtype t) {
   const auto value = static_cast<std::size_t>(t);
   return value < kComputedDtypes ? value : value - detail::kStorageOnlyBit + kComputedDtypes;
 }
 
-/// Bytes of one element.
+/// Returns the size of one element, in bytes.
 constexpr std::int64_t size_of(Dtype t) { return detail::kDtypeBytes[static_cast<std::size_t>(t)]; }
-/// "f32", "f64", "i32", "i64", "bool", "bf16", "f16" or "i8".
+/// Returns the name of a dtype: "f32", "f64", "i32", "i64", "bool", "bf16", "f16" or "i8".
 constexpr std::string_view name_of(Dtype t) { return detail::kDtypeNames[static_cast<std::size_t>(t)]; }
 constexpr DtypeKind kind_of(Dtype t) { return detail::kDtypeKinds[static_cast<std::size_t>(t)]; }
-/// Whether no operation but `cast` and the views takes it: bf16, f16 and i8.
+/// Returns whether only `cast` and the views take this dtype: true for bf16, f16 and i8.
 constexpr bool is_storage_only(Dtype t) { return (static_cast<unsigned>(t) & detail::kStorageOnlyBit) != 0; }
-/// f32 or f64: what operations on floats take.
+/// Returns whether t is f32 or f64, the types that operations on floats take.
 constexpr bool is_float(Dtype t) { return detail::is_one_of(detail::kFloatDtypes, t); }
-/// i32 or i64: what operations on integers take.
+/// Returns whether t is i32 or i64, the types that operations on integers take.
 constexpr bool is_integer(Dtype t) { return detail::is_one_of(detail::kIntegerDtypes, t); }
-/// Whether values of this type have gradients: floats, those that are only stored included.
+/// Returns whether values of this type have gradients: all floats, including bf16 and f16.
 constexpr bool has_gradient(Dtype t) { return detail::is_one_of(detail::kDtypesWithGradients, t); }
-/// The dtype of such gradients: that of the values, and f32 for floats that are only stored.
+/// Returns the dtype of the gradient of values of dtype t: t itself, or f32 for storage types.
 constexpr Dtype gradient_dtype(Dtype t) { return is_storage_only(t) ? Dtype::f32 : t; }
 
-/// The Dtype of a C++ type: float, double, int32_t, int64_t, bool, bfloat16, float16 or int8_t.
+/// The dtype of a C++ type: float, double, int32_t, int64_t, bool, bfloat16, float16 or int8_t.
 template <class T>
 inline constexpr Dtype dtype_of = detail::dtype_of_row<T>();
 
-/// Calls f(T{}) with the C++ type that stands for t.
+/// Calls f(T{}) with the C++ type of the elements of dtype t.
 template <class F>
 constexpr decltype(auto) visit_dtype(Dtype t, F&& f) {
   return detail::visit_rows<0, detail::kDtypeRows>(t, f);
 }
-/// The same for a type that operations compute with: f takes no other.
+/// Calls f(T{}) with the C++ type of a dtype that operations compute with; f is not instantiated for storage types.
 template <class F>
 constexpr decltype(auto) visit_computed(Dtype t, F&& f) {
   return detail::visit_rows<0, kComputedDtypes>(t, f);

@@ -1,6 +1,6 @@
 #pragma once
-/// Between tensors and a program's own Eigen: the only header that names it. Maps do not own: the tensor must
-/// outlive them.
+/// Conversions between tensors and matrices of Eigen, which the program provides: the only header that includes Eigen.
+/// Maps do not own their elements: the tensor must outlive them.
 #include <Eigen/Core>
 
 #include "ferrite/tensor/tensor.h"
@@ -13,12 +13,12 @@ template <class T>
 using EigenMap = Eigen::Map<const EigenMatrix<T>, Eigen::Unaligned, Eigen::Stride<Eigen::Dynamic, Eigen::Dynamic>>;
 
 namespace detail {
-/// Throws what as_eigen throws.
+/// Throws the errors of as_eigen.
 void check_as_eigen(const Tensor& x, Dtype wanted);
 }  // namespace detail
 
-/// A tensor of rank 1 (a column) or 2 seen as a matrix; strides, flips and broadcasts included.
-/// Throws DtypeError for another element type, ShapeError for another rank.
+/// Maps a tensor of rank 1 (a column) or 2 as a matrix, including strides, flips and broadcasts. Throws DtypeError for
+/// another element type, ShapeError for another rank.
 template <class T>
 EigenMap<T> as_eigen(const Tensor& x) {
   detail::check_as_eigen(x, dtype_of<T>);
@@ -26,9 +26,9 @@ EigenMap<T> as_eigen(const Tensor& x) {
   return {x.data<T>(), x.shape()[0], column ? 1 : x.shape()[1], {x.strides()[0], column ? 1 : x.strides()[1]}};
 }
 template <class T>
-EigenMap<T> as_eigen(const Tensor&& x) = delete;  // nothing would be left to map
+EigenMap<T> as_eigen(const Tensor&& x) = delete;  // the map would outlive its elements
 
-/// A copy of a dense Eigen expression, [rows, columns].
+/// Returns a copy of a dense Eigen expression as a tensor [rows, columns].
 template <class Derived>
 Tensor from_eigen(const Eigen::MatrixBase<Derived>& m) {
   using T = typename Derived::Scalar;

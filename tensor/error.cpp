@@ -1,4 +1,4 @@
-/// Where errors come from, and checks that throw them.
+/// Sources of errors, and checks that throw them.
 #include "ferrite/tensor/error.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace ferrite {
 
-/// A message that names a layer.
+/// The layer that an error names, and the message with it.
 struct Error::Located {
   std::string layer, text;
 };

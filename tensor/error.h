@@ -10,7 +10,7 @@
 
 namespace ferrite {
 
-/// Base of everything the library throws. Messages read
+/// Base class of the errors that the library throws. Messages read
 /// `<where>: <what is wrong>: <the values seen>[; <what to do>]`, and begin with "in <path>: " where a layer of a model
 /// threw it: "in encoder.gru: matmul: inner extents differ: [2, 3] . [4, 5]".
 class Error : public std::runtime_error {
@@ -18,10 +18,10 @@ class Error : public std::runtime_error {
   using std::runtime_error::runtime_error;
 
   const char* what() const noexcept override;
-  /// The path of the layer that threw it, as the names of its parameters begin; empty outside of layers.
+  /// Returns the path of the layer that threw the error, the prefix of its parameters' names; empty outside layers.
   std::string_view layer() const noexcept;
-  /// Says which layer threw it. The first to say so, which is the innermost one, is right; an empty path says nothing.
-  /// Leaves the message as it is where there is no memory for a longer one.
+  /// Sets the layer that threw the error. The first call, made by the innermost layer, decides; an empty path is
+  /// ignored. Leaves the message as it is where there is no memory for a longer one.
   void set_layer(std::string_view path) noexcept;
 
  private:
@@ -29,43 +29,44 @@ class Error : public std::runtime_error {
   std::shared_ptr<const Located> located_{};
 };
 
-/// Shapes, extents, axes or indices that do not fit.
+/// Thrown for shapes, extents, axes or indices that do not fit.
 class ShapeError : public Error {
  public:
   using Error::Error;
 };
 
-/// Dtypes that do not fit; there is no promotion between tensors.
+/// Thrown for dtypes that do not fit; there is no promotion between tensors.
 class DtypeError : public Error {
  public:
   using Error::Error;
 };
 
-/// A value outside the range an option or argument allows.
+/// Thrown for a value outside the range that an option or argument allows.
 class ValueError : public Error {
  public:
   using Error::Error;
 };
 
-/// Misuse of a Tape or of a gradient.
+/// Thrown for misuse of a Tape or of a gradient.
 class TapeError : public Error {
  public:
   using Error::Error;
 };
 
-/// The values of a traced tensor were read, or a traced value left its trace.
+/// Thrown when the values of a traced tensor are read, or when a traced value leaves its trace.
 class TraceError : public Error {
  public:
   using Error::Error;
 };
 
-/// A file that is missing, damaged or does not fit the model.
+/// Thrown for a file that is missing, damaged or does not fit the model.
 class IoError : public Error {
  public:
   using Error::Error;
 };
 
-/// A tensor, or what an operation works with, is larger than the memory that the system gives. Nothing has changed.
+/// Thrown when a tensor, or the workspace of an operation, needs more memory than the system provides. Nothing has
+/// changed.
 ///
 ///     tensor: no memory for f32[1000000, 1000000]: 4000000000000 bytes; make it smaller, or split the batch
 class MemoryError : public Error {
@@ -73,10 +74,10 @@ class MemoryError : public Error {
   using Error::Error;
 };
 
-/// An element that `checked` found outside its range.
+/// Thrown by `checked` for an element outside its range.
 class RangeError : public ValueError {
  public:
-  /// `who`: as `checked` was told; it lives as long as the process.
+  /// `who` is the name that was given to `checked`; it must live as long as the process.
   RangeError(const std::string& message, std::string_view who) : ValueError(message), who_(who) {}
   std::string_view who() const noexcept { return who_; }
 
@@ -86,9 +87,9 @@ class RangeError : public ValueError {
 
 namespace detail {
 
-/// Throws ValueError "<what> must be finite and must not be negative, got <the values>" unless all are so.
+/// Throws ValueError "<what> must be finite and must not be negative, got <the values>" unless all values are so.
 void check_not_negative(std::string_view what, std::initializer_list<double> values);
-/// Throws ValueError, for headers: programs that include them may be compiled with -fno-exceptions.
+/// Throws ValueError. For headers: programs that include them may be compiled with -fno-exceptions.
 [[noreturn]] void throw_value_error(const char* message);
 
 }  // namespace detail

@@ -1,6 +1,6 @@
 #pragma once
-/// Sums, differences and products of extents, offsets and byte counts, checked: the one place where such numbers meet,
-/// since they come from users and files and must not wrap.
+/// Checked sums, differences and products of extents, offsets and byte counts. All such arithmetic is here, since the
+/// numbers come from users and files and must not wrap.
 #include <concepts>
 #include <cstdint>
 #include <string_view>
@@ -9,7 +9,7 @@
 
 namespace ferrite::detail {
 
-/// r = a + b, a - b, a * b; true where that does not fit T.
+/// Computes r = a + b, a - b or a * b. Returns true when the result does not fit T.
 template <std::integral T>
 constexpr bool add_overflows(T a, T b, T& r) {
   return __builtin_add_overflow(a, b, &r);
@@ -25,7 +25,7 @@ constexpr bool mul_overflows(T a, T b, T& r) {
 
 [[noreturn]] void throw_overflow(std::string_view where, std::int64_t a, char sign, std::int64_t b);
 
-/// a + b, a - b, a * b. Throws ShapeError, naming `where` and both numbers, for what does not fit 64 bits.
+/// Returns a + b, a - b or a * b. Throws ShapeError, naming `where` and both numbers, when it does not fit 64 bits.
 constexpr std::int64_t checked_add(std::int64_t a, std::int64_t b, std::string_view where) {
   std::int64_t r = 0;
   if (add_overflows(a, b, r)) [[unlikely]]

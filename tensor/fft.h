@@ -6,51 +6,52 @@
 
 namespace ferrite {
 
-/// Where the factor 1 / n stands. `backward`: in the inverse transform; `forward`: in the forward one; `ortho`:
-/// 1 / sqrt(n) in both.
+/// The transform that has the factor 1 / n. `backward`: the inverse transform; `forward`: the forward transform;
+/// `ortho`: both, with 1 / sqrt(n).
 enum class FftNorm : std::uint8_t { backward, ortho, forward };
 
+/// Options of Fourier transforms.
 struct FftOptions {
-  /// Points of the transform: the signal is cut or filled with zeros at its end. 0: as many as it has; of irfft
-  /// 2 (m - 1) for m frequencies, which is right for real signals of even length.
+  /// Points of the transform: the signal is cut or filled with zeros at its end. 0: the length of the signal; for irfft
+  /// 2 (m - 1) with m frequencies, which is right for real signals of even length.
   std::int64_t n = 0;
-  /// Of the signal; negative axes count from the end, where the axis of real and imaginary parts is not counted.
+  /// The axis of the signal. Negative axes count from the end, not counting the axis of real and imaginary parts.
   std::int64_t axis = -1;
   FftNorm norm = FftNorm::backward;
 };
 
-/// X_k = sum over j of x_j e^(-2 pi i j k / n) for k = 0..n / 2, of a real x: [..., n, ...] -> [..., n / 2 + 1, ...,
-/// 2]. f32 or f64, computed in that precision; lengths with a prime factor above 31 in f64. Any n > 0; the time grows
-/// as n log n. The error is below 1e-6 (f32) or 2e-15 (f64) of the largest |X_k| for n to 4096. The result does not
-/// depend on what else is in a batch. Throws DtypeError for other dtypes, ShapeError for an axis that is not there or
-/// has no elements, ValueError for a negative n.
+/// Returns the frequencies X_k = sum over j of x_j e^(-2 pi i j k / n), k = 0..n / 2, of a real x: [..., n, ...] ->
+/// [..., n / 2 + 1, ..., 2]. f32 or f64, computed in that precision; lengths with a prime factor above 31 in f64. Any n
+/// > 0; the time grows as n log n. The error is below 1e-6 (f32) or 2e-15 (f64) of the largest |X_k| for n up to 4096.
+/// The result does not depend on what else is in a batch. Throws DtypeError for other dtypes, ShapeError for an axis
+/// that does not exist or has no elements, ValueError for a negative n.
 Tensor rfft(const Tensor& x, const FftOptions& options = {});
 
-/// The real signal with frequencies X_0..X_(n / 2), and the conjugates of those for the others:
-/// [..., m, ..., 2] -> [..., n, ...]. The inverse of rfft where n is the length of the signal, to be given where it is
-/// odd. Imaginary parts of X_0 and, for even n, of X_(n / 2) are ignored. Throws as rfft does, and ShapeError unless
-/// the last axis has extent 2.
+/// Returns the real signal with the frequencies X_0..X_(n / 2) and their conjugates: [..., m, ..., 2] -> [..., n, ...].
+/// The inverse of rfft if n is the length of the signal, which must be given when it is odd. Imaginary parts of X_0
+/// and, for even n, of X_(n / 2) are ignored. Throws as rfft does, and ShapeError unless the last axis has extent 2.
 Tensor irfft(const Tensor& x, const FftOptions& options = {});
 
-/// X_k = sum over j of x_j e^(-2 pi i j k / n) for k = 0..n - 1, of a complex x: [..., n, ..., 2] -> [..., n, ..., 2].
-/// Throws as irfft does.
+/// Returns the frequencies X_k = sum over j of x_j e^(-2 pi i j k / n), k = 0..n - 1, of a complex x: [..., n, ..., 2]
+/// -> [..., n, ..., 2]. Throws as irfft does.
 Tensor fft(const Tensor& x, const FftOptions& options = {});
 
-/// x_j = 1 / n sum over k of X_k e^(2 pi i j k / n): the inverse of fft. Throws as irfft does.
+/// Returns x_j = 1 / n sum over k of X_k e^(2 pi i j k / n): the inverse of fft. Throws as irfft does.
 Tensor ifft(const Tensor& x, const FftOptions& options = {});
 
-/// The frequencies that fft gives, in cycles per unit, for samples `spacing` units apart:
-/// 0, 1, ..., (n - 1) / 2, -(n / 2), ..., -1, divided by n spacing [n]. Throws ValueError for n < 1, for a spacing that
-/// is 0 or not finite; DtypeError for a dtype that is no float.
+/// Returns the frequencies of the results of fft [n], in cycles per unit, for samples `spacing` units apart: 0, 1, ...,
+/// (n - 1) / 2, -(n / 2), ..., -1, divided by n spacing. Throws ValueError for n < 1 and for a spacing that is 0 or not
+/// finite; DtypeError for a dtype that is not a float.
 Tensor fftfreq(std::int64_t n, double spacing = 1, Dtype dtype = Dtype::f32);
-/// Those of rfft: 0, 1, ..., n / 2, divided by n spacing [n / 2 + 1]. Throws as fftfreq does.
+/// Returns the frequencies of the results of rfft [n / 2 + 1]: 0, 1, ..., n / 2, divided by n spacing. Throws as
+/// fftfreq does.
 Tensor rfftfreq(std::int64_t n, double spacing = 1, Dtype dtype = Dtype::f32);
 
-/// Frequencies in ascending order: every axis rotated by half its extent, so that frequency 0 stands in the middle.
-/// Empty axes: all of them, real and imaginary parts included, which is rarely what a complex x needs. Any dtype.
-/// Throws ShapeError for axes that are not there or given twice.
+/// Orders frequencies ascending: rotates every axis by half its extent, so that frequency 0 is in the middle. Empty
+/// axes: all of them, including real and imaginary parts, which is rarely what a complex x needs. Any dtype. Throws
+/// ShapeError for axes that do not exist or are given twice.
 Tensor fftshift(const Tensor& x, const Shape& axes = {});
-/// The inverse of fftshift.
+/// Undoes fftshift, also for odd extents.
 Tensor ifftshift(const Tensor& x, const Shape& axes = {});
 
 }  // namespace ferrite

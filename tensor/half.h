@@ -9,7 +9,7 @@
 namespace ferrite {
 namespace detail {
 
-/// The bits of IEEE numbers of 32 and 64 bits.
+/// The layout of IEEE numbers of 32 and 64 bits.
 template <class Float>
 struct FloatFormat;
 template <>
@@ -23,23 +23,23 @@ struct FloatFormat<double> {
   static constexpr int mantissa = 52, bias = 1023;
 };
 
-/// A number of 16 bits in the format of IEEE 754: a sign, `Exponent` and `Mantissa` bits. It converts and compares, and
-/// computes nothing. Conversions act on bits alone, whatever the mode of the processor is for denormals. They are
-/// inlined wherever they stand: kernels of several instruction sets share no function.
+/// A number of 16 bits in the format of IEEE 754: a sign, `Exponent` and `Mantissa` bits. It converts and compares but
+/// does not compute. Conversions work on bits only, independent of how the processor treats denormals. They are inlined
+/// everywhere, since kernels of several instruction sets must not share functions.
 template <int Exponent, int Mantissa>
 class SmallFloat {
   static_assert(1 + Exponent + Mantissa == 16);
 
  public:
   SmallFloat() = default;
-  /// The nearest number, ties to even, in one rounding; infinity beyond the range, denormals where they are due. NaN
-  /// stays NaN, a quiet one, and keeps its sign.
+  /// Rounds to the nearest number, ties to even, in one step; gives infinity beyond the range, and denormals where due.
+  /// NaN becomes a quiet NaN of the same sign.
   template <std::floating_point T>
   [[gnu::always_inline]] explicit constexpr SmallFloat(T v) : bits_(rounded(v)) {}
   template <std::integral T>
   [[gnu::always_inline]] explicit constexpr SmallFloat(T v) : bits_(rounded(exact(static_cast<std::int64_t>(v)))) {}
 
-  /// The number with these bits: the sign first, then exponent and mantissa.
+  /// Returns the number with these bits: the sign first, then exponent and mantissa.
   [[gnu::always_inline]] static constexpr SmallFloat from_bits(std::uint16_t bits) {
     SmallFloat v{};
     v.bits_ = bits;
@@ -47,7 +47,7 @@ class SmallFloat {
   }
   [[gnu::always_inline]] constexpr std::uint16_t bits() const { return bits_; }
 
-  /// Exact in float and double, NaN payloads included; to others as a float converts.
+  /// Converts to T: exact in float and double, NaN payloads included; to other types as a float converts.
   template <class T>
   requires std::floating_point<T> || std::integral<T>
   [[gnu::always_inline]] explicit constexpr operator T() const {
@@ -60,7 +60,7 @@ class SmallFloat {
     }
   }
 
-  /// As numbers: 0 equals -0, NaN nothing.
+  /// Compares as numbers: 0 equals -0, and NaN equals nothing.
   [[gnu::always_inline]] friend constexpr bool operator==(SmallFloat a, SmallFloat b) {
     const bool numbers = (a.bits_ & 0x7fffU) <= kInfinity && (b.bits_ & 0x7fffU) <= kInfinity;
     return numbers && (a.bits_ == b.bits_ || ((a.bits_ | b.bits_) & 0x7fffU) == 0);
@@ -100,7 +100,8 @@ class SmallFloat {
     return static_cast<std::uint16_t>(sign | static_cast<std::uint16_t>(result < kInfinity ? result : kInfinity));
   }
 
-  /// A double that rounds as the integer does: where it holds not all bits, the last one says whether any was set.
+  /// Returns a double that rounds as the integer does. Where a double cannot hold all bits, its last bit says whether
+  /// any lower one was set.
   [[gnu::always_inline]] static constexpr double exact(std::int64_t v) {
     const std::uint64_t size = v < 0 ? 0 - static_cast<std::uint64_t>(v) : static_cast<std::uint64_t>(v);
     if (size >> 53 == 0) return static_cast<double>(v);

@@ -1,5 +1,5 @@
 #pragma once
-/// Indexing as Python's x[1, 0:2]: integers and ranges, an axis each.
+/// Indexing like Python's x[1, 0:2]: an integer or a range for each axis.
 #include <initializer_list>
 #include <optional>
 
@@ -7,14 +7,15 @@
 
 namespace ferrite {
 
-/// What is taken of one axis: one element (the axis is dropped), or a range as Python's begin:end:step.
+/// An index of one axis: one element (the axis is dropped), or a range like Python's begin:end:step.
 class Index {
  public:
-  /// All of the axis: `{}`.
+  /// Takes the whole axis: `{}`.
   constexpr Index() = default;
-  /// One element; negative ones count from the end.
+  /// Takes one element; a negative index counts from the end.
   constexpr Index(std::int64_t at) : at_(at) {}
-  /// {begin, end}, {begin, kEnd}, {begin, end, step}: negative bounds count from the end, and bounds are clamped.
+  /// Takes a range: {begin, end}, {begin, kEnd} or {begin, end, step}. Negative bounds count from the end, and bounds
+  /// are clamped.
   constexpr Index(std::int64_t begin, std::int64_t end, std::int64_t step = 1)
       : begin_(begin), end_(end), step_(step) {}
 
@@ -28,14 +29,14 @@ class Index {
   std::int64_t begin_ = 0, end_ = kEnd, step_ = 1;
 };
 
-/// A view of x: the first index is for the first axis and so on, axes without one are taken whole.
+/// Returns a view of x: the first index applies to the first axis and so on; axes without an index are taken whole.
 ///
 ///   at(x, {0})             // x[0]
 ///   at(x, {{1, 3}})        // x[1:3]
 ///   at(x, {{}, -1})        // x[:, -1]
 ///   at(x, {2, {0, kEnd, 2}})  // x[2, ::2]
 ///
-/// Throws ShapeError for more indices than axes and for an element outside of its axis, ValueError for a step of 0.
+/// Throws ShapeError for more indices than axes and for an element outside its axis, ValueError for a step of 0.
 Tensor at(const Tensor& x, std::initializer_list<Index> index);
 
 }  // namespace ferrite

@@ -1,5 +1,5 @@
 #pragma once
-/// A vector that holds its first elements in place, and further ones in pooled memory; an allocator for other
+/// A vector that holds its first elements in place and further ones in pooled memory, and an allocator for other
 /// containers that takes memory from the pool of tensors.
 #include <cstddef>
 #include <cstdint>
@@ -16,7 +16,7 @@
 namespace ferrite {
 namespace detail {
 
-/// Memory from the pool of tensors, aligned to 64 bytes, so that lists made again and again ask the system for nothing.
+/// Takes memory from the pool of tensors, aligned to 64 bytes, so that lists made repeatedly need no system allocation.
 void* take_pooled(std::size_t bytes);
 void give_pooled(void* p) noexcept;
 [[noreturn]] void throw_bad_alloc();
@@ -24,7 +24,7 @@ void give_pooled(void* p) noexcept;
 }  // namespace detail
 
 /// A vector whose first N elements live in the object itself: the lists of one to four tensors, shapes and
-/// attributes that every operation makes cost no allocation. Move leaves the source empty.
+/// attributes that every operation makes cost no allocation. Moving leaves the source empty.
 template <class T, std::size_t N>
 class InlineVector {
  public:
@@ -60,14 +60,14 @@ class InlineVector {
   bool empty() const noexcept { return size_ == 0; }
   T* data() & noexcept { return heap_ ? heap_ : local(); }
   const T* data() const& noexcept { return heap_ ? heap_ : local(); }
-  const T* data() const&& = delete;  // of a temporary list nothing would be left to point to
+  const T* data() const&& = delete;  // would point into a temporary list
   T* begin() noexcept { return data(); }
   T* end() noexcept { return data() + size_; }
   const T* begin() const noexcept { return data(); }
   const T* end() const noexcept { return data() + size_; }
   T& operator[](std::size_t i) & noexcept { return data()[i]; }
   const T& operator[](std::size_t i) const& noexcept { return data()[i]; }
-  /// An element of a temporary list is moved out of it.
+  /// Moves an element out of a temporary list.
   T operator[](std::size_t i) && noexcept { return std::move(data()[i]); }
   T& front() & noexcept { return data()[0]; }
   const T& front() const& noexcept { return data()[0]; }
@@ -84,7 +84,7 @@ class InlineVector {
     if (size_ == capacity_) grow(2 * capacity_);
     return emplace_within(std::forward<A>(args)...);
   }
-  /// The same where the capacity is known to suffice.
+  /// Appends an element without checking the capacity, which must suffice.
   template <class... A>
   [[gnu::always_inline]] T& emplace_within(A&&... args) {
     T* place = ::new (static_cast<void*>(data() + size_)) T(std::forward<A>(args)...);
@@ -141,7 +141,7 @@ class InlineVector {
 
 namespace detail {
 
-/// Memory for containers from the pool of tensors, so that work done again and again asks the system for nothing.
+/// Allocates memory of containers from the pool of tensors, so that repeated work makes no system allocation.
 template <class T>
 struct PooledAllocator {
   using value_type = T;

@@ -16,7 +16,7 @@ void check_lengths(const char* who, List a, List b) {
                      " and " + std::to_string(b.size()));
 }
 
-/// a + b, where an undefined one counts as zeros.
+/// Returns a + b, where an undefined tensor counts as zeros.
 Tensor sum_of(const Tensor& a, const Tensor& b) {
   if (!a.defined()) return b;
   return b.defined() ? a + b : a;

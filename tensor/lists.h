@@ -8,54 +8,54 @@
 #include "ferrite/tensor/tensor.h"
 #include "ferrite/tensor/variable.h"
 
-/// Every function takes lists of tensors of any shapes (`Tensors`, std::vector, std::span) and acts on them one by one.
-/// Undefined entries, which a gradient has for parameters that were not read, count as zeros: they stay undefined where
-/// nothing is added to them. Functions of two lists throw ValueError for lists of different lengths. Everything is made
-/// of operations: it may be differentiated, traced and compiled.
+/// Every function takes lists of tensors of any shapes (`Tensors`, std::vector, std::span) and acts on each tensor
+/// separately. Undefined entries, which a gradient has for parameters that were not read, count as zeros: they stay
+/// undefined where nothing is added to them. Functions of two lists throw ValueError for lists of different lengths.
+/// All functions are made of operations, so they can be differentiated, traced and compiled.
 namespace ferrite::lists {
 
 using List = std::span<const Tensor>;
 
-/// f of every defined tensor.
+/// Returns f of every defined tensor.
 Tensors map(const std::function<Tensor(const Tensor&)>& f, List a);
-/// f of every pair; undefined where one of the two is.
+/// Returns f of every pair of tensors; undefined where either of the two is.
 Tensors zip(const std::function<Tensor(const Tensor&, const Tensor&)>& f, List a, List b);
-/// a + alpha b.
+/// Returns a + alpha b.
 Tensors add(List a, List b, Scalar alpha = 1);
-/// a - b.
+/// Returns a - b.
 Tensors sub(List a, List b);
-/// a times a number, or times a tensor of one element.
+/// Returns a times a number, or times a tensor of one element.
 Tensors scale(List a, Scalar by);
 Tensors scale(List a, const Tensor& by);
-/// The inner product of all elements [], the sum of those of the tensors in the order of the list. Throws ValueError
-/// where no pair is defined.
+/// Returns the inner product of all elements [], the sum of those of the tensors in the order of the list. Throws
+/// ValueError where no pair is defined.
 Tensor dot(List a, List b);
-/// The Euclidean norm of all elements together [], as torch.nn.utils.get_total_norm. Throws ValueError where no tensor
-/// is defined.
+/// Returns the Euclidean norm of all elements together [], as torch.nn.utils.get_total_norm. Throws ValueError where no
+/// tensor is defined.
 Tensor norm(List a);
-/// The same values, cut off from every tape.
+/// Returns the same values, detached from every tape.
 Tensors detach(List a);
 Tensors zeros_like(List a);
-/// Whether all elements of all tensors are finite. Reads values: throws TraceError while a function is traced.
+/// Returns whether all elements of all tensors are finite. Reads values: throws TraceError while a function is traced.
 bool all_finite(List a);
 
-/// All elements as one vector [n]: the tensors row-major, in the order of the list. Throws ValueError for an undefined
-/// tensor and an empty list, DtypeError for tensors of different dtypes.
+/// Joins all elements into one vector [n]: the tensors row-major, in the order of the list. Throws ValueError for an
+/// undefined tensor and an empty list, DtypeError for tensors of different dtypes.
 Tensor flatten(List a);
-/// A vector [n] as a list of tensors shaped as those of `like`: the inverse of `flatten`. Throws ShapeError unless n is
-/// the number of their elements.
+/// Splits a vector [n] into a list of tensors with the shapes of `like`: the inverse of `flatten`. Throws ShapeError
+/// unless n is the number of their elements.
 Tensors unflatten(const Tensor& vector, List like);
 
 }  // namespace ferrite::lists
 
 namespace ferrite {
 
-/// The values of all parameters as one vector [n], row-major as this library holds them (a linear layer's weight is
-/// [in, out]), in the order of the list: torch.nn.utils.parameters_to_vector. Under a Tape its gradient reaches the
-/// parameters. Throws as lists::flatten does.
+/// Returns the values of all parameters as one vector [n], row-major as this library holds them (a linear layer's
+/// weight is [in, out]), in the order of the list: torch.nn.utils.parameters_to_vector. Under a Tape its gradient
+/// reaches the parameters. Throws as lists::flatten does.
 Tensor parameters_to_vector(std::span<const Parameter> parameters);
 Tensor parameters_to_vector(const std::vector<Parameter>& parameters);
-/// Gives all parameters their part of the vector. Throws ShapeError, DtypeError before any parameter has changed.
+/// Assigns each parameter its part of the vector. Throws ShapeError or DtypeError before any parameter has changed.
 void vector_to_parameters(const Tensor& vector, std::span<const Parameter> parameters);
 void vector_to_parameters(const Tensor& vector, const std::vector<Parameter>& parameters);
 

@@ -1,4 +1,4 @@
-/// The log: where lines go, and from which level.
+/// The log: the receiver of lines and its level.
 #include "ferrite/tensor/log.h"
 
 #include <cstdio>
@@ -11,7 +11,7 @@
 namespace ferrite {
 namespace {
 
-/// Who receives lines, and from which level. The lock is recursive: a sink may call into the library, which may log.
+/// The receiver of lines, and its lowest level. The lock is recursive: a sink may call into the library, which may log.
 struct Listener {
   LogSink sink;
   LogLevel lowest = LogLevel::info;
@@ -26,7 +26,7 @@ SharedListener make_listener(LogSink sink, LogLevel lowest) {
   return listener;
 }
 
-/// Writes a line to stderr, which has no buffer, by one call: lines of several threads and processes stay whole.
+/// Writes a line to stderr, which is unbuffered, by one call: lines of several threads and processes stay whole.
 void write_to_stderr(LogLevel, std::string_view line) {
   std::string whole = "ferrite: ";
   whole.append(line) += '\n';
@@ -41,7 +41,8 @@ SharedListener listener_of_environment() {
   return make_listener(write_to_stderr, level == "info" ? LogLevel::info : LogLevel::debug);
 }
 
-/// The one listener; null while nobody listens. Replaced whole, so that a thread that is logging keeps its own.
+/// The one listener; null while logging is off. Replaced as a whole, so that a thread that is logging keeps the old
+/// one.
 struct Place {
   SharedListener listener = listener_of_environment();
   std::mutex lock;

@@ -1,5 +1,5 @@
 #pragma once
-/// The log of the library: off until a sink or FERRITE_LOG asks for it.
+/// The log of the library: off until a sink or FERRITE_LOG turns it on.
 #include <cstdint>
 #include <functional>
 #include <string_view>
@@ -8,22 +8,22 @@
 
 namespace ferrite {
 
-/// How much a log line matters.
+/// The severity of a log line.
 enum class LogLevel : std::uint8_t { debug, info, warning, error };
 
 /// Receives log lines without a final newline, from the thread that logs, one thread at a time. It may call into
-/// the library; what it throws is dropped.
+/// the library; exceptions that it throws are dropped.
 using LogSink = std::function<void(LogLevel, std::string_view)>;
 
-/// Sends what the library has to say (what was loaded, transposed or converted; which form a layer took and why)
-/// to `sink`, from `lowest` upwards. An empty sink turns logging off. Without a call the library is silent, unless
-/// the environment holds FERRITE_LOG=info or FERRITE_LOG=debug, which send the lines to stderr. A thread that is
-/// logging meanwhile may still use the sink before.
+/// Sends the library's log (what was loaded, transposed or converted; which form a layer took and why) to `sink`, from
+/// the level `lowest` upwards. An empty sink turns logging off. Without a call the library is silent, unless the
+/// environment holds FERRITE_LOG=info or FERRITE_LOG=debug, which send the lines to stderr. A thread that is logging at
+/// the same time may still use the previous sink.
 void set_log_sink(LogSink sink, LogLevel lowest = LogLevel::info);
 
 namespace detail {
 
-/// Whether anybody listens: ask before building a costly line.
+/// Returns whether lines of this level are logged: ask before building a costly line.
 bool log_enabled(LogLevel level) noexcept;
 void log(LogLevel level, std::string_view line) noexcept;
 inline void log_debug(std::string_view line) noexcept { log(LogLevel::debug, line); }

@@ -1,32 +1,34 @@
 #pragma once
 /// Constants of spectral features: triangles on the mel scale and cosines, to be multiplied with spectrograms.
-/// Semantics are those of torchaudio.functional.melscale_fbanks and create_dct; docs/signal.md makes MFCCs of them.
+/// Semantics are those of torchaudio.functional.melscale_fbanks and create_dct; docs/signal.md computes MFCCs with
+/// them.
 #include "ferrite/tensor/tensor.h"
 
 namespace ferrite {
 
-/// `htk`: 2595 log10(1 + f / 700). `slaney`: linear up to 1000 Hz, 15 mel there, logarithmic above (Auditory Toolbox).
+/// The formula of the mel scale. `htk`: 2595 log10(1 + f / 700). `slaney`: linear up to 1000 Hz, 15 mel there,
+/// logarithmic above (Auditory Toolbox).
 enum class MelScale : std::uint8_t { htk, slaney };
 
+/// Options of `mel_filter_bank`.
 struct MelOptions {
-  double lowest = 0;   ///< Hz
-  double highest = 0;  ///< Hz; 0: half the sample rate
+  double lowest = 0;   ///< lowest frequency, in Hz
+  double highest = 0;  ///< highest frequency, in Hz; 0: half the sample rate
   MelScale scale = MelScale::htk;
-  bool unit_area = false;  ///< Every triangle divided by half its width in Hz, so that its area is 1.
+  bool unit_area = false;  ///< divides every triangle by half its width in Hz, so that its area is 1
   Dtype dtype = Dtype::f32;
 };
 
-/// Triangles whose corners are equally spaced on the mel scale [n_frequencies, n_mels]: column m rises from 0 to 1 and
-/// falls to 0 again. Frequencies are those of rfft, 0..sample_rate / 2; powers [..., T, F] times this matrix are powers
-/// in mel bands. Throws ValueError for counts below 1, a sample rate that is not positive, and unless
-/// 0 <= lowest < highest; DtypeError for a dtype that is no float.
+/// Returns triangles whose corners are equally spaced on the mel scale [n_frequencies, n_mels]: column m rises from 0
+/// to 1 and falls to 0 again. Frequencies are those of rfft, 0..sample_rate / 2; powers [..., T, F] times this matrix
+/// are powers in mel bands. Throws ValueError for counts below 1, a sample rate that is not positive, and unless 0 <=
+/// lowest < highest; DtypeError for a dtype that is not a float.
 Tensor mel_filter_bank(std::int64_t n_frequencies, std::int64_t n_mels, double sample_rate,
                        const MelOptions& options = {});
 
-/// The first `count` basis vectors of the discrete cosine transform II of n numbers [n, count]:
-/// cos(pi (i + 1/2) k / n) times sqrt(2 / n), and sqrt(1 / n) for k = 0: orthonormal columns; 2 in place of these
-/// factors without `orthonormal`. Throws ValueError for n < 1 and unless 1 <= count <= n; DtypeError for a dtype that
-/// is no float.
+/// Returns the first `count` basis vectors of the discrete cosine transform II of n numbers [n, count]: cos(pi (i +
+/// 1/2) k / n) times sqrt(2 / n), and sqrt(1 / n) for k = 0, so that columns are orthonormal; times 2 without
+/// `orthonormal`. Throws ValueError for n < 1 and unless 1 <= count <= n; DtypeError for a dtype that is not a float.
 Tensor cosine_basis(std::int64_t n, std::int64_t count, bool orthonormal = true, Dtype dtype = Dtype::f32);
 
 }  // namespace ferrite

@@ -1,8 +1,8 @@
 #pragma once
-/// Norms, distances and reductions beside those of tensor/ops.h. Semantics follow PyTorch's functions (torch.linalg.
-/// vector_norm, torch.nn.functional.normalize, cosine_similarity, pairwise_distance, torch.cdist, nansum, ...): NaN and
-/// ties as there, and at points without a derivative the subgradient 0, as there. Axes that are left out stand for all;
-/// `keepdim` leaves extents of 1.
+/// Norms, distances and reductions besides those of tensor/ops.h. Semantics follow PyTorch's functions
+/// (torch.linalg.vector_norm, torch.nn.functional.normalize, cosine_similarity, pairwise_distance, torch.cdist, nansum,
+/// ...), including NaN, ties, and the subgradient 0 at points without a derivative. Empty axes mean all axes; `keepdim`
+/// leaves extents of 1.
 #include <limits>
 
 #include "ferrite/tensor/ops.h"
@@ -11,17 +11,18 @@ namespace ferrite {
 
 /// Options of `norm`.
 struct NormOptions {
-  double p = 2;  ///< any number but NaN: 0 counts what is not 0, infinity is the largest |x|, -infinity the least
-  Shape axes{};  ///< the axes that one norm takes together; empty: all
+  double p = 2;  ///< 0 counts the elements that are not 0, infinity is the largest |x|, -infinity the smallest; not NaN
+  Shape axes{};  ///< the axes that one norm covers; empty: all
   bool keepdim = false;
 };
-/// (sum of |x|^p)^(1 / p) over axes, f32 or f64. Gradient 0 where the norm is 0; of the largest and least |x| ties
-/// share it evenly; of p = 0 it is 0. Where powers of a p above 0 would leave the range of the dtype, elements are
+/// Returns (sum of |x|^p)^(1 / p) over axes, f32 or f64. The gradient is 0 where the norm is 0 and for p = 0; for
+/// infinite p, ties share it evenly. Where powers of a p above 0 would leave the range of the dtype, elements are
 /// scaled first (PyTorch's norm of f32 numbers about 1e20 is infinite, that of numbers about 1e-25 is 0). Throws
 /// DtypeError for integers, ValueError for p = NaN, ShapeError for an infinite or negative p of no elements.
 Tensor norm(const Tensor& x, const NormOptions& options = {});
 
-/// sqrt(var(x, axes, keepdim, correction)): torch.std, f32 or f64. Gradient 0 where it is 0. Errors as `var`.
+/// Returns the standard deviation, sqrt(var(x, axes, keepdim, correction)): torch.std, f32 or f64. The gradient is 0
+/// where the result is 0. Errors as `var`.
 Tensor stddev(const Tensor& x, const Shape& axes = {}, bool keepdim = false, double correction = 1);
 
 /// Options of `normalize`.
@@ -30,11 +31,11 @@ struct NormalizeOptions {
   std::int64_t axis = 1;
   double epsilon = 1e-12;
 };
-/// x / max(norm(x, p) along an axis, epsilon). Throws as `norm`, and ValueError for a negative epsilon.
+/// Returns x / max(norm(x, p) along an axis, epsilon). Throws as `norm`, and ValueError for a negative epsilon.
 Tensor normalize(const Tensor& x, const NormalizeOptions& options = {});
 
-/// a . b / (max(|a|, epsilon) max(|b|, epsilon)) along an axis, which is dropped; shapes broadcast. Throws ShapeError,
-/// DtypeError, and ValueError for a negative epsilon.
+/// Returns a . b / (max(|a|, epsilon) max(|b|, epsilon)) along an axis, which is dropped; shapes broadcast. Throws
+/// ShapeError, DtypeError, and ValueError for a negative epsilon.
 Tensor cosine_similarity(const Tensor& a, const Tensor& b, std::int64_t axis = 1, double epsilon = 1e-8);
 
 /// Options of `pairwise_distance`.
@@ -43,27 +44,28 @@ struct PairwiseDistanceOptions {
   double epsilon = 1e-6;  ///< added to every difference
   bool keepdim = false;
 };
-/// The norm of a - b + epsilon along the last axis; shapes broadcast.
+/// Returns the norm of a - b + epsilon along the last axis; shapes broadcast.
 Tensor pairwise_distance(const Tensor& a, const Tensor& b, const PairwiseDistanceOptions& options = {});
 
-/// Distances of every row of a from every row of b: a [..., P, M], b [..., R, M] -> [..., P, R], leading axes
-/// broadcast; p >= 0 or infinity. Computed from differences, in memory of P R M elements: no cancellation between close
-/// rows. Throws ShapeError for ranks below 2 and unequal M, ValueError for p < 0.
+/// Returns the distance of every row of a from every row of b: a [..., P, M], b [..., R, M] -> [..., P, R], leading
+/// axes broadcast; p >= 0 or infinity. Computed from differences, in memory of P R M elements, so that close rows do
+/// not cancel. Throws ShapeError for ranks below 2 and unequal M, ValueError for p < 0.
 Tensor cdist(const Tensor& a, const Tensor& b, double p = 2);
 
-/// Sum of the elements that are not NaN; of integers and bool it is `sum`.
+/// Sums the elements that are not NaN; for integers and bool it is `sum`.
 Tensor nansum(const Tensor& x, const Shape& axes = {}, bool keepdim = false);
-/// Mean of the elements that are not NaN, f32 or f64; NaN where there are none.
+/// Returns the mean of the elements that are not NaN, f32 or f64; NaN where there are none.
 Tensor nanmean(const Tensor& x, const Shape& axes = {}, bool keepdim = false);
 
-/// Whether some element is not 0 (a NaN is not): bool, false of no elements. Not differentiable, as the next two.
+/// Returns whether any element is not 0 (NaN counts as not 0): bool, false for no elements. Not differentiable, nor are
+/// the next two.
 Tensor any(const Tensor& x, const Shape& axes = {}, bool keepdim = false);
-/// Whether no element is 0: true of no elements.
+/// Returns whether no element is 0; true for no elements.
 Tensor all(const Tensor& x, const Shape& axes = {}, bool keepdim = false);
-/// How many elements are not 0, i64.
+/// Returns the number of elements that are not 0, i64.
 Tensor count_nonzero(const Tensor& x, const Shape& axes = {}, bool keepdim = false);
 
-/// {amin(x), amax(x)}.
+/// Returns {amin(x), amax(x)}.
 Tensors aminmax(const Tensor& x, const Shape& axes = {}, bool keepdim = false);
 
 }  // namespace ferrite

@@ -1,11 +1,11 @@
 #pragma once
-/// What an arithmetic operator takes: a tensor, a parameter or a number.
+/// The operand of an arithmetic operator: a tensor, a parameter or a number.
 #include "ferrite/tensor/tensor.h"
 #include "ferrite/tensor/variable.h"
 
 namespace ferrite {
 
-/// What an arithmetic operation takes: a tensor (borrowed), a parameter (read here) or a literal. Lives for the
+/// The operand of an arithmetic operation: a tensor (borrowed), a parameter (read here) or a literal. Lives for the
 /// duration of a call.
 class Operand {
  public:

@@ -1,6 +1,6 @@
 #pragma once
-/// The operations that the library itself knows, by identity: what rewrites, fuses, steps and differentiates programs
-/// asks for these. Any other operation is known by its record alone.
+/// The operations that the library itself knows by identity: the code that rewrites, fuses, steps and differentiates
+/// programs asks for these. All other operations are known only by their records.
 #include <string_view>
 
 #include "ferrite/tensor/attributes.h"
@@ -56,8 +56,8 @@ extern const Primitive* const gather;
 
 }  // namespace ops
 
-/// The arithmetic operation, function or activation of this name, or null. `find_primitive` knows all operations, and a
-/// program that calls it holds them all.
+/// Returns the arithmetic operation, function or activation of this name, or null. `find_primitive` finds all
+/// operations, but a program that calls it links them all.
 const Primitive* elementwise_operation(std::string_view name);
 
 }  // namespace ferrite::detail

@@ -1,10 +1,10 @@
 #pragma once
-/// Every operation of the library. Tensors are immutable: each function gives a new tensor, and a view (reshape,
-/// permute, slice, ...) shares elements with its input. All shapes broadcast by NumPy's rule. Errors: ShapeError
-/// names the operation and the shapes, DtypeError the dtypes; there is no promotion between tensors (`cast`). Of
-/// tensors that are only stored (bf16, f16, i8) there are casts and views, what computes refuses them with a
-/// DtypeError. Differentiable unless said otherwise. Semantics follow PyTorch's function of the same name where one
-/// exists.
+/// The basic operations on tensors; further ones are in separate headers, such as tensor/math.h. Tensors are
+/// immutable: each function returns a new tensor, and a view (reshape, permute, slice, ...) shares elements with its
+/// input. All shapes broadcast by NumPy's rule. ShapeError names the operation and the shapes, DtypeError the dtypes;
+/// there is no promotion between tensors (`cast`). Storage types (bf16, f16, i8) can be cast and viewed; operations
+/// that compute refuse them with a DtypeError. Differentiable unless said otherwise. Semantics follow PyTorch's
+/// function of the same name where one exists.
 #include <functional>
 #include <limits>
 #include <span>
@@ -25,26 +25,26 @@ struct ValuesAndIndices {
   Tensor indices;
 };
 
-/// "to the end" in `slice`.
+/// The `end` of a `slice` that reaches the end of the axis.
 inline constexpr std::int64_t kEnd = std::numeric_limits<std::int64_t>::max();
 
 // ---- creation --------------------------------------------------------------------------------------------
 
-/// A tensor of one value, of any dtype, f32 unless given. Throws ValueError for an integer that an integer dtype cannot
-/// hold, DtypeError for a float in an integer dtype.
+/// Returns a tensor filled with one value, of any dtype, f32 unless given. Throws ValueError for an integer that an
+/// integer dtype cannot hold, DtypeError for a float in an integer dtype.
 Tensor full(const Shape& shape, Scalar value, Dtype dtype = Dtype::f32);
 Tensor zeros(const Shape& shape, Dtype dtype = Dtype::f32);
 Tensor ones(const Shape& shape, Dtype dtype = Dtype::f32);
 Tensor zeros_like(const Tensor& x);
 Tensor ones_like(const Tensor& x);
-/// begin, begin + step, ... short of end: ceil((end - begin) / step) values [n]. dtype i64 for integer
+/// Returns begin, begin + step, ... short of end: ceil((end - begin) / step) values [n]. The dtype is i64 for integer
 /// literals, else f32, unless given. Throws ValueError for step 0 or too many values.
 Tensor arange(Scalar end);
 Tensor arange(Scalar begin, Scalar end, Scalar step = 1);
 Tensor arange(Scalar begin, Scalar end, Scalar step, Dtype dtype);
-/// n values from begin to end, both included [n].
+/// Returns n equally spaced values from begin to end, both included [n].
 Tensor linspace(double begin, double end, std::int64_t n, Dtype dtype = Dtype::f32);
-/// Ones on the diagonal [n, m]; m defaults to n.
+/// Returns a matrix [n, m] with ones on the diagonal, else 0; m defaults to n.
 Tensor eye(std::int64_t n, std::int64_t m = -1, Dtype dtype = Dtype::f32);
 
 // ---- pointwise arithmetic (numeric dtypes; a literal takes the dtype of the tensor) ------------------------
@@ -52,19 +52,19 @@ Tensor eye(std::int64_t n, std::int64_t m = -1, Dtype dtype = Dtype::f32);
 Tensor add(const Operand& a, const Operand& b);
 Tensor sub(const Operand& a, const Operand& b);
 Tensor mul(const Operand& a, const Operand& b);
-/// Floats only: cast integers first.
+/// Returns a / b, floats only: integers must be cast first.
 Tensor div(const Operand& a, const Operand& b);
-/// a^b, floats only; a^2 has the bits of a * a. Gradient with respect to a literal exponent is not formed.
+/// Returns a^b, floats only; a^2 has the bits of a * a. No gradient is formed for a literal exponent.
 Tensor pow(const Operand& a, const Operand& b);
-/// The larger; NaN if either is NaN. Equal operands share the gradient evenly.
+/// Returns the larger of the two; NaN if either is NaN. Equal operands share the gradient evenly.
 Tensor maximum(const Operand& a, const Operand& b);
 Tensor minimum(const Operand& a, const Operand& b);
 Tensor neg(const Tensor& x);
 Tensor abs(const Tensor& x);
-/// -1, 0 or 1; NaN stays. Gradient zero.
+/// Returns -1, 0 or 1; NaN is kept. The gradient is 0.
 Tensor sign(const Tensor& x);
 Tensor square(const Tensor& x);
-/// min(max(x, low), high). Gradient 1 inside and at the bounds, else 0.
+/// Returns min(max(x, low), high). The gradient is 1 inside and at the bounds, else 0.
 Tensor clamp(const Tensor& x, Scalar low, Scalar high);
 
 // ---- pointwise functions (floats) --------------------------------------------------------------------------
@@ -80,95 +80,98 @@ Tensor log1p(const Tensor& x);
 Tensor log2(const Tensor& x);
 Tensor sin(const Tensor& x);
 Tensor cos(const Tensor& x);
-/// Within 3 units in the last place for every x.
+/// Returns the hyperbolic tangent, within 3 units in the last place for every x.
 Tensor tanh(const Tensor& x);
-/// 1 / (1 + e^-x), without overflow at either end. Within 6 units in the last place for every x, but that a result
-/// which would be subnormal may be 0.
+/// Returns 1 / (1 + e^-x), without overflow at either end. Within 6 units in the last place for every x, except that a
+/// result which would be subnormal may be 0.
 Tensor sigmoid(const Tensor& x);
-/// max(x, 0); NaN stays; gradient 0 at 0.
+/// Returns max(x, 0). NaN is kept; the gradient is 0 at 0.
 Tensor relu(const Tensor& x);
 Tensor erf(const Tensor& x);
-/// How `gelu` is computed: x Phi(x) exactly, or Hendrycks and Gimpel's tanh form.
+/// The formula of `gelu`: x Phi(x) exactly, or Hendrycks and Gimpel's tanh form.
 enum class GeluForm : std::uint8_t { exact, tanh };
-/// x Phi(x) (arXiv 1606.08415). Exact form: within 40 units in the last place or 3e-7 (f32; f64: 1e-15) for every x.
+/// Returns x Phi(x) (arXiv 1606.08415). Exact form: within 40 units in the last place or 3e-7 (f32; f64: 1e-15) for
+/// every x.
 Tensor gelu(const Tensor& x, GeluForm form = GeluForm::exact);
-/// log(1 + e^x), without overflow.
+/// Returns log(1 + e^x), without overflow.
 Tensor softplus(const Tensor& x);
-/// x / (1 + |x|).
+/// Returns x / (1 + |x|).
 Tensor softsign(const Tensor& x);
-/// x sigmoid(x), with the bits of that product. In f32 it is -0 from -88.37 down, where the sigmoid is 0; the exact
-/// value is above -4e-37 there.
+/// Returns x sigmoid(x), within 4 units in the last place. Below -80 (f64: -700), where the sigmoid loses its digits,
+/// it is computed as x e^x.
 Tensor silu(const Tensor& x);
-/// log(sigmoid(x)) = -softplus(-x).
+/// Returns log(sigmoid(x)) = -softplus(-x).
 Tensor log_sigmoid(const Tensor& x);
 
 // ---- comparisons and logic (not differentiable; results are bool) ------------------------------------------
 
-/// Under PyTorch's short names, since `std::less` and the like would stand in their way.
+/// Compares element by element. The names are PyTorch's short ones, since `less` and the like would clash with
+/// `std::less`.
 Tensor eq(const Operand& a, const Operand& b);
 Tensor ne(const Operand& a, const Operand& b);
 Tensor lt(const Operand& a, const Operand& b);
 Tensor le(const Operand& a, const Operand& b);
 Tensor gt(const Operand& a, const Operand& b);
 Tensor ge(const Operand& a, const Operand& b);
-/// Of bool tensors, element by element; both sides are always computed.
+/// Combines bool tensors element by element; both sides are always computed.
 Tensor operator&&(const Tensor& a, const Tensor& b);
 Tensor operator||(const Tensor& a, const Tensor& b);
 Tensor operator!(const Tensor& a);
-/// a where the bool tensor condition holds, else b. A NaN in the branch not taken gives gradient 0 there.
+/// Returns a where the bool tensor `condition` holds, else b. A NaN in the branch not taken gives gradient 0 there.
 Tensor where(const Tensor& condition, const Operand& a, const Operand& b);
-/// The values in another dtype, those included that are only stored (bf16, f16, i8). Floats are rounded once, to
-/// nearest even; to integers they are truncated toward zero, and what does not fit saturates, NaN gives 0. Integers
-/// that do not fit a narrower one keep its low bits; anything to bool is "not zero". Differentiable between floats:
-/// through bf16 and f16 the gradient passes in f32.
+/// Converts to another dtype, storage types (bf16, f16, i8) included. Floats are rounded once, to nearest even; to
+/// integers they are truncated toward zero, values that do not fit saturate, and NaN gives 0. Integers that do not fit
+/// a narrower type keep its low bits; anything to bool is "not zero". Differentiable between floats: through bf16 and
+/// f16 the gradient passes in f32.
 Tensor cast(const Tensor& x, Dtype dtype);
 
 // ---- reductions over axes (empty: all); keepdim leaves extents of 1 ----------------------------------------
 
-/// Sums of bool and i32 give i64.
+/// Sums elements; bool and i32 give i64.
 Tensor sum(const Tensor& x, const Shape& axes = {}, bool keepdim = false);
-/// Floats only. The mean of no elements is NaN.
+/// Returns the mean, floats only; NaN for no elements.
 Tensor mean(const Tensor& x, const Shape& axes = {}, bool keepdim = false);
-/// Largest element; NaN if there is one; ties share the gradient evenly. Throws ShapeError for no elements.
+/// Returns the largest element; NaN if there is one; ties share the gradient evenly. Throws ShapeError for no elements.
 Tensor amax(const Tensor& x, const Shape& axes = {}, bool keepdim = false);
 Tensor amin(const Tensor& x, const Shape& axes = {}, bool keepdim = false);
-/// Short names of amax and amin.
+/// Returns amax(x, axes, keepdim) under a short name; `min` returns amin.
 Tensor max(const Tensor& x, const Shape& axes = {}, bool keepdim = false);
 Tensor min(const Tensor& x, const Shape& axes = {}, bool keepdim = false);
 Tensor prod(const Tensor& x, const Shape& axes = {}, bool keepdim = false);
-/// Index (i64) of the first largest element along an axis; a NaN counts as largest. Not differentiable.
+/// Returns the index (i64) of the first largest element along an axis; a NaN counts as largest. Not differentiable.
 Tensor argmax(const Tensor& x, std::int64_t axis = -1, bool keepdim = false);
 Tensor argmin(const Tensor& x, std::int64_t axis = -1, bool keepdim = false);
-/// log(sum(exp(x))) without overflow; -inf for no or only -inf elements.
+/// Returns log(sum(exp(x))) without overflow; -inf for no elements or only -inf.
 Tensor logsumexp(const Tensor& x, const Shape& axes = {}, bool keepdim = false);
-/// Variance; divides by n - correction, by 0 where there are not more elements (as PyTorch: NaN or infinity). Throws
+/// Returns the variance. Divides by n - correction, or by 0 where n is not larger (as PyTorch: NaN or infinity). Throws
 /// ValueError for a correction that is not finite.
 Tensor var(const Tensor& x, const Shape& axes = {}, bool keepdim = false, double correction = 1);
 Tensor softmax(const Tensor& x, std::int64_t axis = -1);
 Tensor log_softmax(const Tensor& x, std::int64_t axis = -1);
-/// Sums the axes along which `shape` broadcasts to x's shape, giving `shape`: the adjoint of `expand`.
+/// Sums the axes along which `shape` broadcasts to x's shape and returns a tensor of `shape`: the adjoint of `expand`.
 Tensor sum_to(const Tensor& x, const Shape& shape);
 
 // ---- products ----------------------------------------------------------------------------------------------
 
-/// Matrix product of the last two axes with broadcast leading axes, as NumPy's matmul: [K].[K] -> [],
+/// Returns the matrix product of the last two axes with broadcast leading axes, as NumPy's matmul: [K].[K] -> [],
 /// [M, K].[K] -> [M], [K].[K, N] -> [N], [..., M, K].[..., K, N] -> [..., M, N]. Floats. Strided and transposed
 /// operands are read in place. Order of summation: docs/numerics.md, rule 2.
 Tensor matmul(const Tensor& a, const Tensor& b);
 
 // ---- views (share the elements of x) -----------------------------------------------------------------------
 
-/// One extent may be -1: inferred. Copies only when the strides of x leave no window.
+/// Returns x with another shape of as many elements; one extent may be -1, which is inferred. Copies only when the
+/// strides of x allow no view.
 Tensor reshape(const Tensor& x, const Shape& shape);
-/// Axis i of the result is axis order[i] of x.
+/// Reorders axes: axis i of the result is axis order[i] of x.
 Tensor permute(const Tensor& x, const Shape& order);
 /// Exchanges two axes.
 Tensor transpose(const Tensor& x, std::int64_t a = -2, std::int64_t b = -1);
-/// Elements begin, begin + step, ... short of end along an axis, as Python's x[begin:end:step]: negative bounds
-/// count from the end, bounds are clamped, a negative step goes down (then kEnd as `end` means before the first
-/// and kEnd as `begin` the last).
+/// Returns the elements begin, begin + step, ... short of end along an axis, as Python's x[begin:end:step]: negative
+/// bounds count from the end, bounds are clamped, and a negative step goes down (then kEnd as `end` means before the
+/// first element and kEnd as `begin` the last one).
 Tensor slice(const Tensor& x, std::int64_t axis, std::int64_t begin, std::int64_t end = kEnd, std::int64_t step = 1);
-/// One index along an axis; the axis is dropped.
+/// Returns the elements at one index along an axis; the axis is dropped.
 Tensor select(const Tensor& x, std::int64_t axis, std::int64_t index);
 /// Repeats axes of extent 1 and new leading axes; -1 keeps an extent.
 Tensor expand(const Tensor& x, const Shape& shape);
@@ -179,66 +182,66 @@ Tensor squeeze(const Tensor& x);
 /// Inserts an axis of extent 1 before `axis`.
 Tensor unsqueeze(const Tensor& x, std::int64_t axis);
 Tensor flip(const Tensor& x, const Shape& axes);
-/// Axes first..last made one.
+/// Merges the axes first..last into one.
 Tensor flatten(const Tensor& x, std::int64_t first = 0, std::int64_t last = -1);
-/// The T slices [t, ...] along an axis, the axis dropped: views, one operation.
+/// Returns the slices along an axis, which is dropped: [T, ...] gives T views [...]. One operation.
 Tensors unbind(const Tensor& x, std::int64_t axis = 0);
-/// Pieces of `size` along an axis, the last one smaller: views, one operation.
+/// Splits an axis into pieces of `size`; the last one may be smaller. The pieces are views, made by one operation.
 Tensors split(const Tensor& x, std::int64_t size, std::int64_t axis = 0);
-/// Pieces of the given sizes, which must add up to the extent.
+/// Splits an axis into pieces of the given sizes, which must add up to the extent.
 Tensors split(const Tensor& x, std::span<const std::int64_t> sizes, std::int64_t axis = 0);
-/// At most n pieces of equal size (rounded up).
+/// Splits an axis into at most n pieces of equal size (rounded up).
 Tensors chunk(const Tensor& x, std::int64_t n, std::int64_t axis = 0);
-/// The same values, row-major without gaps; x itself where it is so already.
+/// Returns the same values row-major without gaps; x itself where it is contiguous already.
 Tensor contiguous(const Tensor& x);
-/// The same values, cut off from every tape: a constant for gradients.
+/// Returns the same values, detached from every tape: a constant for gradients.
 Tensor detach(const Tensor& x);
 
 // ---- assembling and indexing -------------------------------------------------------------------------------
 
-/// Joins along an axis; other extents agree.
+/// Joins tensors along an axis; all other extents must agree.
 Tensor concat(std::span<const Tensor> parts, std::int64_t axis = 0);
 Tensor concat(std::initializer_list<Tensor> parts, std::int64_t axis = 0);
-/// Joins along a new axis.
+/// Joins tensors of one shape along a new axis.
 Tensor stack(std::span<const Tensor> parts, std::int64_t axis = 0);
 Tensor stack(std::initializer_list<Tensor> parts, std::int64_t axis = 0);
 /// Adds before[i] and after[i] elements of `value` around axis i; negative amounts crop.
 Tensor pad(const Tensor& x, const Shape& before, const Shape& after, Scalar value = 0);
-/// How an operation takes the values of an index.
+/// Options of operations that take an index tensor.
 struct IndexOptions {
-  /// Empty: negative ones count from the end. Else they are refused, as those from n on, and errors begin so:
-  /// "embedding: token" gives "embedding: token -1 lies outside 0..9".
+  /// A name for error messages. Empty: negative indices count from the end. Otherwise they are refused, like those from
+  /// n on, and errors begin with the name: "embedding: token" gives "embedding: token -1 lies outside 0..9".
   Label who{};
 };
-/// x[.., index[j], ..]: rows chosen by a rank-1 i64 (or i32) index along an axis. Throws ShapeError when an
-/// index lies outside [-n, n); in compiled programs too, though nobody reads the result.
+/// Returns x[.., index[j], ..]: slices chosen by a rank-1 i64 (or i32) index along an axis. Throws ShapeError when an
+/// index lies outside [-n, n); in compiled programs too, even if the result is not read.
 Tensor index_select(const Tensor& x, std::int64_t axis, const Tensor& index, const IndexOptions& options = {});
-/// Picks along one axis: out[i][j][k] = x[i][index[i][j][k]][k] for axis 1; index has x's rank, and extents not
-/// above x's on the other axes. Out-of-range indices as for index_select.
+/// Picks elements along one axis: out[i][j][k] = x[i][index[i][j][k]][k] for axis 1; index has x's rank, and extents
+/// not above x's on the other axes. Out-of-range indices throw as for index_select.
 Tensor gather(const Tensor& x, std::int64_t axis, const Tensor& index, const IndexOptions& options = {});
-/// x with the elements of `source` added at `index` (of source's shape) along an axis: the adjoint of gather.
+/// Returns x with the elements of `source` added at `index` (of source's shape) along an axis: the adjoint of gather.
 /// Repeated indices add up in row-major order.
 Tensor scatter_add(const Tensor& x, std::int64_t axis, const Tensor& index, const Tensor& source,
                    const IndexOptions& options = {});
-/// x itself, checked: throws where an element lies outside low..high or is NaN, ShapeError for integers, RangeError for
-/// floats, in the words "<who> <value> lies outside <low>..<high>". The check is part of the program: a compiled,
-/// scanned or differentiated function runs it too, before it writes any variable, whether or not the result is read.
-/// Gradients pass unchanged. Bool is refused with DtypeError.
+/// Returns x after checking it: throws where an element lies outside low..high or is NaN, ShapeError for integers,
+/// RangeError for floats, with the message "<who> <value> lies outside <low>..<high>". The check is part of the
+/// program: a compiled, scanned or differentiated function runs it too, before it writes any variable, whether or not
+/// the result is read. Gradients pass unchanged. Throws DtypeError for bool.
 Tensor checked(const Tensor& x, Scalar low, Scalar high, Label who);
-/// [...] i64 -> [..., classes], 1 at the index. Not differentiable. Throws ShapeError for an index outside [0,
-/// classes).
+/// Returns 1 at the index, else 0: [...] i64 -> [..., classes]. Not differentiable. Throws ShapeError for an index
+/// outside [0, classes).
 Tensor one_hot(const Tensor& index, std::int64_t classes, Dtype dtype = Dtype::f32);
 
-// ---- composed layers' functions ----------------------------------------------------------------------------
+// ---- functions of layers, composed -------------------------------------------------------------------------
 
-/// (x - mean) / sqrt(var + epsilon) over the last `axes` axes, biased variance (arXiv 1607.06450).
+/// Returns (x - mean) / sqrt(var + epsilon) over the last `axes` axes, biased variance (arXiv 1607.06450).
 Tensor layer_norm(const Tensor& x, int axes = 1, double epsilon = 1e-5);
 
-/// x W + b; the product alone where b is undefined.
+/// Returns x W + b; the product alone where the bias is undefined.
 Tensor affine(const Tensor& x, const Tensor& weight, const Tensor& bias);
 
-/// x whose padding, which may hold anything, is replaced: beyond its length every row repeats its last step, so that
-/// what a step computes of x there is as finite as within, and 0 times it is 0. A row of length 0 takes the last step
+/// Replaces the padding of x, which may hold anything: beyond its length every row repeats its last step, so that what
+/// a step computes from padding is as finite as within the row, and times 0 is 0. A row of length 0 takes the last step
 /// of the longest row. x [T, B, ...] (or batch first) of any dtype, lengths i64 [B]; undefined: all T, x itself. No
 /// gradient passes into the copies.
 Tensor without_padding(const Tensor& x, const Tensor& lengths, bool batch_first = false);
@@ -257,8 +260,8 @@ inline Tensor operator>=(const Operand& a, const Operand& b) { return ge(a, b); 
 
 namespace detail {
 
-/// `without_padding` (tensor/ops.h) of lengths i64 [B] that are known to lie in 0..T: others give numbers without a
-/// meaning. Undefined lengths give x itself.
+/// Replaces the padding of x like `without_padding` (tensor/ops.h), for lengths i64 [B] that are known to lie in 0..T:
+/// other lengths give meaningless values. Undefined lengths give x itself.
 Tensor padding_replaced(const Tensor& x, const Tensor& lengths, bool batch_first = false);
 
 }  // namespace detail

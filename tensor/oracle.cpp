@@ -1,4 +1,4 @@
-/// Dense arrays of doubles, as oracles use them.
+/// Dense arrays of doubles for oracles.
 #include "ferrite/tensor/oracle.h"
 
 namespace ferrite::detail {

@@ -1,5 +1,5 @@
 #pragma once
-/// What tests compare operations with: dense arrays of doubles, of which oracles are functions, and samples. Nothing in
+/// The means by which tests check operations: dense arrays of doubles, on which oracles work, and samples. Nothing in
 /// the library reads an oracle.
 #include <functional>
 #include <vector>
@@ -24,7 +24,7 @@ struct Dense {
   explicit Dense(const Spec& s) : shape(s.shape), dtype(s.dtype), values(static_cast<std::size_t>(s.shape.numel())) {}
   double& at(const Shape& index) { return values[position(index)]; }
   double at(const Shape& index) const { return values[position(index)]; }
-  /// The element that a broadcast index of higher rank means.
+  /// Returns the element that a broadcast index of higher rank refers to.
   double broadcast_at(const Shape& index) const;
 
  private:
@@ -43,11 +43,11 @@ void for_each_index(const Shape& shape, const std::function<void(const Shape&)>&
 struct Sample {
   std::vector<Spec> inputs{};
   Attrs attrs{};
-  Range range{};                        ///< of float values; integer inputs take indices from `indices`
-  std::vector<std::int64_t> indices{};  ///< values of the integer inputs, repeated as often as needed
-  std::vector<double> values{};         ///< of the float inputs in place of random ones, repeated as often as needed
-  bool smooth = true;                   ///< derivatives exist at random points of the range, or at `values`
-  bool smooth_at_ties = true;           ///< and where elements are 0 or equal
+  Range range{};                        ///< of the float values; integer inputs take values from `indices`
+  std::vector<std::int64_t> indices{};  ///< the values of integer inputs, repeated as often as needed
+  std::vector<double> values{};         ///< values of the float inputs instead of random ones, repeated as needed
+  bool smooth = true;                   ///< whether derivatives exist at random points of the range, or at `values`
+  bool smooth_at_ties = true;           ///< whether they also exist where elements are 0 or equal
 };
 
 }  // namespace ferrite::detail

@@ -1,5 +1,5 @@
-/// What pointwise operations check of their operands, and composites as single applications: for recorders that ask for
-/// them as a whole, and those with gradients.
+/// The checks of pointwise operations on their operands, and composites as single applications: for recorders that ask
+/// for them as a whole, and for composites with gradients.
 #include "ferrite/tensor/pointwise.h"
 
 #include "ferrite/tensor/attributes.h"
@@ -71,7 +71,7 @@ Tensors with_literals(std::size_t arity, Inputs in, const Attrs& attrs) {
 
 namespace {
 
-/// Lets operations check and infer, and compute nothing. A composite is a function of its operands.
+/// Lets operations check and infer types without computing. A composite must be a function of its operands alone.
 class TypesAlone final : public Recorder {
  public:
   void record(const Primitive&, const Attrs&, Inputs, std::span<Tensor>) override {}

@@ -1,80 +1,85 @@
 #pragma once
-/// Pooling: the largest elements, means and norms of windows over one, two and three axes.
+/// Pooling: maxima, means and norms of windows over one, two and three axes.
 #include "ferrite/tensor/tensor.h"
 
 namespace ferrite {
 
-// All take x [N, C, ...] or [C, ...] of floats with as many axes of space as their name says, and give it with other
-// extents on these axes. Shapes of options hold one number for each axis, or one for all; an empty one is the default.
-// A window may begin `padding` elements before the first one and end as many after the last; there are
-// (n + 2 padding - dilation (kernel - 1) - 1) / stride + 1 of them, rounded down, with `ceil_mode` up as far as windows
-// begin before the end. All functions throw DtypeError for other dtypes than floats, ShapeError for ranks that do not
-// fit and where no window does, ValueError for kernels, strides and dilations below 1 and for padding that is negative
-// or more than half of what a kernel reaches over.
+// All functions take x [N, C, ...] or [C, ...] of floats with as many spatial axes as their name says, and return it
+// with other extents on these axes. Shapes of options hold one number for each axis, or one for all; an empty shape is
+// the default. A window may begin `padding` elements before the first one and end as many after the last; there are
+// (n + 2 padding - dilation (kernel - 1) - 1) / stride + 1 of them, rounded down; with `ceil_mode` rounded up, as far
+// as windows begin before the end. All functions throw DtypeError for other dtypes than floats, ShapeError for ranks
+// that do not fit and where no window fits, ValueError for kernels, strides and dilations below 1 and for padding that
+// is negative or more than half of what a kernel covers.
 
+/// Options of max pooling.
 struct MaxPoolOptions {
-  Shape stride{};    ///< the kernel's extents
-  Shape padding{};   ///< 0
-  Shape dilation{};  ///< 1
+  Shape stride{};    ///< default: the kernel's extents
+  Shape padding{};   ///< default 0 on every axis
+  Shape dilation{};  ///< default 1 on every axis
   bool ceil_mode = false;
 };
-/// Largest elements, and their places (i64) in the plane of x, row-major.
+/// Largest elements, and their positions (i64) in the plane of x, row-major.
 struct MaxPooled {
   Tensor values, indices;
 };
 
-/// The largest element of every window as torch.nn.functional.max_pool1d: NaN where there is one; the gradient goes to
-/// the first of equal elements. Padding counts as -inf.
+/// Returns the largest element of every window, as torch.nn.functional.max_pool1d: NaN where there is one; the gradient
+/// goes to the first of equal elements. Padding counts as -inf.
 Tensor max_pool1d(const Tensor& x, const Shape& kernel, const MaxPoolOptions& options = {});
 Tensor max_pool2d(const Tensor& x, const Shape& kernel, const MaxPoolOptions& options = {});
 Tensor max_pool3d(const Tensor& x, const Shape& kernel, const MaxPoolOptions& options = {});
-/// The same with the places that the values come from: return_indices.
+/// Returns the largest elements with the positions that they come from, as torch's return_indices.
 MaxPooled max_pool1d_with_indices(const Tensor& x, const Shape& kernel, const MaxPoolOptions& options = {});
 MaxPooled max_pool2d_with_indices(const Tensor& x, const Shape& kernel, const MaxPoolOptions& options = {});
 MaxPooled max_pool3d_with_indices(const Tensor& x, const Shape& kernel, const MaxPoolOptions& options = {});
 
+/// Options of `max_unpool1d`, 2d and 3d.
 struct MaxUnpoolOptions {
-  Shape stride{};       ///< the kernel's extents
-  Shape padding{};      ///< 0
-  Shape output_size{};  ///< of the axes of space; (n - 1) stride - 2 padding + kernel
+  Shape stride{};       ///< default: the kernel's extents
+  Shape padding{};      ///< default 0 on every axis
+  Shape output_size{};  ///< extents of the spatial axes; default (n - 1) stride - 2 padding + kernel
 };
-/// Zeros with the elements of x at places that max pooling gave, as torch.nn.functional.max_unpool1d; of equal places
-/// the last one stays. Throws ShapeError for indices of another shape than x's, and while running for an index outside
-/// of the result.
+/// Returns zeros with the elements of x at the positions that max pooling gave, as torch.nn.functional.max_unpool1d; of
+/// elements for one position the last one stays. Throws ShapeError for indices of another shape than x's, and while
+/// running for an index outside the result.
 Tensor max_unpool1d(const Tensor& x, const Tensor& indices, const Shape& kernel, const MaxUnpoolOptions& options = {});
 Tensor max_unpool2d(const Tensor& x, const Tensor& indices, const Shape& kernel, const MaxUnpoolOptions& options = {});
 Tensor max_unpool3d(const Tensor& x, const Tensor& indices, const Shape& kernel, const MaxUnpoolOptions& options = {});
 
+/// Options of average pooling.
 struct AvgPoolOptions {
-  Shape stride{};   ///< the kernel's extents
-  Shape padding{};  ///< 0
+  Shape stride{};   ///< default: the kernel's extents
+  Shape padding{};  ///< default 0 on every axis
   bool ceil_mode = false;
   bool count_include_pad = true;      ///< whether padding counts as elements, which are zeros
-  std::int64_t divisor_override = 0;  ///< what sums are divided by, if not 0
+  std::int64_t divisor_override = 0;  ///< divisor of the sums, unless 0
 };
-/// The mean of every window as torch.nn.functional.avg_pool1d. Sums are taken row by row. Throws ValueError for a
-/// negative divisor_override, too.
+/// Returns the mean of every window, as torch.nn.functional.avg_pool1d. Sums are taken row by row. Also throws
+/// ValueError for a negative divisor_override.
 Tensor avg_pool1d(const Tensor& x, const Shape& kernel, const AvgPoolOptions& options = {});
 Tensor avg_pool2d(const Tensor& x, const Shape& kernel, const AvgPoolOptions& options = {});
 Tensor avg_pool3d(const Tensor& x, const Shape& kernel, const AvgPoolOptions& options = {});
 
+/// Options of pooling by norms.
 struct LpPoolOptions {
-  Shape stride{};  ///< the kernel's extents
+  Shape stride{};  ///< default: the kernel's extents
   bool ceil_mode = false;
 };
-/// (sum of x^norm)^(1 / norm) over every window as torch.nn.functional.lp_pool1d, which takes a window that reaches
-/// beyond the end for its mean times the elements of a whole one. Throws ValueError for a norm of 0 or one that is not
-/// finite.
+/// Returns (sum of x^norm)^(1 / norm) over every window, as torch.nn.functional.lp_pool1d, which scales a window that
+/// reaches beyond the end to the size of a whole one: its mean times the elements of a whole window. Throws ValueError
+/// for a norm that is 0 or not finite.
 Tensor lp_pool1d(const Tensor& x, double norm, const Shape& kernel, const LpPoolOptions& options = {});
 Tensor lp_pool2d(const Tensor& x, double norm, const Shape& kernel, const LpPoolOptions& options = {});
 Tensor lp_pool3d(const Tensor& x, double norm, const Shape& kernel, const LpPoolOptions& options = {});
 
-/// Means of windows [floor(i n / size), ceil((i + 1) n / size)) as torch.nn.functional.adaptive_avg_pool1d: `size` of
-/// them on each axis; one number for all axes or one for each; -1 keeps an extent.
+/// Returns the means of the windows [floor(i n / size), ceil((i + 1) n / size)), as
+/// torch.nn.functional.adaptive_avg_pool1d: `size` of them on each axis; one number for all axes or one for each; -1
+/// keeps an extent.
 Tensor adaptive_avg_pool1d(const Tensor& x, const Shape& size);
 Tensor adaptive_avg_pool2d(const Tensor& x, const Shape& size);
 Tensor adaptive_avg_pool3d(const Tensor& x, const Shape& size);
-/// The largest elements of these windows.
+/// Returns the largest elements of the windows of adaptive_avg_pool1d, 2d and 3d.
 Tensor adaptive_max_pool1d(const Tensor& x, const Shape& size);
 Tensor adaptive_max_pool2d(const Tensor& x, const Shape& size);
 Tensor adaptive_max_pool3d(const Tensor& x, const Shape& size);

@@ -1,5 +1,5 @@
 #pragma once
-/// The record of an operation: everything that the library knows of it.
+/// The record of an operation: everything that the library knows about it.
 #include <cstddef>
 #include <initializer_list>
 #include <span>
@@ -44,7 +44,7 @@ class Inputs {
   std::size_t size_ = 0;
 };
 
-/// A list of tensors as operands. Borrowed too: the list must live as long.
+/// A list of tensors as operands. Borrowed too: the list must outlive it.
 class OperandList {
  public:
   template <class List>
@@ -58,10 +58,10 @@ class OperandList {
   InlineVector<const Tensor*, 16> pointers_;
 };
 
-// What a record of an operation is made of: nothing that a program names.
+// The parts of a record of an operation: nothing that a program names.
 namespace detail {
 
-/// Which values a vector-Jacobian product reads, one bit for each input and output; the tape drops the rest.
+/// The values that a vector-Jacobian product reads, one bit for each input and output; the tape drops the rest.
 struct Reads {
   std::uint8_t in = 0;
   std::uint8_t out = 0;
@@ -73,8 +73,8 @@ inline constexpr Reads reads_all{0xff, 0xff};
 
 }  // namespace detail
 
-/// One application as its derivatives see it. Shapes and dtypes of all operands and results are known; values only of
-/// those that the operation's `reads` names.
+/// One application as its derivatives see it. Shapes and dtypes of all operands and results are known; values only
+/// where the operation's `reads` names them.
 class Applied {
  public:
   Applied(const Attrs& a, std::span<const Tensor> in, std::span<const Spec* const> in_specs,
@@ -91,7 +91,7 @@ class Applied {
   const Spec& out_spec(std::size_t i = 0) const { return *out_specs_[i]; }
 
  private:
-  /// What stands for a value that the operation does not read.
+  /// Returns an undefined tensor, the placeholder of a value that the operation does not read.
   static const Tensor& undefined();
 
   std::span<const Tensor> in_;
@@ -106,12 +106,12 @@ class Vjp : public Applied {
   Vjp(const Applied& application, std::span<const Tensor> grads, std::uint64_t wanted)
       : Applied(application), grads_(grads), wanted_(wanted) {}
 
-  /// Cotangent of an output, of its shape and gradient_dtype. Undefined where nothing reached that output (only
-  /// possible for operations with several outputs).
+  /// Returns the cotangent of an output, of its shape and gradient_dtype. Undefined where no gradient reached that
+  /// output (only possible for operations with several outputs).
   const Tensor& grad(std::size_t i = 0) const { return grads_[i]; }
-  /// The same with zeros for what nothing reached: of the output's gradient_dtype.
+  /// Returns the cotangent of an output, or zeros of its gradient_dtype where no gradient reached it.
   Tensor grad_or_zeros(std::size_t i) const;
-  /// Whether the gradient of this input is needed at all.
+  /// Returns whether the gradient of this input is needed.
   bool wants(std::size_t i) const { return i >= 64 || (wanted_ >> i & 1) != 0; }
 
  private:
@@ -124,36 +124,36 @@ class Jvp : public Applied {
  public:
   Jvp(const Applied& application, std::span<const Tensor> tangents) : Applied(application), tangents_(tangents) {}
 
-  /// Derivative of an operand along the direction, of its shape and gradient_dtype. Undefined: zeros.
+  /// Returns the derivative of an operand along the direction, of its shape and gradient_dtype. Undefined: zeros.
   const Tensor& tangent(std::size_t i) const { return tangents_[i]; }
-  /// The same with zeros in place of an undefined one: of the operand's gradient_dtype.
+  /// Returns the derivative of an operand along the direction, or zeros of its gradient_dtype where it is undefined.
   Tensor tangent_or_zeros(std::size_t i) const;
 
  private:
   std::span<const Tensor> tangents_;
 };
 
-/// Where an operation is linear: its derivative along a direction then is itself.
+/// The operands in which an operation is linear: its derivative along a direction is then the operation itself.
 enum class Linearity : std::uint8_t {
   none,
-  together,  ///< in all its floats at once: f(a x, a y) = a f(x, y)
-  in_each,   ///< in each operand while the others stay: f(a x, y) = a f(x, y)
+  together,  ///< in all its float operands at once: f(a x, a y) = a f(x, y)
+  in_each,   ///< in each operand while the others are fixed: f(a x, y) = a f(x, y)
 };
 
-/// What an operation does to an axis that is time: how one step of it is made from steps of its operands
-/// (compile/step_program.h). Pointwise operations need none.
+/// The effect of an operation on a time axis: how one step of its result is made from steps of its operands
+/// (compile/stream_program.h). Pointwise operations need no rule.
 enum class TimeRule : std::uint8_t {
-  unknown,  ///< it may read any step
+  unknown,  ///< may read any step
   keeps,    ///< every axis stays where it is and what it was
   reshapes,
   permutes,
   expands,
   reduces,     ///< over the axes of ReductionAttrs
-  along_axis,  ///< reads along one axis, AxisAttrs; steps along others do not meet
+  along_axis,  ///< reads along one axis, AxisAttrs; steps along other axes do not mix
   stacks,
   concatenates,
   chooses,     ///< entries along an axis, by indices
-  multiplies,  ///< matrices
+  multiplies,  ///< matrix products
   pads,
   slices,
   convolves,
@@ -162,17 +162,17 @@ enum class TimeRule : std::uint8_t {
   pools_maxima,
   pools_places,
   transforms_reals,    ///< along the last axis
-  transforms_complex,  ///< along the last but one, whose elements are pairs
+  transforms_complex,  ///< along the second-to-last axis, whose elements are pairs
   normalizes,          ///< over the last axes
   linear_recurrence,   ///< h[t] = a[t] h[t-1] + b[t]
   minimal_recurrence,  ///< of a minimal layer, from gates and h0
-  recurrence,          ///< a sequence of a recurrent layer
+  recurrence,          ///< the sequence operation of a recurrent layer
   scan,
 };
 
 namespace detail {
 
-/// A window that a view operation takes on its input.
+/// A window that a view operation takes on its input: strides and offset, in elements.
 struct Layout {
   Shape strides;
   std::int64_t offset = 0;
@@ -180,10 +180,10 @@ struct Layout {
 
 }  // namespace detail
 
-/// What one application of an operation costs.
+/// The cost of one application of an operation.
 struct Cost {
-  std::int64_t multiply_adds = 0;  ///< those of products; what acts on elements counts as its bytes alone
-  std::int64_t bytes = 0;          ///< of operands and results; none for a window
+  std::int64_t multiply_adds = 0;  ///< multiply-adds of products; elementwise work counts only as its bytes
+  std::int64_t bytes = 0;          ///< bytes of operands and results; 0 for a view
 
   Cost& operator+=(const Cost& o) {
     multiply_adds += o.multiply_adds;
@@ -192,18 +192,18 @@ struct Cost {
   }
 };
 
-/// What running an operation does beside giving its results; nothing, for nearly all. A compiler may drop an
-/// application whose results nobody reads, give one result to equal applications, compute it once for all runs or for
-/// all steps of a loop, and compute it again for a gradient, as far as its effects allow. Effects keep their order.
+/// The effects of running an operation besides computing its results; none for nearly all. A compiler may drop an
+/// application whose results are not read, share one result among equal applications, compute it once for all runs or
+/// for all steps of a loop, and recompute it for a gradient, as far as its effects allow. Effects keep their order.
 struct Effects {
-  bool throws = false;  ///< it refuses some values of its operands: runs though nobody reads its results
-  bool draws = false;   ///< its results are random numbers: a function of key and counter, so equal ones are merged
-  bool communicates = false;  ///< others take part: runs in its place and as often as the program says
-  bool allocates = false;     ///< its kernel takes memory of its own, and there may be none left
+  bool throws = false;        ///< refuses some values of its operands: runs even if its results are not read
+  bool draws = false;         ///< results are random numbers: a function of key and counter, so equal ones are merged
+  bool communicates = false;  ///< other processes take part: runs in its place and as often as the program says
+  bool allocates = false;     ///< its kernel allocates memory, which may fail
 
-  /// Whether it runs though nobody reads its results.
+  /// Returns whether the operation must run even if its results are not read.
   constexpr bool must_run() const { return throws || communicates; }
-  /// Whether a run may end here: what must not change when it does is written afterwards.
+  /// Returns whether a run may end here with an error: variables that must not change then are written afterwards.
   constexpr bool may_fail() const { return throws || communicates || allocates; }
   constexpr Effects& operator|=(const Effects& o) {
     throws |= o.throws;
@@ -215,87 +215,91 @@ struct Effects {
   constexpr bool operator==(const Effects&) const = default;
 };
 
-/// What an operation is made of.
+/// The parts that an operation is made of.
 enum class OperationKind : std::uint8_t {
-  structured,  ///< a kernel or a view of its own
+  structured,  ///< its own kernel or view
   pointwise,   ///< a kernel of one element
-  composite,   ///< other operations: its `reference` is all there is
+  composite,   ///< other operations: its `reference` is its only definition
 };
 
 /// One operation, as every part of the library sees it: the eager engine, the tape, the tracer, the fuser and the
-/// exporters. Built from a struct of a few lines by `pointwise<Op>` or `structured<Op>`
-/// (`tensor/define.h`); never written by hand.
+/// exporters. Built from a struct of a few lines by `pointwise<Op>` or `structured<Op>` (`tensor/define.h`); never
+/// written by hand.
 struct Primitive {
   std::string_view name;
   std::string_view summary;  ///< one line for the reference pages: formula, ties, conventions
   OperationKind kind = OperationKind::structured;
-  int arity = -1;  ///< operands, literals included; -1: any number
-  /// The only place that rejects shapes; asked after types that are only stored have been refused.
+  int arity = -1;  ///< number of operands, literals included; -1: any number
+  /// Returns the types of the results, and is the only place that rejects shapes. Storage types have been refused
+  /// before.
   Specs (*infer)(const Primitive&, Inputs, const Attrs&) = nullptr;
-  /// Fills outputs that are allocated, contiguous and not zeroed.
+  /// Fills the outputs, which are allocated, contiguous and not zeroed.
   void (*eval)(Inputs, std::span<Tensor> out, const Attrs&) = nullptr;
-  /// The window that output i takes on input 0; false where none exists and `eval` must copy.
+  /// Sets the window that output i takes on input 0; returns false where none exists and `eval` must copy.
   bool (*view)(const Tensor& in, const Spec& out, const Attrs&, std::size_t i, detail::Layout&) = nullptr;
-  /// Pointwise only: the kernels of an operation that has its own. Null: `blocks` has those of the instruction set in
-  /// use.
+  /// The kernels of a pointwise operation that has its own. Null: `blocks` has those of the instruction set in use.
   const detail::Blocks* own_blocks = nullptr;
   const detail::TableInUse<detail::Blocks>* blocks = nullptr;
-  /// Structured operations that act on one element at a time: the kernel for an operand of that dtype, so that they can
-  /// run together with pointwise ones.
+  /// Returns the kernel for operands of a dtype, for structured operations that act on one element at a time, so that
+  /// they can run together with pointwise ones.
   detail::Block (*element_block)(Dtype operand, const Attrs&) = nullptr;
-  /// Reductions: the kernel for rows of that dtype, so that they can run together with the operations around them; null
-  /// for dtypes whose result has another.
+  /// Returns the kernel of a reduction for rows of a dtype, so that it can run together with the operations around it;
+  /// null for dtypes whose result has another dtype.
   detail::RowReduction (*row_reduction)(Dtype) = nullptr;
-  /// By output: `eval` may write it into the buffer of this input, where nobody reads that afterwards. Empty: none.
+  /// For each output, the input whose buffer `eval` may write it into, where that input is not read afterwards. Empty:
+  /// none.
   std::span<const std::uint8_t> in_place{};
   Tensors (*vjp)(const Vjp&) = nullptr;  ///< null: not differentiable
-  /// The derivative of the results along tangents of the operands; an undefined one is zeros. Null: that of its
-  /// linearity, of a pointwise operation by its `vjp`, whose Jacobian is diagonal; else the transpose of its `vjp`.
+  /// Returns the derivatives of the results along tangents of the operands; an undefined tangent is zeros. Null:
+  /// derived from the linearity, for a pointwise operation from its `vjp`, whose Jacobian is diagonal; else from the
+  /// transpose of its `vjp`.
   Tensors (*jvp)(const Jvp&) = nullptr;
   Linearity linearity = Linearity::none;
   TimeRule time = TimeRule::unknown;
   detail::Reads reads{};
   std::string_view onnx{};
   std::string_view stablehlo{};
-  /// The same in other operations, where there is such a composition: an exporter's fallback; tests compare the bits.
-  /// Of a composite it is all there is: recorders see these operations, unless one asks for it as a whole.
+  /// Returns the same results composed of other operations, where such a composition exists: an exporter's fallback,
+  /// whose bits tests compare. For a composite it is the only definition: recorders see these operations, unless one
+  /// asks for the composite as a whole.
   Tensors (*reference)(Inputs, const Attrs&) = nullptr;
-  /// Composites: the results where nothing records, by a kernel of its own where there is one.
+  /// Returns the results of a composite where nothing records, by its own kernel where it has one.
   Tensors (*unrecorded)(Inputs, const Attrs&) = nullptr;
-  /// Of an application to operands of these types. Null: none. What a body does is no part of it (`attrs.body`).
+  /// Returns the effects of an application to operands of these types. Null: none. Effects of the body, `attrs.body`,
+  /// are not included.
   Effects (*effects)(std::span<const Spec> in, const Attrs&) = nullptr;
-  /// Multiply-adds of an application to operands of these types. Null: none.
+  /// Returns the multiply-adds of an application to operands of these types. Null: none.
   std::int64_t (*multiply_adds)(std::span<const Spec> in, std::span<const Spec> out, const Attrs&) = nullptr;
-  /// The gradient is an operation without a `vjp`, which is differentiated as its `reference`; set in both records. The
-  /// reference of the operation may leave out last results that nothing but the gradient reads.
+  /// Whether the gradient is an operation without a `vjp`, which is differentiated as its `reference`; set in both
+  /// records. The reference of the operation may leave out last results that only the gradient reads.
   bool second_order_by_reference = false;
-  /// Operands and results may be of types that are only stored, bf16, f16 and i8. Where this is false, `types` refuses
-  /// them; a composite leaves that to its parts.
+  /// Whether operands and results may be of storage types, bf16, f16 and i8. Where this is false, `types` refuses them;
+  /// a composite leaves that to its parts.
   bool takes_storage_types = false;
-  /// The constants that an application has, in the order in which texts give them.
+  /// The constants of an application, in the order used in texts.
   const AttrFields* attributes = &attr_fields<NoAttrs>;
 
   bool is_pointwise() const { return kind == OperationKind::pointwise; }
   bool is_composite() const { return kind == OperationKind::composite; }
   bool is_view() const { return view != nullptr && eval == nullptr; }
   bool differentiable() const { return vjp != nullptr; }
-  /// The kernel of a pointwise operation for operands of that dtype; null where it takes none.
+  /// Returns the kernel of a pointwise operation for operands of a dtype; null where it does not take that dtype.
   detail::Block block(Dtype operands) const;
 
-  /// Types of the results, by `infer`. Throws as that does, and DtypeError for operands and results of types that are
-  /// only stored, unless the operation takes them.
+  /// Returns the types of the results, by `infer`. Throws as that does, and DtypeError for operands and results of
+  /// storage types, unless the operation takes them.
   Specs types(Inputs in, const Attrs& attrs) const;
 
-  /// Checks the shapes, computes (or, under a tracer, does not), tells the recorders.
+  /// Checks the shapes, computes (unless a tracer only records), and notifies the recorders.
   Tensors apply(Inputs in, const Attrs& attrs = {}) const;
 };
 
-/// What an application to operands of these types costs.
+/// Returns the cost of an application to operands of these types.
 Cost cost_of(const Primitive& op, std::span<const Spec> in, std::span<const Spec> out, const Attrs& attrs);
 
 namespace detail {
 
-/// Several lists of operations as one.
+/// Joins several lists of operations into one.
 inline std::vector<const Primitive*> joined(std::initializer_list<std::span<const Primitive* const>> lists) {
   std::vector<const Primitive*> all;
   for (const auto& list : lists) all.insert(all.end(), list.begin(), list.end());
@@ -304,12 +308,13 @@ inline std::vector<const Primitive*> joined(std::initializer_list<std::span<cons
 
 }  // namespace detail
 
-/// Every operation of tensors that runs as one, in the order of the families; nn::operations() are those of layers.
-std::span<const Primitive* const> primitives();
-/// The public functions of tensors that are composed of operations: softmax, layer_norm; nn::composites() are those of
+/// Returns every operation on tensors that runs as one, in the order of the families; nn::operations() are those of
 /// layers.
+std::span<const Primitive* const> primitives();
+/// Returns the public functions of tensors that are composed of operations, such as softmax and layer_norm;
+/// nn::composites() are those of layers.
 std::span<const Primitive* const> composites();
-/// The one of `primitives()` of that name, or null.
+/// Returns the one of `primitives()` with this name, or null.
 const Primitive* find_primitive(std::string_view name);
 
 }  // namespace ferrite

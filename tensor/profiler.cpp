@@ -1,4 +1,4 @@
-/// A profile: events as they begin and end, the log of each thread, and what is made of them: rows, a table, a trace.
+/// Profiles: events as they begin and end, the log of each thread, and the results: rows, a table, a trace.
 #include "ferrite/tensor/profiler.h"
 
 #include <algorithm>
@@ -21,17 +21,17 @@
 
 namespace ferrite {
 
-// ---- what a profile writes down: a log for each thread ----------------------------------------------------
+// ---- the records of a profile: a log for each thread -----------------------------------------------------
 
 namespace detail {
 
-/// Nanoseconds of the monotonic clock.
+/// Returns the time of the monotonic clock, in nanoseconds.
 inline std::int64_t profile_clock() {
   using std::chrono::nanoseconds;
   return std::chrono::duration_cast<nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/// Calls of one kernel in one layer on one thread.
+/// The calls of one kernel in one layer on one thread.
 struct ProfileCalls {
   Label kernel;
   Scope layer;
@@ -39,7 +39,7 @@ struct ProfileCalls {
   std::int64_t calls = 0, self = 0, total = 0, longest = 0;
 };
 
-/// Time inside of a kernel, in whatever layer.
+/// The time inside a kernel, in all layers.
 struct ProfileKernel {
   Label kernel;
   std::int64_t total = 0;
@@ -49,10 +49,10 @@ struct ProfileKernel {
 struct TracedEvent {
   std::int64_t begun;
   std::int64_t duration;  ///< negative: it has not ended
-  std::uint32_t calls;    ///< which of the log's
+  std::uint32_t calls;    ///< index into the calls of the log
 };
 
-/// A lock that is nearly always free: one exchange to take it.
+/// A lock that is nearly always free: taking it is one exchange.
 class ProfileGate {
  public:
   void lock() {
@@ -64,17 +64,17 @@ class ProfileGate {
   std::atomic_flag taken_ = ATOMIC_FLAG_INIT;
 };
 
-/// What one log holds, copied.
+/// A copy of the contents of one log.
 struct ProfileCopy {
   std::vector<ProfileCalls> calls;
   std::vector<ProfileKernel> kernels;
   std::int64_t dropped = 0;
 };
 
-/// The events of one thread. `begin` and `end` are for that thread alone, the rest for all.
+/// The events of one thread. Only that thread calls `begin` and `end`; any thread may call the other functions.
 class ProfileLog {
  public:
-  /// `before`: the log of the profile before, while events of it are open on this thread.
+  /// `before` is the log of the previous profile, while events of it are open on this thread.
   ProfileLog(std::size_t trace_events, std::shared_ptr<ProfileLog> before)
       : capacity_(trace_events), trace_(new TracedEvent[trace_events]), before_(std::move(before)) {
     stack_.reserve(64);
@@ -83,15 +83,15 @@ class ProfileLog {
 
   void begin(std::string_view kernel, Scope layer);
   void end();
-  /// Whether events of this log or of those before it have not ended.
+  /// Returns whether events of this log or of earlier ones have not ended.
   bool open() const { return !stack_.empty() || (before_ && before_->open()); }
 
-  /// From now on nothing is counted.
+  /// Stops counting.
   void close();
-  /// And the memory of what was is given back.
+  /// Stops counting and frees the memory of the trace.
   void release();
   ProfileCopy copy() const;
-  /// f(calls, events) while the thread waits.
+  /// Calls f(calls, events) while the thread waits.
   template <class F>
   void read(const F& f) const {
     const std::lock_guard lock(gate_);
@@ -99,13 +99,13 @@ class ProfileLog {
   }
 
  private:
-  /// An event that has begun.
+  /// An event that has begun and not ended.
   struct Open {
     std::uint32_t calls;
-    std::size_t event;  ///< of the trace
+    std::size_t event;  ///< index in the trace
     std::int64_t begun, inside;
   };
-  /// Where calls are found.
+  /// An entry of the table in which calls are found.
   struct Slot {
     std::size_t key = 0;
     std::uint32_t calls = 0;
@@ -115,16 +115,16 @@ class ProfileLog {
   std::uint32_t add(std::string_view kernel, Scope layer);
   void put(const Slot& s);
 
-  // Of the thread.
+  // Used by the thread only.
   std::vector<Open> stack_;
-  std::vector<Slot> slots_;  ///< open addressing
-  std::size_t used_ = 0;     ///< of them
+  std::vector<Slot> slots_;  ///< hash table with open addressing
+  std::size_t used_ = 0;     ///< number of slots in use
   std::map<std::pair<std::string_view, const char*>, std::uint32_t> by_text_;
-  std::vector<std::uint32_t> open_calls_, open_kernels_;  ///< how many events are open, by number
+  std::vector<std::uint32_t> open_calls_, open_kernels_;  ///< numbers of open events, by index
   std::size_t next_event_ = 0;
   std::size_t capacity_;
 
-  // Behind the gate.
+  // Protected by the gate.
   mutable ProfileGate gate_;
   std::vector<ProfileCalls> calls_;
   std::vector<ProfileKernel> kernels_;
@@ -136,7 +136,7 @@ class ProfileLog {
   std::shared_ptr<ProfileLog> before_;
 };
 
-/// What a profile counts.
+/// The logs of a profile and its times.
 class ProfileSession {
  public:
   explicit ProfileSession(const ProfileOptions& options) : options_(options), begun_(profile_clock()) {}
@@ -147,7 +147,7 @@ class ProfileSession {
   std::int64_t begun() const { return begun_; }
   std::int64_t duration() const;
   std::size_t trace_events() const { return options_.trace_events; }
-  /// In the order in which their threads came.
+  /// Returns the logs in the order in which their threads came.
   std::vector<std::shared_ptr<ProfileLog>> logs() const;
 
  private:
@@ -162,7 +162,8 @@ constinit std::atomic<bool> profile_runs = false;
 
 // ---- one thread ----------------------------------------------------------------------------------------
 
-/// By addresses, which are quick to hash; texts are compared, for another one may have come to stand there.
+/// Returns the number of a kernel in a layer. Hashes addresses, which is fast, and compares texts, since another one
+/// may be at the same address by now.
 std::uint32_t ProfileLog::find(std::string_view kernel, Scope layer) {
   const char* const path = layer.path().data();
   const std::size_t key =
@@ -192,7 +193,7 @@ void ProfileLog::put(const Slot& s) {
   slots_[at] = s;
 }
 
-/// The number of a kernel in a layer: one text may stand at several addresses. What throws has added nothing.
+/// Adds a kernel in a layer and returns its number: one text may be at several addresses. Adds nothing when it throws.
 std::uint32_t ProfileLog::add(std::string_view kernel, Scope layer) {
   static const char any_layer = 0;
   const Label name = Label::of(kernel);
@@ -292,24 +293,24 @@ std::vector<std::shared_ptr<ProfileLog>> ProfileSession::logs() const {
 
 namespace {
 
-/// The profile that runs, if one does.
+/// The profile that runs, if there is one.
 struct Running {
   std::mutex mutex;
   std::shared_ptr<ProfileSession> session;
-  std::uint64_t last = 0;  ///< how many there were
-  int watchers = 0;        ///< others who look at every kernel
+  std::uint64_t last = 0;  ///< number of the latest profile
+  int watchers = 0;        ///< other watchers of all kernels
 };
 Running& running() {
   static auto* const r = new Running;  // events may come until the process ends
   return *r;
 }
-/// Which of all profiles runs; 0: none.
+/// The number of the profile that runs; 0: none.
 constinit std::atomic<std::uint64_t> run_number = 0;
 
 /// The log of this thread.
 struct OwnLog {
   std::shared_ptr<ProfileLog> log;
-  std::uint64_t of = 0;  ///< which profile
+  std::uint64_t of = 0;  ///< number of the profile
   ~OwnLog();
 };
 thread_local constinit bool thread_ends = false;
@@ -348,7 +349,7 @@ ProfileLog* ProfileEvent::begin(std::string_view kernel, Scope layer) noexcept {
 
 void ProfileEvent::end(ProfileLog& log) noexcept { log.end(); }
 
-/// Makes it the one that runs.
+/// Makes a profile the one that runs. Throws ProfileError if another one does.
 void begin_profile(const std::shared_ptr<ProfileSession>& session) {
   Running& r = running();
   const std::lock_guard lock(r.mutex);
@@ -359,7 +360,7 @@ void begin_profile(const std::shared_ptr<ProfileSession>& session) {
   profile_runs.store(true, std::memory_order_relaxed);
 }
 
-/// Ends it, if it runs.
+/// Ends a profile, if it is the one that runs.
 void end_profile(const std::shared_ptr<ProfileSession>& session) {
   Running& r = running();
   const std::lock_guard lock(r.mutex);
@@ -379,7 +380,7 @@ void count_watchers(int change) {
 
 }  // namespace detail
 
-// ---- what it gives ----------------------------------------------------------------------------------------
+// ---- results of a profile ---------------------------------------------------------------------------------
 
 namespace {
 
@@ -389,7 +390,7 @@ constexpr std::size_t kMostEvents = std::size_t{1} << 31;
 
 // ---- rows ----------------------------------------------------------------------------------------------
 
-/// Whether all layers of a list "a, b" are `outer` or in it.
+/// Returns whether all layers of a list "a, b" are `outer` or inside it.
 bool is_in(std::string_view layers, std::string_view outer) {
   while (true) {
     const std::size_t comma = layers.find(", ");
@@ -400,7 +401,7 @@ bool is_in(std::string_view layers, std::string_view outer) {
   }
 }
 
-/// Calls of all threads, joined.
+/// The calls of all threads, joined.
 class Joined {
  public:
   explicit Joined(ProfileBy by) : by_(by) {}
@@ -443,12 +444,13 @@ class Joined {
   }
 
   ProfileBy by_;
-  std::map<std::pair<std::string_view, std::string_view>, ProfileRow> rows_;  ///< of texts that live as the process
+  std::map<std::pair<std::string_view, std::string_view>, ProfileRow> rows_;  ///< texts that live as long as the
+                                                                              ///< process
 };
 
 // ---- texts ---------------------------------------------------------------------------------------------
 
-/// With so many digits behind the point, whatever the locale.
+/// Formats x with `digits` digits after the point, whatever the locale.
 std::string number(double x, int digits) {
   std::array<char, 64> text;
   const auto end = std::to_chars(text.data(), text.data() + text.size(), x, std::chars_format::fixed, digits).ptr;
@@ -458,7 +460,7 @@ std::string milliseconds(nanoseconds t) { return number(static_cast<double>(t.co
 
 std::string counted(std::int64_t n, const char* what) { return std::to_string(n) + " " + what + (n == 1 ? "" : "s"); }
 
-/// As a terminal may show it: no control characters, and not too long.
+/// Returns a name as a terminal may show it: without control characters, and not too long.
 std::string shown(const std::string& name, const char* none) {
   constexpr std::size_t kLongest = 48;
   if (name.empty()) return none;
@@ -468,7 +470,7 @@ std::string shown(const std::string& name, const char* none) {
   return s;
 }
 
-/// Columns as wide as they must be: texts, then numbers, these to the right.
+/// Aligns columns to their widest entry: texts to the left, then numbers to the right.
 std::string aligned(const std::vector<std::vector<std::string>>& rows, std::size_t texts) {
   std::vector<std::size_t> widths(rows[0].size());
   for (const auto& row : rows)
@@ -486,7 +488,7 @@ std::string aligned(const std::vector<std::vector<std::string>>& rows, std::size
 
 // ---- JSON ----------------------------------------------------------------------------------------------
 
-/// The bytes of the UTF-8 character that s begins with; 0: there is none.
+/// Returns the number of bytes of the UTF-8 character that s begins with; 0: it is invalid.
 std::size_t character(std::string_view s) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(s[i]); };
   const unsigned char first = byte(0);
@@ -500,7 +502,7 @@ std::size_t character(std::string_view s) {
   return overlong || beyond ? 0 : n;
 }
 
-/// A string of JSON; bytes that are no UTF-8 become U+FFFD.
+/// Returns a JSON string; bytes that are not UTF-8 become U+FFFD.
 std::string json_string(std::string_view text) {
   constexpr const char* kHex = "0123456789abcdef";
   std::string s = "\"";
@@ -521,7 +523,7 @@ std::string json_string(std::string_view text) {
   return s + '"';
 }
 
-/// Nanoseconds in microseconds, all digits.
+/// Formats nanoseconds as microseconds, with all digits.
 std::string microseconds(std::int64_t ns) {
   const std::string below = std::to_string(ns % 1000);
   return std::to_string(ns / 1000) + '.' + std::string(3 - below.size(), '0') + below;

@@ -15,34 +15,36 @@ namespace detail {
 class ProfileSession;
 }
 
-/// A profile was begun while another one ran.
+/// Thrown when a profile is begun while another one runs.
 class ProfileError : public Error {
  public:
   using Error::Error;
 };
 
+/// Options of a profile.
 struct ProfileOptions {
-  /// How many events of each thread the trace holds, 24 bytes each; the table counts all. Memory is asked for when a
-  /// thread first runs something, and used as events come.
+  /// Number of events of each thread that the trace holds, 24 bytes each; the table counts all. Memory is reserved when
+  /// a thread first runs something, and used as events come.
   std::size_t trace_events = std::size_t{1} << 18;
 };
 
-/// What the rows of a profile are.
+/// The meaning of the rows of a profile.
 enum class ProfileBy : std::uint8_t { kernel_and_layer, kernel, layer };
 
-/// Calls of one kernel in one layer, or of a kernel, or in a layer.
+/// The calls of one kernel in one layer, of one kernel, or in one layer.
 struct ProfileRow {
-  std::string kernel;  ///< "matmul", of a plan's step "sub exp sum"; empty where rows are layers
-  std::string layer;   ///< its path: "encoder.0", of a kernel that serves several "encoder.0, head"; empty: none
+  std::string kernel;  ///< "matmul", or "sub exp sum" for a step of a plan; empty where rows are layers
+  std::string layer;   ///< path: "encoder.0", or "encoder.0, head" for a kernel that serves several; empty: none
   std::int64_t calls = 0;
-  std::chrono::nanoseconds self{};  ///< without the events inside
-  /// With the events inside. Of a layer: the self times of this layer and of those in it.
+  std::chrono::nanoseconds self{};  ///< time without the events inside
+  /// Time with the events inside. For a layer: the self times of this layer and of those in it.
   std::chrono::nanoseconds total{};
-  std::chrono::nanoseconds longest{};  ///< call, with the events inside
+  std::chrono::nanoseconds longest{};  ///< the longest call, with the events inside
   bool operator==(const ProfileRow&) const = default;
 };
 
-/// Times what runs in this process, on all threads, from its construction until `stop` or its end:
+/// Measures the time of everything that runs in this process, on all threads, from its construction until `stop` or its
+/// end:
 ///
 ///   Profile profile;
 ///   for (int i = 0; i < 100; ++i) net(x);
@@ -55,34 +57,34 @@ struct ProfileRow {
 /// plan, one fused kernel or one operation ("compiled" is the call around them, "plan" the making of a plan); what runs
 /// in the body of a scan; a layer's step in a stream ("gru step"; "gru steps": several at once). Views are events of
 /// eager execution alone. A fused recurrent layer is one event for all its steps. Events that run inside others nest.
-/// What the pool of threads shares is one event of the thread that called it.
+/// Work shared by the pool of threads is one event of the thread that called it.
 ///
-/// Results and plans are the same with a profile as without. Where none runs, a call costs one test of a flag; where
-/// one does, each event costs two readings of the clock and about as much again, which the event around it, not its
-/// own, includes. What runs when the profile ends is not counted. All functions may be called while it runs, on any
-/// thread.
+/// Results and plans are the same with a profile as without. While none runs, a call costs one test of a flag; while
+/// one does, each event costs two readings of the clock and about as much again, which counts towards the enclosing
+/// event, not its own. Events still running when the profile ends are not counted. All functions may be called while it
+/// runs, on any thread.
 class Profile {
  public:
-  /// Begins. Throws ProfileError while another profile of this process runs.
+  /// Begins a profile. Throws ProfileError while another profile of this process runs.
   explicit Profile(const ProfileOptions& options = {});
   ~Profile();
   Profile(const Profile&) = delete;
   Profile& operator=(const Profile&) = delete;
 
-  /// Ends; what was counted stays. A second call does nothing.
+  /// Ends the profile; its counts remain. A second call does nothing.
   void stop();
-  /// From its beginning to its end, or until now.
+  /// Returns the time from the beginning of the profile to its end, or until now.
   std::chrono::nanoseconds duration() const;
-  /// Threads on which something ran.
+  /// Returns the number of threads on which something ran.
   std::size_t threads() const;
-  /// Events that the trace had no place for.
+  /// Returns the number of events that did not fit the trace.
   std::int64_t dropped() const;
 
-  /// Those with the longest self time first.
+  /// Returns the rows, those with the longest self time first.
   std::vector<ProfileRow> rows(ProfileBy by = ProfileBy::kernel_and_layer) const;
-  /// A line for the whole, then one for each row: kernel, layer, calls, self time in ms and in percent of the sum of
-  /// all, total time in ms, self time of a call and the longest call in us. With `most` above 0 that many rows, the
-  /// last line says how many are left out.
+  /// Returns a line for the whole, then one for each row: kernel, layer, calls, self time in ms and in percent of the
+  /// total, total time in ms, self time of a call and the longest call in us. If `most` is above 0, at most that many
+  /// rows follow, and the last line says how many are left out.
   std::string table(ProfileBy by = ProfileBy::kernel_and_layer, std::size_t most = 0) const;
   /// Writes all events as JSON in the Trace Event format, which Perfetto (ui.perfetto.dev), chrome://tracing and
   /// speedscope open: complete events with times in microseconds, a track for each thread.

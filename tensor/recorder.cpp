@@ -12,15 +12,15 @@ namespace {
 
 thread_local constinit Frame* top = nullptr;
 
-/// What a thread has from its first look at its frames on. It asks for no memory and is never destroyed, so that a step
-/// of a stream may be the first thing that a thread does.
+/// Returns the first frame of a thread, made on first use. It allocates no memory and is never destroyed, so that a
+/// step of a stream may be the first thing that a thread does.
 Frame& base() {
   alignas(Frame) thread_local constinit std::byte room[sizeof(Frame)]{};
   top = ::new (static_cast<void*>(room)) Frame;
   return *top;
 }
 
-/// Whose recorders have left the thread, until its end.
+/// Holds the recorders that have left the thread, until its end.
 struct Leaving {
   std::shared_ptr<Departed> departed = std::make_shared<Departed>();
   Leaving() = default;

@@ -12,29 +12,30 @@ namespace ferrite {
 
 class Variable;
 
-/// An observer of everything that runs on this thread: a Tape or a Tracer. It sees applications through
-/// `record`, and the variables that programs read and write, so that a whole training step (parameters, optimiser
-/// state, random counters) can be told from its constants.
+/// An observer of everything that runs on this thread: a Tape or a Tracer. It sees applications through `record`, and
+/// the variables that programs read and write, so that it can separate the state of a training step (parameters,
+/// optimiser state, random counters) from its constants.
 class Recorder {
  public:
   virtual ~Recorder() = default;
 
-  /// After an application. The recorder may mark the handles in `out`.
+  /// Called after an application. The recorder may mark the handles in `out`.
   virtual void record(const Primitive& op, const Attrs& attrs, Inputs in, std::span<Tensor> out) = 0;
-  /// A variable is read: `value` may be replaced (a tracer hands out an abstract tensor) or marked (a tape).
+  /// Called when a variable is read: `value` may be replaced (a tracer returns an abstract tensor) or marked (a tape).
   virtual void read(const Variable& variable, Tensor& value) = 0;
-  /// A variable is given a new value. True: the recorder keeps the assignment and the variable must not change now.
+  /// Called when a variable is assigned. Returns true if the recorder keeps the assignment and the variable must not
+  /// change now.
   virtual bool write(const Variable& variable, const Tensor& value) = 0;
-  /// A switch outside the tensors is read (whether a module trains): what runs may depend on it.
+  /// Called when a switch outside the tensors is read (whether a module trains): what runs may depend on it.
   virtual void flag(const std::shared_ptr<const std::atomic<bool>>&, bool) {}
-  /// Whether a tensor is known here as one that gradients may be asked for.
+  /// Returns whether this recorder knows a tensor as one that gradients may be asked for.
   virtual bool holds(const Tensor&) const { return false; }
-  /// Whether applications are only to be recorded, not computed: results are abstract.
+  /// Returns whether applications are only recorded, not computed: results are abstract.
   virtual bool tracing() const { return false; }
-  /// Whether what is recorded may be differentiated later: gradients are then made of operations that have gradients
-  /// themselves.
+  /// Returns whether what is recorded may be differentiated later: gradients are then made of operations that have
+  /// gradients themselves.
   virtual bool differentiates() const { return false; }
-  /// Whether composites are recorded as one application each, not as the operations that they are made of.
+  /// Returns whether composites are recorded as one application each, not as the operations that they are made of.
   virtual bool keeps_composites() const { return false; }
 };
 
@@ -47,23 +48,23 @@ struct Frame {
   bool differentiated = false;
   bool keeps_composites = false;
   bool cut = false;  ///< nothing made here is part of a gradient
-  Scope scope{};     ///< of the layer that runs; known only while something is traced or profiled
+  Scope scope{};     ///< the layer that runs; known only while something is traced or profiled
   Frame* outer = nullptr;
 };
 
-/// The innermost frame of this thread.
+/// Returns the innermost frame of this thread.
 Frame& frame();
 
-/// Whether somebody wants more of what runs in this frame than its results: a tracer in place of them, a profile when
-/// and in which layer. For the library alone.
+/// Returns whether something needs more than the results of what runs in this frame: a tracer records it instead, or a
+/// profile needs its time and layer. For the library only.
 [[gnu::always_inline]] inline bool observed(const Frame& f) {
   return __builtin_expect(static_cast<long>(f.tracing) | static_cast<long>(profiling()), 0) != 0;
 }
-/// The same of the innermost frame of this thread.
+/// Returns whether the innermost frame of this thread is traced or profiled.
 bool observed();
 
-/// Says to which layer the applications in the present frame belong while it lives: a tracer writes that to the nodes
-/// of its graph, a profile counts kernels by it, and a tape takes the gradient of an application in its layer.
+/// Sets the layer of the applications in the present frame while it lives: a tracer writes it to the nodes of its
+/// graph, a profile counts kernels by it, and a tape runs the gradient of an application in its layer.
 class Scoped {
  public:
   explicit Scoped(Scope scope) : frame_(&frame()), before_(frame_->scope) { frame_->scope = scope; }
@@ -71,9 +72,9 @@ class Scoped {
   Scoped(const Scoped&) = delete;
   Scoped& operator=(const Scoped&) = delete;
 
-  /// Goes on in another layer.
+  /// Switches to another layer.
   void enter(Scope scope) { frame_->scope = scope; }
-  /// The layer that ran before.
+  /// Returns the layer that ran before.
   Scope before() const { return before_; }
 
  private:
@@ -81,13 +82,13 @@ class Scoped {
   Scope before_;
 };
 
-/// The value of a switch, told to the recorders.
+/// Returns the value of a switch and reports it to the recorders.
 bool read_flag(const std::shared_ptr<std::atomic<bool>>& flag);
 
 }  // namespace detail
 
-/// Puts an empty frame on the stack while it lives: nothing outside records what runs inside. Tracers and
-/// gradient checks start so; it also is what other libraries call "no grad".
+/// Puts an empty frame on the stack while it lives: nothing outside records what runs inside. Tracers and gradient
+/// checks use it; other libraries call it "no grad".
 class NewFrame {
  public:
   NewFrame();
@@ -100,14 +101,14 @@ class NewFrame {
   detail::Frame frame_;
 };
 
-/// A frame with those recorders of the innermost one that do not differentiate: what runs inside is traced, but no part
-/// of a gradient.
+/// Puts a frame on the stack with those recorders of the innermost one that do not differentiate: what runs inside is
+/// traced, but is part of no gradient.
 class NoTapes : private NewFrame {
  public:
   NoTapes();
 };
 
-/// Adds a recorder to the innermost frame while it lives. Belongs to its thread.
+/// Adds a recorder to the innermost frame while it lives. Bound to its thread.
 class Recording {
  public:
   explicit Recording(Recorder& recorder);
@@ -119,7 +120,7 @@ class Recording {
   Recorder* recorder_;
 };
 
-/// Takes a recorder out of the innermost frame while it lives; the others go on.
+/// Removes a recorder from the innermost frame while it lives; the others continue.
 class Paused {
  public:
   explicit Paused(Recorder& recorder);

@@ -1,14 +1,14 @@
 #pragma once
-/// Memory for calls that must ask the system for nothing.
+/// Memory for calls that must make no system allocation.
 #include <memory>
 
 #include "ferrite/tensor/storage.h"
 
 namespace ferrite::detail {
 
-/// What the calls of a program ask for beside their operands: tensors, views, workspaces, plans. While it is open on a
-/// thread, they find it here, on whatever thread; what is missing is made, and stays. One run of the program fills it.
-/// Open on one thread at a time.
+/// The memory that calls of a program need besides their operands: tensors, views, workspaces, plans. While the reserve
+/// is open on a thread, calls there take memory from it; what is missing is allocated and kept. One run of the program
+/// fills it, and later runs may be on any thread. Open on one thread at a time.
 class Reserve {
  public:
   Reserve() = default;
@@ -16,7 +16,7 @@ class Reserve {
   Reserve& operator=(const Reserve&) = delete;
   ~Reserve();
 
-  /// Whether nothing was ever asked for.
+  /// Returns whether nothing has ever been requested.
   bool empty() const { return held_ == nullptr; }
 
   class Open {
@@ -31,17 +31,18 @@ class Reserve {
   };
 
   struct Held;
-  /// What it holds.
+  /// Returns the memory that the reserve holds.
   Held& held();
   bool holds(const Held* held) const { return held_ == held; }
-  /// What calls that know each other by `key` keep in the reserve that is open on this thread; null: none is open.
+  /// Returns the object that calls with the same `key` keep in the reserve that is open on this thread; null: none is
+  /// open.
   static void* kept(const void* key, std::shared_ptr<void> (*make)());
 
  private:
-  Held* held_ = nullptr;  ///< made by the first request
+  Held* held_ = nullptr;  ///< created by the first request
 };
 
-/// What calls of one kind keep for the next one: in the open reserve, else of the thread.
+/// Returns the object that calls of one kind keep for the next one: in the open reserve, else one per thread.
 template <class T>
 T& kept_for_calls() {
   static char key;

@@ -1,5 +1,5 @@
 #pragma once
-/// Literals in expressions: numbers that take the dtype of the tensor beside them.
+/// Literals in expressions: numbers that take the dtype of the tensor they are combined with.
 #include <concepts>
 #include <cstdint>
 #include <limits>
@@ -10,9 +10,9 @@
 
 namespace ferrite {
 
-/// A literal in an expression (`2 * x`, `x + 0.5`): a weak integer or a weak float. It takes the dtype of the
-/// tensor beside it; a float literal beside an integer tensor is a DtypeError. An unsigned integer that i64 cannot hold
-/// counts as a float. Never a rank-0 tensor.
+/// A literal in an expression (`2 * x`, `x + 0.5`): a weak integer or a weak float. It takes the dtype of the tensor
+/// that it is combined with; a float literal with an integer tensor is a DtypeError. An unsigned integer that i64
+/// cannot hold counts as a float. Never a rank-0 tensor.
 class Scalar {
  public:
   constexpr Scalar() = default;
@@ -25,7 +25,7 @@ class Scalar {
   constexpr bool is_floating() const { return floating_; }
   constexpr double real() const { return real_; }
   constexpr std::int64_t integer() const { return integer_; }
-  /// The literal as an element of type T. Integers beyond 2^53 stay exact in integer types.
+  /// Returns the literal as an element of type T. Integers beyond 2^53 stay exact in integer types.
   template <class T>
   constexpr T as() const {
     if constexpr (std::is_same_v<T, bool>) return real_ != 0;

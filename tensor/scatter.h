@@ -1,8 +1,9 @@
 #pragma once
-/// Reading and replacing elements at positions that a tensor of integers or a mask gives. Tensors are immutable: what
+/// Reading and replacing elements at positions given by a tensor of integers or a mask. Tensors are immutable: what
 /// PyTorch writes in place is a new tensor here. Indices are i64 or i32; negative ones count from the end, and one
-/// outside [-n, n) throws ShapeError, also in compiled programs. Axes may be negative; ShapeError for one that x does
-/// not have. Where an index is repeated, elements are taken in row-major order: results are the same in every run.
+/// outside [-n, n) throws ShapeError, also in compiled programs. Axes may be negative; an axis that x does not have
+/// throws ShapeError. Where an index is repeated, elements are taken in row-major order: results are the same in every
+/// run.
 #include <optional>
 #include <span>
 
@@ -12,20 +13,21 @@ namespace ferrite {
 
 // ---- at indices along an axis ------------------------------------------------------------------------------
 
-/// gather whose index and x broadcast on the other axes: NumPy's take_along_axis, torch.take_along_dim.
+/// Returns the elements of x at an index along an axis: gather whose index and x broadcast on the other axes, as
+/// NumPy's take_along_axis and torch.take_along_dim.
 Tensor take_along_axis(const Tensor& x, const Tensor& index, std::int64_t axis);
-/// Elements of the flattened x, in the shape of the index.
+/// Returns elements of the flattened x, in the shape of the index.
 Tensor take(const Tensor& x, const Tensor& index);
 
-/// x with the elements of `source` at `index` along an axis: out[index[i][j]][j] = source[i][j] for axis 0. index has
-/// x's rank, and extents not above x's on the other axes; source is at least as large as the index, of x's dtype. Of
-/// elements for the same place the last one stays, and it alone gets a gradient.
+/// Returns x with the elements of `source` written at `index` along an axis: out[index[i][j]][j] = source[i][j] for
+/// axis 0. index has x's rank, and extents not above x's on the other axes; source is at least as large as the index,
+/// of x's dtype. Of elements for the same place the last one stays, and only it gets a gradient.
 Tensor scatter(const Tensor& x, std::int64_t axis, const Tensor& index, const Tensor& source,
                const IndexOptions& options = {});
-/// The same with one value for all places.
+/// Returns x with one value written at all places of `index` along an axis.
 Tensor scatter(const Tensor& x, std::int64_t axis, const Tensor& index, Scalar value, const IndexOptions& options = {});
 
-/// How `scatter_reduce` joins what meets in one place.
+/// The operation by which `scatter_reduce` combines elements that meet in one place.
 enum class ScatterReduction : std::uint8_t {
   sum,
   prod,
@@ -33,57 +35,58 @@ enum class ScatterReduction : std::uint8_t {
   amax,  ///< NaN if there is one; equal ones share the gradient evenly
   amin,
 };
-/// x with the elements of `source` joined to what is at `index` along an axis, as `scatter` places them: elements that
-/// meet are added, multiplied, averaged or compared. With include_self = false x's own element takes no part where an
-/// index points. As torch.scatter_reduce; numbers of one dtype. The gradient of prod is exact to any
-/// order, also where elements are 0.
+/// Returns x with the elements of `source` combined with those at `index` along an axis, placed as by `scatter`:
+/// elements that meet are added, multiplied, averaged or compared. With include_self = false, x's own element does not
+/// count where an index points to it. As torch.scatter_reduce; numbers of one dtype. The gradient of prod is exact to
+/// any order, also where elements are 0.
 Tensor scatter_reduce(const Tensor& x, std::int64_t axis, const Tensor& index, const Tensor& source,
                       ScatterReduction reduction, bool include_self = true);
 
 // ---- whole slices at a rank-1 index ------------------------------------------------------------------------
 
-/// x with alpha times the slices of `source` added to its slices index[j] along an axis: the adjoint of index_select.
-/// source has x's shape but for the axis, where it has the extent of the index.
+/// Returns x with alpha times the slices of `source` added to its slices index[j] along an axis: the adjoint of
+/// index_select. source has x's shape except along the axis, where it has the extent of the index.
 Tensor index_add(const Tensor& x, std::int64_t axis, const Tensor& index, const Tensor& source, double alpha = 1);
-/// x with its slices index[j] replaced by those of `source`; of slices for the same place the last one stays.
+/// Returns x with its slices index[j] replaced by those of `source`; of slices for the same place the last one stays.
 Tensor index_copy(const Tensor& x, std::int64_t axis, const Tensor& index, const Tensor& source);
-/// x with one value in its slices index[j].
+/// Returns x with one value in all elements of its slices index[j].
 Tensor index_fill(const Tensor& x, std::int64_t axis, const Tensor& index, Scalar value);
 
 // ---- at several indices ------------------------------------------------------------------------------------
 
-/// x with x[i, j, ...] = values, or += values with `accumulate`: indices of the first axes, which broadcast together;
-/// values broadcast to their shape followed by x's other axes.
+/// Returns x with x[i, j, ...] = values, or += values with `accumulate`: indices of the first axes, which broadcast
+/// together; values broadcast to their shape followed by x's other axes.
 Tensor index_put(const Tensor& x, std::span<const Tensor> indices, const Tensor& values, bool accumulate = false);
 Tensor index_put(const Tensor& x, std::initializer_list<Tensor> indices, const Tensor& values, bool accumulate = false);
 
-/// The elements x[i, j, ...] that index_put would replace: indices of neighbouring axes from `axis` on, which broadcast
-/// together; in place of these axes the result has the shape that they broadcast to. `at` takes single elements and
-/// ranges (tensor/index.h).
+/// Returns the elements x[i, j, ...] that index_put would replace: indices of neighbouring axes starting at `axis`,
+/// which broadcast together; in place of these axes the result has the shape that they broadcast to. `at` takes single
+/// elements and ranges (tensor/index.h).
 Tensor index_at(const Tensor& x, std::span<const Tensor> indices, std::int64_t axis = 0);
 Tensor index_at(const Tensor& x, std::initializer_list<Tensor> indices, std::int64_t axis = 0);
 
 // ---- by masks ----------------------------------------------------------------------------------------------
 
-/// How many results there are, where values must not decide it.
+/// Options of `nonzero`: a fixed number of results, for programs in which values must not decide it.
 struct NonzeroOptions {
-  std::optional<std::int64_t> size{};  ///< exactly so many: the first ones, or `fill` where there are fewer
+  std::optional<std::int64_t> size{};  ///< number of results: the first ones, followed by `fill` where there are fewer
   std::int64_t fill = -1;
 };
-/// The indices of the elements that are not 0 (NaN is not), in row-major order: i64 [m, rank]. m depends on the values:
-/// TraceError while tracing, unless `size` gives it (torch.nonzero_static).
+/// Returns the indices of the elements that are not 0 (NaN counts as not 0), in row-major order: i64 [m, rank]. m
+/// depends on the values: TraceError while tracing, unless `size` gives it (torch.nonzero_static).
 Tensor nonzero(const Tensor& x, const NonzeroOptions& options = {});
 
-/// How `masked_select` gives its results.
+/// Options of `masked_select`: a fixed number of results.
 struct MaskedSelectOptions {
-  std::optional<std::int64_t> size{};  ///< exactly so many: the first ones, or `fill` where there are fewer
+  std::optional<std::int64_t> size{};  ///< number of results: the first ones, followed by `fill` where there are fewer
   Scalar fill = 0;
 };
-/// The elements where the bool mask holds, in row-major order [m]; x and mask broadcast. m depends on the values:
-/// TraceError while tracing, unless `size` gives it.
+/// Returns the elements where the bool mask holds, in row-major order [m]; x and mask broadcast. m depends on the
+/// values: TraceError while tracing, unless `size` gives it.
 Tensor masked_select(const Tensor& x, const Tensor& mask, const MaskedSelectOptions& options = {});
-/// x with its elements where the bool mask holds replaced by those of `source`, one after the other in row-major order.
-/// The mask broadcasts to x; source has x's dtype. ShapeError, as part of the program, where it has too few elements.
+/// Returns x with its elements where the bool mask holds replaced by consecutive elements of `source`, in row-major
+/// order. The mask broadcasts to x; source has x's dtype. Throws ShapeError, as part of the program, where it has too
+/// few elements.
 Tensor masked_scatter(const Tensor& x, const Tensor& mask, const Tensor& source);
 
 }  // namespace ferrite

@@ -6,8 +6,8 @@
 
 namespace ferrite {
 
-/// The path of a layer in its model, as the names of its parameters begin: "encoder.0"; empty outside of layers. As
-/// cheap to copy and to compare as a pointer. Paths are stored once and live as long as the process.
+/// The path of a layer in its model, the prefix of its parameters' names: "encoder.0"; empty outside layers. As cheap
+/// to copy and to compare as a pointer. Paths are stored once and live as long as the process.
 class Scope {
  public:
   constexpr Scope() = default;
@@ -15,8 +15,8 @@ class Scope {
 
   constexpr std::string_view path() const { return path_ ? std::string_view(path_) : std::string_view(); }
   constexpr bool empty() const { return !path_; }
-  /// This one, or the other where this one is empty: what stands in the body of a scan belongs to the layer of the scan
-  /// unless it has one of its own.
+  /// Returns this scope, or the other one where this one is empty: an application in the body of a scan belongs to the
+  /// layer of the scan unless it has its own.
   constexpr Scope or_else(Scope other) const { return path_ ? *this : other; }
   constexpr bool operator==(const Scope&) const = default;
 
@@ -26,8 +26,8 @@ class Scope {
 
 namespace detail {
 
-/// What f gives; an Error that it throws says that it comes from this layer, unless it says so of another one. Until
-/// then the scope is not looked at.
+/// Returns the result of f. An Error that it throws is attributed to this layer, unless it names another one already.
+/// The scope is not read unless f throws.
 template <class F>
 [[gnu::always_inline]] inline decltype(auto) in_layer(const Scope& scope, const F& f) {
 #ifdef __cpp_exceptions

@@ -107,7 +107,7 @@ Shape axes_of(const Shape& axes, int rank, std::string_view where) {
 
 std::string Scalar::str() const {
   if (!floating_) return std::to_string(integer_);
-  if (std::isnan(real_)) return "nan";  // its sign says nothing
+  if (std::isnan(real_)) return "nan";  // its sign means nothing
   char buffer[32];
   const auto end = std::to_chars(buffer, buffer + sizeof buffer, real_).ptr;
   std::string s(buffer, end);

@@ -1,5 +1,5 @@
 #pragma once
-/// Shapes of tensors: extents, strides, the rule of broadcasting; and specs, shape with dtype.
+/// Shapes of tensors (extents, strides, the rule of broadcasting) and specs, which are a shape with a dtype.
 #include <array>
 #include <cstdint>
 #include <initializer_list>
@@ -13,7 +13,7 @@
 
 namespace ferrite {
 
-/// Extents of a tensor, outermost first: up to kMaxRank of them, held in line. Also serves as a short list of
+/// The extents of a tensor, outermost first: up to kMaxRank of them, held in place. Also serves as a short list of
 /// integers (strides, axes, permutations). Trivially copyable.
 class Shape {
  public:
@@ -27,7 +27,7 @@ class Shape {
   explicit constexpr Shape(std::span<const std::int64_t> extents) {
     for (std::int64_t e : extents) push_back(e);
   }
-  /// rank times the same value.
+  /// Returns a shape that holds one value `rank` times.
   static constexpr Shape filled(int rank, std::int64_t value) {
     Shape s;
     for (int i = 0; i < rank; ++i) s.push_back(value);
@@ -35,7 +35,7 @@ class Shape {
   }
 
   constexpr int rank() const { return rank_; }
-  /// Extent of an axis; negative axes count from the end. Not checked: see `axis`.
+  /// Returns the extent of an axis; negative axes count from the end. Unchecked: see `axis_of`.
   constexpr std::int64_t operator[](int i) const& { return at_[static_cast<unsigned>(i < 0 ? i + rank_ : i)]; }
   constexpr std::int64_t operator[](int i) const&& { return at_[static_cast<unsigned>(i < 0 ? i + rank_ : i)]; }
   constexpr std::int64_t& operator[](int i) & { return at_[static_cast<unsigned>(i < 0 ? i + rank_ : i)]; }
@@ -57,8 +57,9 @@ class Shape {
     return true;
   }
 
-  /// Product of the extents. Throws ShapeError when an extent is negative or the product of those that are not 0
-  /// exceeds 2^62: strides and offsets of every shape that passes are below that. The message begins with `where`.
+  /// Returns the product of the extents. Throws ShapeError when an extent is negative or the product of those that are
+  /// not 0 exceeds 2^62: strides and offsets of every shape that passes are below that. The message begins with
+  /// `where`.
   std::int64_t numel(std::string_view where = "shape") const {
     std::int64_t n = 1;
     bool plain = true;
@@ -71,13 +72,13 @@ class Shape {
       return checked_numel(where);
     return n;
   }
-  /// Row-major strides, in elements.
+  /// Returns the row-major strides, in elements.
   Shape strides() const {
     Shape s;
     write_strides(s);
     return s;
   }
-  /// The same, written in place: no copy on the way to a fresh tensor.
+  /// Writes the row-major strides into `out`, which saves a copy for a fresh tensor.
   void write_strides(Shape& out) const {
     out.rank_ = rank_;
     std::int64_t n = 1;
@@ -86,7 +87,7 @@ class Shape {
       n *= at_[static_cast<unsigned>(i)];
     }
   }
-  /// "[2, 3]".
+  /// Returns the shape as text: "[2, 3]".
   std::string str() const;
 
  private:
@@ -97,27 +98,27 @@ class Shape {
   int rank_ = 0;
 };
 
-/// What is known of a tensor without its values.
+/// The type of a tensor: shape and dtype.
 struct Spec {
   Shape shape;
   Dtype dtype = Dtype::f32;
   bool operator==(const Spec&) const = default;
-  /// "f32[2, 3]".
+  /// Returns the type as text: "f32[2, 3]".
   std::string str() const;
 };
 
-/// The common shape under NumPy's broadcasting rule. Throws ShapeError, naming `where` and both shapes.
+/// Returns the common shape under NumPy's broadcasting rule. Throws ShapeError, naming `where` and both shapes.
 Shape broadcast(const Shape& a, const Shape& b, std::string_view where);
 
-/// Replaces the one extent -1 of a shape, if there is one, so that it holds `count` elements; a shape without -1 is
-/// returned as it is, whatever it holds. Returns nothing where no extent fits or any would: [-1, 4] of 6 elements,
-/// [-1, 0] of none. Throws ShapeError, naming `where`, for a second -1 and any other negative extent.
+/// Replaces the single extent -1 of a shape, if there is one, so that the shape holds `count` elements; a shape without
+/// -1 is returned unchanged, whatever it holds. Returns nothing where no extent fits or any would: [-1, 4] of 6
+/// elements, [-1, 0] of none. Throws ShapeError, naming `where`, for a second -1 and any other negative extent.
 std::optional<Shape> inferred(const Shape& shape, std::int64_t count, std::string_view where);
 
 /// Resolves a possibly negative axis to [0, rank). Throws ShapeError.
 int axis_of(std::int64_t axis, int rank, std::string_view where);
 
-/// Resolves, sorts and checks axes for uniqueness; an empty list stands for all axes. Throws ShapeError.
+/// Resolves, sorts and checks axes for uniqueness; an empty list means all axes. Throws ShapeError.
 Shape axes_of(const Shape& axes, int rank, std::string_view where);
 
 }  // namespace ferrite

@@ -7,76 +7,82 @@ namespace ferrite {
 
 // ---- frames ----------------------------------------------------------------------------------------------
 
-/// Overlapping pieces of the last axis: `size` elements from 0, from `hop`, from 2 hop, ... as far as whole ones fit:
+/// Cuts the last axis into overlapping frames of `size` elements that begin at 0, hop, 2 hop, ..., as long as they fit:
 /// [..., L] -> [..., 1 + (L - size) / hop, size]. f32 or f64. Throws ShapeError where none fits, ValueError for a size
 /// or hop below 1, DtypeError for other dtypes.
 Tensor frame(const Tensor& x, std::int64_t size, std::int64_t hop);
-/// Frames added up, each `hop` elements behind the one before: [..., T, size] -> [..., size + (T - 1) hop]. Earlier
-/// frames are added first. Throws as `frame` does.
+/// Adds up overlapping frames, each `hop` elements after the one before: [..., T, size] -> [..., size + (T - 1) hop].
+/// Earlier frames are added first. Throws as `frame` does.
 Tensor overlap_add(const Tensor& frames, std::int64_t hop);
 
 // ---- windows ---------------------------------------------------------------------------------------------
 
+/// Options of the windows below.
 struct WindowOptions {
-  /// Of period n, for spectra; false: symmetric, for filters.
+  /// Whether the window has period n, for spectra; false: it is symmetric, for filters.
   bool periodic = true;
   Dtype dtype = Dtype::f32;
 };
-/// 1/2 - 1/2 cos(2 pi i / N) [n], where N is n for a periodic window and n - 1 for a symmetric one; 1 for n = 1, and so
-/// for all windows. These throw ValueError for a negative n, DtypeError for a dtype that is no float.
+/// Returns the window 1/2 - 1/2 cos(2 pi i / N) [n], where N is n for a periodic window and n - 1 for a symmetric one;
+/// 1 for n = 1, as all windows. All windows throw ValueError for a negative n, DtypeError for a dtype that is not a
+/// float.
 Tensor hann_window(std::int64_t n, const WindowOptions& options = {});
-/// alpha - beta cos(2 pi i / N) [n].
+/// Returns the window alpha - beta cos(2 pi i / N) [n].
 Tensor hamming_window(std::int64_t n, const WindowOptions& options = {}, double alpha = 0.54, double beta = 0.46);
-/// 0.42 - 1/2 cos(2 pi i / N) + 0.08 cos(4 pi i / N) [n].
+/// Returns the window 0.42 - 1/2 cos(2 pi i / N) + 0.08 cos(4 pi i / N) [n].
 Tensor blackman_window(std::int64_t n, const WindowOptions& options = {});
-/// 1 - |2 i / N - 1| [n].
+/// Returns the window 1 - |2 i / N - 1| [n].
 Tensor bartlett_window(std::int64_t n, const WindowOptions& options = {});
-/// I_0(beta sqrt(1 - (2 i / N - 1)^2)) / I_0(beta) [n], I_0 the modified Bessel function. Throws ValueError for a beta
-/// beyond +-700.
+/// Returns the window I_0(beta sqrt(1 - (2 i / N - 1)^2)) / I_0(beta) [n], I_0 the modified Bessel function. Throws
+/// ValueError for a beta beyond +-700.
 Tensor kaiser_window(std::int64_t n, const WindowOptions& options = {}, double beta = 12);
 
 // ---- spectrograms ----------------------------------------------------------------------------------------
 
-/// What stands before and behind a signal: its reflection without the last element, zeros, its last element again and
-/// again, or its other end.
+/// The padding at both ends of a signal: its reflection without the end element, zeros, its end element repeated, or
+/// its other end.
 enum class StftPadding : std::uint8_t { reflect, constant, replicate, circular };
 
+/// Options of `stft`.
 struct StftOptions {
-  /// Samples from frame to frame. 0: n_fft / 4.
+  /// Number of samples from frame to frame. 0: n_fft / 4.
   std::int64_t hop_length = 0;
-  /// Samples of a frame that the window covers, in its middle. 0: as many as the window has, n_fft without one.
+  /// Number of samples of a frame that the window covers, in its middle. 0: the length of the window, or n_fft without
+  /// one.
   std::int64_t win_length = 0;
-  /// Frame t is centred at sample t hop: the signal is padded with n_fft / 2 samples at both ends.
+  /// Whether frame t is centred at sample t hop: the signal is padded with n_fft / 2 samples at both ends.
   bool center = true;
   StftPadding padding = StftPadding::reflect;
-  /// Multiplied by 1 / sqrt(n_fft).
+  /// Whether results are multiplied by 1 / sqrt(n_fft).
   bool normalized = false;
-  /// Frequencies 0..n_fft / 2; false: all n_fft.
+  /// Whether the frequencies are 0..n_fft / 2; false: all n_fft.
   bool onesided = true;
 };
 
-/// Fourier transforms of windowed frames: x [..., L] -> [..., F, T, 2], F = n_fft / 2 + 1, T = 1 + L / hop (centred) or
-/// 1 + (L - n_fft) / hop, the last axis real and imaginary parts. The window [win_length] has x's dtype; undefined:
-/// ones. f32 or f64; gradients reach signal and window. Throws ValueError for lengths below 1, a win_length beyond
-/// n_fft; ShapeError for a signal that is too short for one frame or its padding, or a window of another shape;
-/// DtypeError for other or different dtypes.
+/// Returns the Fourier transforms of windowed frames: x [..., L] -> [..., F, T, 2], F = n_fft / 2 + 1, T = 1 + L / hop
+/// (centred) or 1 + (L - n_fft) / hop, the last axis real and imaginary parts. The window [win_length] has x's dtype;
+/// undefined: ones. f32 or f64; gradients reach signal and window. Throws ValueError for lengths below 1 and a
+/// win_length beyond n_fft; ShapeError for a signal that is too short for one frame or its padding, or a window of
+/// another shape; DtypeError for other or different dtypes.
 Tensor stft(const Tensor& x, std::int64_t n_fft, const Tensor& window = {}, const StftOptions& options = {});
 
+/// Options of `istft`.
 struct IstftOptions {
-  std::int64_t hop_length = 0;  ///< as in StftOptions, and so are the others
+  std::int64_t hop_length = 0;  ///< as in StftOptions, like the members below
   std::int64_t win_length = 0;
   bool center = true;
   bool normalized = false;
   bool onesided = true;
-  /// Of the signal, which is cut or filled with zeros at its end. 0: as long as the frames give: with `center`,
-  /// (T - 1) hop.
+  /// Length of the signal, which is cut or filled with zeros at its end. 0: the length that the frames give, with
+  /// `center` (T - 1) hop.
   std::int64_t length = 0;
 };
 
-/// The signal whose stft is nearest to a spectrogram in the sense of least squares (Griffin and Lim 1984): the inverse
-/// of stft for the same window and lengths. [..., F, T, 2] -> [..., L]. Where windows overlap, w frames are added up
-/// and divided by the sum of w^2. Throws as stft does, and ValueError where that sum is below 1e-11: the windows leave
-/// a sample out. (Periodic Hann and Hamming windows with hop_length <= win_length / 2 do not, given `center`.)
+/// Returns the signal whose stft is nearest to a spectrogram in the sense of least squares (Griffin and Lim 1984): the
+/// inverse of stft for the same window and lengths. [..., F, T, 2] -> [..., L]. Where windows overlap, w frames are
+/// added up and divided by the sum of w^2. Throws as stft does, and ValueError where that sum is below 1e-11: the
+/// windows leave a sample out. (Periodic Hann and Hamming windows with hop_length <= win_length / 2 do not, given
+/// `center`.)
 Tensor istft(const Tensor& spectrogram, std::int64_t n_fft, const Tensor& window = {},
              const IstftOptions& options = {});
 

@@ -1,5 +1,5 @@
-/// Storage of tensors: the pools of freed blocks of each thread, what programs reserve, memory that belongs to someone
-/// else.
+/// Storage of tensors: the pools of freed blocks of each thread, the reserves of programs, and memory with a foreign
+/// owner.
 #include "ferrite/tensor/storage.h"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ namespace ferrite {
 
 namespace detail {
 
-/// Bins are four steps to each power of two of the block's size in lines of 64 bytes.
+/// Number of bins: four for each power of two of the block's size, in lines of 64 bytes.
 constexpr std::size_t kBins = 96;
 
 inline std::size_t bin_of(std::size_t lines) {
@@ -38,7 +38,7 @@ inline std::size_t bin_of(std::size_t lines) {
   const std::size_t quarter = (lines - 1) >> (power - 2);                  // 3 for a power of two, else 4..7
   return 4 * (power - 1) + (quarter - 3);
 }
-/// Most lines that fall into a bin: the size that its blocks are made with.
+/// Returns the most lines that fall into a bin: the size with which its blocks are made.
 inline std::size_t lines_of(std::size_t bin) {
   if (bin < 4) return bin;
   return (bin % 4 + 4) << (bin / 4 - 1);
@@ -52,16 +52,16 @@ struct PoolOwner {
   PoolOwner* next_idle = nullptr;
 };
 
-/// Of a TensorImpl that stands in a block of its own, and the next one of a list of such blocks that are free.
+/// Size of a block for a TensorImpl alone. A free one holds a pointer to the next free one.
 constexpr std::size_t kViewBytes = (sizeof(TensorImpl) + 63) / 64 * 64;
 inline TensorImpl*& next_view(TensorImpl* impl) { return *reinterpret_cast<TensorImpl**>(impl); }
 
-/// Free blocks of memory by bin, and free views, as lists through the blocks themselves.
+/// Free blocks of memory by bin, and free views, as lists linked through the blocks themselves.
 struct FreeBlocks {
   Storage* blocks[kBins];
   TensorImpl* views;
 
-  /// Null where there is none.
+  /// Takes a block of a bin; null where there is none.
   Storage* pop(std::size_t bin) noexcept {
     Storage* const s = blocks[bin];
     if (!s) return nullptr;
@@ -80,16 +80,16 @@ struct FreeBlocks {
   }
 };
 
-/// Throws MemoryError.
+/// Takes memory from the system. Throws MemoryError.
 void* system_block(std::size_t bytes);
-/// A block from the system. Throws MemoryError.
+/// Makes a block of memory from the system. Throws MemoryError.
 Storage* new_block(std::size_t bytes, PoolOwner* owner, void (*release)(Storage*) noexcept, std::size_t bin);
-/// The reserve that is open on this thread; null: none.
+/// Returns the reserve that is open on this thread; null: none.
 Reserve*& open_reserve();
 /// Counts a block that came from the system (PoolCounts).
 void count_miss();
 
-/// What is free of a reserve. It owns its blocks as a pool does.
+/// The free memory of a reserve. It owns its blocks as a pool does.
 struct Reserve::Held : PoolOwner {
   FreeBlocks free{};
   std::size_t views_out = 0;
@@ -121,7 +121,7 @@ struct Reserve::Held : PoolOwner {
 
 namespace {
 
-/// A block for a tensor. Throws MemoryError with its shape and size.
+/// Takes a block for a tensor. Throws MemoryError with its shape and size.
 Storage* block_for(const Shape& shape, Dtype dtype, std::size_t bytes) {
   try {
     return take_block(bytes);
@@ -146,7 +146,7 @@ constexpr bool kPooling = true;
 #endif
 
 constexpr std::size_t kMostViews = 4096;
-/// What other threads may have returned to a pool that has not asked for it yet.
+/// Most bytes that other threads may return to a pool before it takes them.
 constexpr std::size_t kMostReturned = std::size_t{64} << 20;
 
 std::atomic<std::size_t> most_cached{std::size_t{256} << 20};
@@ -159,7 +159,8 @@ namespace {
 
 constinit Storage closed{};
 
-/// Pools whose threads have ended. Their blocks may live on, so owners never go: the next thread takes one over.
+/// Pools whose threads have ended. Their blocks may live on, so owners are never destroyed: the next thread takes one
+/// over.
 class IdleOwners {
  public:
   static IdleOwners& get() {
@@ -188,8 +189,8 @@ class IdleOwners {
 
 void free_block(Storage* s) noexcept { std::free(s); }
 
-/// Gives a block to the pool of another thread, which takes it the next time it misses one. Where that has ended, or
-/// does not come for its blocks, the system takes it.
+/// Returns a block to the pool of another thread, which takes it the next time it misses one. Where that thread has
+/// ended, or does not take its blocks, the block goes back to the system.
 void return_block(Storage* s) noexcept {
   PoolOwner& owner = *s->owner;
   const std::size_t bytes = block_bytes(s);
@@ -206,16 +207,16 @@ void return_block(Storage* s) noexcept {
   std::free(s);
 }
 
-/// What a thread holds for reuse. Trivial, so that reaching it costs no check: `Ending` empties it.
+/// The memory that a thread holds for reuse. Trivial, so that accessing it costs no check: `Ending` empties it.
 struct Pool {
   FreeBlocks free;
   std::size_t cached;
   std::size_t cached_views;
-  std::size_t emptied;  ///< the bin that makes room
+  std::size_t emptied;  ///< the next bin from which blocks are freed
   PoolCounts counts;
-  PoolOwner* owner;  ///< none before the first block and after the thread's end
-  Reserve* reserve;  ///< comes first while it is open
-  bool ended;        ///< the thread is ending: what it still makes has no pool
+  PoolOwner* owner;  ///< null before the first block and after the thread's end
+  Reserve* reserve;  ///< used first while it is open
+  bool ended;        ///< the thread is ending: new blocks have no pool
 
   Storage* take(std::size_t bin) noexcept {
     Storage* const s = free.pop(bin);
@@ -228,8 +229,8 @@ struct Pool {
     free.push(s);
     cached += block_bytes(s);
   }
-  /// Frees what is held, bin by bin, until so many bytes more are within the limit: what is used now goes before what
-  /// was used once. False where they are more than the limit.
+  /// Frees held blocks, bin by bin, until `bytes` more fit within the limit: a block given back now replaces older
+  /// ones. Returns false where `bytes` alone exceed the limit.
   [[gnu::noinline]] bool make_room(std::size_t bytes, std::size_t most) noexcept {
     if (bytes > most) return false;
     while (cached + bytes > most) {
@@ -241,7 +242,7 @@ struct Pool {
     }
     return true;
   }
-  /// The same after what other threads have returned is here.
+  /// Takes over the blocks that other threads have returned, then takes one of a bin; null where there is none.
   Storage* take_returned(std::size_t bin) noexcept {
     if (!owner || !owner->returned.load(std::memory_order_relaxed)) return nullptr;
     take_over(nullptr);
@@ -252,7 +253,7 @@ struct Pool {
   void clear() noexcept;
 
  private:
-  /// Takes the list of what was returned and leaves `rest` in its place.
+  /// Takes the list of returned blocks and leaves `rest` in its place.
   void take_over(Storage* rest) noexcept {
     Storage* s = owner->returned.exchange(rest, std::memory_order_acquire);
     std::size_t bytes = 0;
@@ -291,14 +292,14 @@ thread_local Ending ending;
 
 void Pool::begin() {
   owner = IdleOwners::get().take();
-  ending.armed = true;  // from the first block on, this thread has something to give back
+  ending.armed = true;  // this thread must return memory from its first block on
 }
 
 }  // namespace
 
 void* system_block(std::size_t bytes) {
   void* p = std::aligned_alloc(64, bytes);
-  if (!p) {  // of what is held for reuse, nothing was of this size
+  if (!p) {  // nothing of this size is held for reuse
     pool.clear();
     p = std::aligned_alloc(64, bytes);
   }
@@ -322,7 +323,7 @@ void count_miss() { ++pool.counts.misses; }
 
 namespace {
 
-// Apart from what every call runs.
+// Kept separate from the code of every call.
 [[gnu::noinline]] TensorImpl* reserved_view() { return ::new (pool.reserve->held().take_view()) TensorImpl; }
 [[gnu::noinline]] Storage* reserved_block(std::size_t bin) { return pool.reserve->held().take(bin); }
 [[gnu::noinline]] bool reserve_keeps(TensorImpl* view) noexcept {
@@ -346,7 +347,7 @@ TensorImpl* take_view() {
   return ::new (system_block(kViewBytes)) TensorImpl;
 }
 
-/// Views stay where they end: they are small, and few of them are held.
+/// Gives back a view. It stays in the pool of the thread where it ends: views are small, and few of them are held.
 void give_view(TensorImpl* impl) noexcept {
   if (kPooling && pool.reserve && reserve_keeps(impl)) [[unlikely]]
     return;
@@ -358,7 +359,7 @@ void give_view(TensorImpl* impl) noexcept {
   std::free(impl);
 }
 
-/// A block that this thread does not hold: from other threads, or from the system.
+/// Returns a block that this thread does not hold: one from other threads, or from the system.
 [[gnu::noinline]] Storage* missing_block(std::size_t lines, std::size_t bin) {
   if (kPooling && bin < kBins) {
     if (Storage* s = pool.take_returned(bin)) return s;
@@ -482,7 +483,7 @@ void set_cache_limit(std::size_t bytes) {
 std::size_t cache_limit() { return detail::most_cached.load(std::memory_order_relaxed); }
 PoolCounts pool_counts() { return detail::pool.counts; }
 
-// ---- reserves: what the calls of a program ask for, kept for its next run ---------------------------------
+// ---- reserves: the memory of the calls of a program, kept for its next run --------------------------------
 
 namespace detail {
 
@@ -490,7 +491,7 @@ Reserve::~Reserve() {
   if (!held_) return;
   held_->free.free_all();
   held_->kept.clear();
-  if (held_->out.load() == 0) delete held_;  // else a tensor lives on that returns there
+  if (held_->out.load() == 0) delete held_;  // otherwise a tensor still lives whose block returns there
 }
 
 Reserve::Open::Open(Reserve& reserve) : before_(std::exchange(open_reserve(), &reserve)) {}
@@ -508,18 +509,19 @@ void* Reserve::kept(const void* key, std::shared_ptr<void> (*make)()) {
   return at == all.end() ? all.emplace_back(key, make()).second.get() : at->second.get();
 }
 
-// ---- memory of someone else: used in place where kernels can read it, otherwise copied --------------------
+// ---- memory with a foreign owner: used in place where kernels can read it, otherwise copied ----------------
 
 namespace {
 
-/// The header of such elements, its first TensorImpl where other storages have theirs, and what holds the elements.
+/// The header of foreign elements: its first TensorImpl is where other storages have theirs; `keeper` holds the
+/// elements.
 struct Foreign : Storage {
   alignas(64) std::byte impl[Storage::kDataAt - Storage::kImplAt];
   std::shared_ptr<const void> keeper;
 };
 static_assert(sizeof(Storage) == Storage::kImplAt);
 
-/// The keeper goes last: it may run anything, tensors that it holds among it.
+/// Frees the header of foreign elements. The keeper goes last: it may run anything, including code that frees tensors.
 void free_foreign(Storage* s) noexcept {
   auto* const foreign = static_cast<Foreign*>(s);
   const std::shared_ptr<const void> keeper = std::move(foreign->keeper);
@@ -550,7 +552,7 @@ TensorImpl* new_foreign(const Spec& spec, std::span<const std::byte> readable, s
 
 namespace {
 
-/// Throws unless all elements are there, each one a value of its dtype.
+/// Returns the bytes of the elements. Throws unless all are there and each one is a value of its dtype.
 std::size_t checked_bytes(std::span<const std::byte> readable, const Spec& spec) {
   const std::int64_t n = spec.shape.numel();
   if (n > kMostStored) throw ShapeError("frozen: too large: " + spec.str());
@@ -565,7 +567,7 @@ std::size_t checked_bytes(std::span<const std::byte> readable, const Spec& spec)
   return bytes;
 }
 
-/// Whether kernels can read the elements as they stand.
+/// Returns whether kernels can read the elements in place.
 bool readable_in_place(std::span<const std::byte> readable, std::size_t bytes, Dtype dtype) {
   const auto address = reinterpret_cast<std::uintptr_t>(readable.data());
   return bytes > 0 && address % static_cast<std::uintptr_t>(size_of(dtype)) == 0 &&

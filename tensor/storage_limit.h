@@ -1,5 +1,5 @@
 #pragma once
-/// A bound on the tensors of somebody else's program.
+/// A limit on the tensors that a foreign program may make.
 #include <algorithm>
 #include <utility>
 
@@ -7,11 +7,11 @@
 
 namespace ferrite::detail {
 
-/// Elements that a new tensor of this thread may have in memory.
+/// Most elements that a new tensor of this thread may have in memory.
 inline thread_local constinit std::int64_t most_stored = kMostStored;
 
-/// While it lives, this thread makes no tensor of more elements in memory: ShapeError instead. The strictest of several
-/// counts.
+/// Limits the elements of every tensor that this thread makes in memory while it lives; larger ones throw ShapeError.
+/// The strictest of several limits counts.
 class StorageLimit {
  public:
   explicit StorageLimit(std::int64_t most_elements) noexcept
@@ -24,7 +24,7 @@ class StorageLimit {
   std::int64_t before_;
 };
 
-/// While it lives, the bounds around it do not count: for what such a program has, not makes.
+/// Suspends the limits around it while it lives: for tensors that a foreign program holds rather than makes.
 class NoStorageLimit {
  public:
   NoStorageLimit() noexcept : before_(std::exchange(most_stored, kMostStored)) {}

@@ -17,7 +17,7 @@ void copy_run(std::byte* dst, std::int64_t dst_step, const std::byte* src, std::
   for (std::int64_t i = 0; i < n; ++i) std::memcpy(dst + i * dst_step * kBytes, src + i * src_step * kBytes, Bytes);
 }
 
-/// Transposing copy of the last two axes in squares that stay in the first cache.
+/// Copies the last two axes, transposing in squares that stay in the first cache.
 template <std::size_t Bytes>
 void copy_plane(std::byte* dst, const std::byte* src, const std::int64_t (&extent)[2], const std::int64_t (&ds)[2],
                 const std::int64_t (&ss)[2]) {

@@ -1,5 +1,5 @@
 #pragma once
-/// Walks over tensors that do not lie row-major, and copies that do.
+/// Walks over tensors that are not row-major, and copies that are.
 #include "ferrite/tensor/tensor.h"
 
 namespace ferrite::detail {
@@ -37,7 +37,7 @@ struct Walk {
     for (std::size_t j = 0; j < N; ++j) strides[j].push_back(step[j]);
   }
 
-  /// Makes the axis part of the one before it, where all strides line up.
+  /// Merges the axis into the one before it where all strides allow it; returns whether it did.
   bool merge(std::int64_t extent, const std::int64_t (&step)[N]) {
     const int rank = shape.rank();
     if (rank == 0) return false;
@@ -77,7 +77,7 @@ struct Walk {
   }
 };
 
-/// Strides of x when it is broadcast to `shape`: 0 along repeated axes.
+/// Returns the strides of x when it is broadcast to `shape`: 0 along repeated axes.
 Shape broadcast_strides(const Shape& x, const Shape& strides, const Shape& shape);
 
 /// Copies elements: dst[i] = src[i] for every index of `shape`, each side with its own strides (in elements).
@@ -87,7 +87,7 @@ void copy_strided(std::byte* dst, const Shape& dst_strides, const std::byte* src
 /// Copies x into a contiguous destination of its shape.
 void copy_to(std::byte* dst, const Tensor& x);
 
-/// Whether such strides are row-major without gaps; those of axes of extent 1 do not matter.
+/// Returns whether the strides are row-major without gaps; those of axes of extent 1 do not matter.
 inline bool is_contiguous(const Shape& shape, const Shape& strides) {
   std::int64_t n = 1;
   for (int i = shape.rank() - 1; i >= 0; --i) {
@@ -97,11 +97,11 @@ inline bool is_contiguous(const Shape& shape, const Shape& strides) {
   return true;
 }
 
-/// Row-major, whatever the caller gave: outside of all records.
+/// Returns x row-major, as a copy where necessary. No recorder sees it.
 Tensor dense(const Tensor& x);
 
-/// What `dense` gives, borrowed from a tensor that lies row-major: counting a handle costs as much as a small kernel.
-/// Lives no longer than the tensor.
+/// A row-major version of a tensor, borrowed where the tensor is row-major already, since counting a handle costs as
+/// much as a small kernel. Must not outlive the tensor.
 class RowMajor {
  public:
   explicit RowMajor(const Tensor& x) : at_(&x) {

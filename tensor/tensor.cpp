@@ -1,4 +1,4 @@
-/// Handles on tensors: how elements are given, read and checked.
+/// Handles on tensors: giving, reading and checking elements.
 #include "ferrite/tensor/tensor.h"
 
 #include <algorithm>
@@ -27,7 +27,8 @@ void Tensor::check_readable(Dtype wanted, bool want_contiguous, const char* wher
 
 namespace {
 
-/// The shape of so many values: what is asked for, -1 replaced. Throws ShapeError where it has another number.
+/// Returns the shape for a number of values, with -1 replaced. Throws ShapeError where it has another number of
+/// elements.
 Shape shape_for(std::size_t values, const Shape& shape) {
   const auto count = static_cast<std::int64_t>(values);
   const std::optional<Shape> fits = inferred(shape, count, "from");
@@ -114,10 +115,10 @@ void check_as_eigen(const Tensor& x, Dtype wanted) {
 
 namespace {
 
-constexpr std::int64_t kMostElements = 1000;  ///< printed whole up to here, as NumPy's threshold
+constexpr std::int64_t kMostElements = 1000;  ///< larger tensors are shortened, as by NumPy's threshold
 constexpr std::int64_t kEdge = 3;             ///< elements at each end of a shortened axis
 
-/// How the numbers of one tensor are written: all alike.
+/// The common format of the numbers of one tensor.
 class Format {
  public:
   explicit Format(const Tensor& x) : x_(x) {
@@ -196,7 +197,7 @@ class Printer {
   std::string text() { return write(0, 0, 1); }
 
  private:
-  /// Calls f(index along the axis) for what is shown, gap() where elements are left out.
+  /// Calls f(index along the axis) for elements that are shown, gap() where some are left out.
   template <class F, class G>
   void shown(std::int64_t n, F&& f, G&& gap) const {
     const bool cut = shorten_ && n > 2 * kEdge;

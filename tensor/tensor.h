@@ -21,9 +21,9 @@ namespace detail {
 struct Writer;
 }  // namespace detail
 
-/// An immutable handle to a strided window on shared storage. Copies and views share elements; no operation
-/// changes them. A default-constructed tensor is undefined. May be abstract (shape and dtype, no elements)
-/// while a function is being traced.
+/// An immutable handle to a strided window on shared storage. Copies and views share elements; no operation changes
+/// them. A default-constructed tensor is undefined. May be abstract (shape and dtype, no elements) while a function is
+/// being traced.
 class Tensor {
  public:
   Tensor() noexcept = default;
@@ -50,9 +50,9 @@ class Tensor {
     std::swap(slot_, o.slot_);
   }
 
-  /// A copy of row-major values. T is the C++ type of a dtype (tensor/dtype.h): float, bfloat16, bool. One extent of
-  /// the shape may be -1: it follows from the number of values. Throws ShapeError when the number of values is not that
-  /// of the shape.
+  /// Makes a tensor from a copy of row-major values. T is the C++ type of a dtype (tensor/dtype.h): float, bfloat16,
+  /// bool. One extent of the shape may be -1: it follows from the number of values. Throws ShapeError when the number
+  /// of values is not that of the shape.
   template <class T>
   static Tensor from(std::span<const T> values, const Shape& shape);
   template <class T>
@@ -61,7 +61,7 @@ class Tensor {
   static Tensor from(std::initializer_list<T> values, const Shape& shape) {
     return from(std::span<const T>(values.begin(), values.size()), shape);
   }
-  /// A copy of all values as a tensor of rank 1.
+  /// Makes a tensor of rank 1 from a copy of all values.
   template <class T>
   static Tensor from(std::span<const T> values) {
     return from(values, {static_cast<std::int64_t>(values.size())});
@@ -74,7 +74,7 @@ class Tensor {
   static Tensor from(std::initializer_list<T> values) {
     return from(values, {static_cast<std::int64_t>(values.size())});
   }
-  /// A tensor whose elements `fill(std::span<T>)` writes once, before anybody else can see them.
+  /// Makes a tensor whose elements `fill(std::span<T>)` writes once, before any other code can see them.
   template <class T, class F>
   static Tensor build(const Shape& shape, F&& fill) {
     Tensor t = empty({shape, dtype_of<T>});
@@ -82,75 +82,75 @@ class Tensor {
     return t;
   }
 
-  /// A tensor on row-major elements that belong to somebody else and are frozen: weights that an application holds, a
-  /// mapped file. The first element is at readable.data(); all of `readable` may be read, and nobody writes to it,
+  /// Makes a tensor on row-major elements that have another owner and are frozen: weights that an application holds, a
+  /// mapped file. The first element is at readable.data(); all of `readable` may be read, and must not be written,
   /// until `keeper` is released (null: until the program ends). No operation, optimiser or plan writes to it either:
-  /// what changes such a value makes elements of its own.
+  /// code that changes such a value makes its own elements.
   ///
-  /// The elements are taken without a copy where kernels can read them as they stand: the address of the first is a
-  /// multiple of the size of an element, and `readable` reaches beyond the elements, to the next multiple of 64 bytes
-  /// from the first and 64 bytes more. Otherwise they are copied; `t.raw() == readable.data()` tells. `keeper` is
-  /// released when the last tensor on the elements goes, views included, by the thread that lets go of it (its deleter
-  /// must not throw); after a copy, before this returns.
+  /// The elements are used without a copy where kernels can read them in place: the address of the first is a multiple
+  /// of the size of an element, and `readable` reaches beyond the elements, to the next multiple of 64 bytes from the
+  /// first and 64 bytes more. Otherwise they are copied; `t.raw() == readable.data()` says which. `keeper` is released
+  /// when the last tensor on the elements goes, views included, by the thread that lets go of it (its deleter must not
+  /// throw); after a copy, before this returns.
   ///
   /// Throws ValueError when `readable` is shorter than the elements or a bool is neither 0 nor 1, ShapeError for a
   /// shape that is too large.
   static Tensor frozen(std::span<const std::byte> readable, const Spec& spec, std::shared_ptr<const void> keeper);
 
-  /// False for a default-constructed handle. There is no conversion to bool: a comparison of tensors is a tensor, which
-  /// `if` must not take for an answer; `item<bool>()` is one.
+  /// Returns false for a default-constructed handle. There is no conversion to bool: a comparison of tensors is a
+  /// tensor, which `if` must not mistake for an answer; `item<bool>()` is one.
   bool defined() const noexcept { return impl_ != nullptr; }
 
   const Shape& shape() const& { return checked()->shape; }
   Shape shape() const&& { return checked()->shape; }
-  /// Strides in elements; 0 along a broadcast axis, negative along a flipped one.
+  /// Returns the strides in elements; 0 along a broadcast axis, negative along a flipped one.
   const Shape& strides() const& { return checked()->strides; }
   Shape strides() const&& { return checked()->strides; }
   Dtype dtype() const { return checked()->dtype; }
   Spec spec() const { return {shape(), dtype()}; }
   int rank() const { return shape().rank(); }
   std::int64_t numel() const { return shape().numel(); }
-  /// Extent of an axis, negative axes from the end. Throws ShapeError.
+  /// Returns the extent of an axis; negative axes count from the end. Throws ShapeError.
   std::int64_t size(int axis) const { return shape()[axis_of(axis, rank(), "size")]; }
   bool contiguous() const { return checked()->contiguous; }
   bool is_abstract() const { return checked()->storage == nullptr; }
 
-  /// The elements in row-major order, without a copy. Throws DtypeError for another type, TraceError for an
+  /// Returns the elements in row-major order, without a copy. Throws DtypeError for another type, TraceError for an
   /// abstract tensor and ShapeError when the tensor is not contiguous (call `contiguous(t)` first). Valid as long as a
-  /// handle to the tensor lives, so a temporary has none: name it, or take `to_vector()`.
+  /// handle to the tensor lives, so a temporary has none: name it, or use `to_vector()`.
   template <class T>
   std::span<const T> values() const&;
   template <class T>
   std::span<const T> values() const&& = delete;
-  /// A row-major copy of the elements, whatever the strides.
+  /// Returns a row-major copy of the elements, whatever the strides.
   template <class T>
   std::vector<T> to_vector() const;
-  /// The only element. Throws ShapeError unless there is exactly one.
+  /// Returns the only element. Throws ShapeError unless there is exactly one.
   template <class T = float>
   T item() const;
 
-  /// x[i]: the i-th element of the first axis, without that axis, as a view; a negative i counts from the end, and
-  /// x[i][j] goes on. Differentiable, as every operation. `at` (tensor/index.h) takes ranges and several axes. Throws
-  /// ShapeError for a tensor of rank 0 and for an i outside of the axis.
+  /// Returns the i-th element of the first axis, without that axis, as a view; a negative i counts from the end, and
+  /// x[i][j] indexes further. Differentiable, like every operation. `at` (tensor/index.h) takes ranges and several
+  /// axes. Throws ShapeError for a tensor of rank 0 and for an i outside the axis.
   template <std::integral I>
   requires(!std::same_as<I, bool>) Tensor operator[](I i) const { return element(static_cast<std::int64_t>(i)); }
 
-  /// Reads like NumPy's: nested brackets, aligned columns, long axes shortened.
+  /// Returns the values as text, like NumPy's: nested brackets, aligned columns, long axes shortened.
   std::string str() const;
 
-  /// Identity of the value behind the handle: equal for copies of a handle, different for views.
+  /// Returns the identity of the value that the handle refers to: equal for copies of a handle, different for views.
   const void* identity() const noexcept { return impl_; }
 
   // ---- for operations, recorders and kernels -----------------------------------------------------------
 
-  /// Uninitialised elements. Throws ShapeError, MemoryError (tensor/error.h).
+  /// Returns a tensor of uninitialised elements. Throws ShapeError, MemoryError (tensor/error.h).
   static Tensor empty(const Spec& spec) { return Tensor(detail::new_tensor(spec.shape, spec.dtype)); }
   static Tensor abstract(const Spec& spec) { return Tensor(detail::new_abstract(spec.shape, spec.dtype)); }
-  /// Another window on the same storage; the offset is relative to this tensor's.
+  /// Returns another window on the same storage; the offset is relative to this tensor's.
   Tensor view(const Shape& shape, const Shape& strides, std::int64_t offset) const {
     return Tensor(detail::new_view(checked(), shape, strides, offset));
   }
-  /// First element. No checks.
+  /// Returns the address of the first element. Unchecked.
   template <class T>
   const T* data() const& {
     return reinterpret_cast<const T*>(impl_->first);
@@ -160,13 +160,13 @@ class Tensor {
   const std::byte* raw() const& { return impl_->first; }
   const std::byte* raw() const&& = delete;
   detail::TensorImpl* impl() const noexcept { return impl_; }
-  /// The same values without their place on a tape.
+  /// Returns the same values without their place on a tape.
   Tensor unmarked() const {
     Tensor t(*this);
     t.mark(0, 0);
     return t;
   }
-  /// Where this handle stands on a tape: the tape's id and the number of the value there; 0 for none.
+  /// Returns the place of this handle on a tape: the tape's id, and the number of the value there; 0 for none.
   std::uint64_t tape_id() const noexcept { return tape_; }
   std::uint32_t tape_slot() const noexcept { return slot_; }
   void mark(std::uint64_t tape, std::uint32_t slot) noexcept {
@@ -197,8 +197,8 @@ class Tensor {
 
 namespace detail {
 
-/// The key to fresh elements, for kernels: nobody else may write into a tensor. Whoever turns it begins a new content:
-/// what was packed of the old one goes.
+/// Gives kernels write access to fresh elements; no other code may write into a tensor. Each access begins a new
+/// content, which drops the packs of the old one.
 struct Writer {
   static std::byte* raw(Tensor& t) {
     begin(t);

@@ -26,7 +26,7 @@ constexpr int kMostThreads = 1024;
 std::atomic<int> wanted_threads{1};
 thread_local bool inside = false;
 
-/// Tells the processor that its thread waits.
+/// Hints to the processor that its thread waits.
 void relax() {
 #if defined(__x86_64__) || defined(__i386__)
   __builtin_ia32_pause();
@@ -35,8 +35,8 @@ void relax() {
 #endif
 }
 
-/// One parallel loop. Each thread has a share of adjacent indices, the same in every loop of as many, so that it finds
-/// in its caches what it wrote before; who is through with it takes from the others'.
+/// One parallel loop. Each thread has a share of adjacent indices, the same in every loop of the same length, so that
+/// it finds in its caches what it wrote before; a thread that has finished takes indices from the others' shares.
 struct Loop {
   Loop(LoopBody body, std::int64_t count, int threads)
       : f(body), n(count), shares(std::min(threads, kMostShares)), denormals(denormal_mode()) {
@@ -65,14 +65,15 @@ struct Loop {
   LoopBody f;
   std::int64_t n;
   int shares;
-  std::uint64_t denormals;  ///< of the caller; helpers compute in it
+  std::uint64_t denormals;  ///< mode of the caller, in which helpers compute
   Share share[kMostShares];
   std::mutex mutex;
   std::exception_ptr error;
 };
 
-/// Waits awake for a condition, a little longer than from one loop of a training step to the next: to be woken takes as
-/// long as a small loop. Not where threads may share a processor. Whether the condition holds.
+/// Waits awake for a condition, a little longer than the time between two loops of a training step: waking a thread
+/// takes as long as a small loop. Does not wait where threads may share a processor. Returns whether the condition
+/// holds.
 template <class F>
 bool soon(const F& condition) {
   constexpr std::chrono::microseconds kAwake(100);
@@ -88,11 +89,11 @@ bool soon(const F& condition) {
   return condition();
 }
 
-/// Helpers that wait until there is a loop, awake at first, then asleep. Only one loop runs at a time; a second caller
-/// works alone.
+/// Helpers that wait for a loop, awake at first, then asleep. Only one loop runs at a time; a second caller works
+/// alone.
 class Pool {
  public:
-  /// Has so many helpers at least. Where the system gives fewer, those that were begun end again, and it throws.
+  /// Ensures at least `helpers` helpers. Where the system provides fewer, ends those that were begun, and throws.
   void grow(int helpers) {
     const std::lock_guard growing(growing_);
     const std::size_t before = helpers_.size();
@@ -131,7 +132,7 @@ class Pool {
   }
 
  private:
-  /// The thread of this number; the callers of loops are 0.
+  /// Runs the helper thread with this number; callers of loops are number 0.
   void live(const std::stop_token& stop, int own) {
     inside = true;
     set_denormal_mode(0);  // a thread begins in the mode of the one that started it
@@ -162,11 +163,11 @@ class Pool {
   std::atomic<std::uint64_t> round_ = 0;
   int most_ = 0;                       ///< the last helper that may take part
   std::atomic<int> busy_ = 0;          ///< helpers in the loop
-  std::vector<std::jthread> helpers_;  // last: joined before the rest goes
+  std::vector<std::jthread> helpers_;  // last: joined before the other members are destroyed
 };
 
-/// The pool of this process. In a process that was forked from one with helpers there are none: it begins with a new
-/// pool, and what is left of the old one stays untouched.
+/// Returns the pool of this process. A process forked from one with helpers has none of them: it begins with a new
+/// pool, and the remains of the old one stay untouched.
 Pool& pool() {
   static std::unique_ptr<Pool> current;
   static const bool begun = [] {

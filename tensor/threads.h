@@ -1,5 +1,5 @@
 #pragma once
-/// The pool of threads, one thread unless `set_threads` asks for more.
+/// The pool of threads: one thread unless `set_threads` asks for more.
 #include <cstdint>
 #include <memory>
 #include <type_traits>
@@ -8,10 +8,11 @@
 
 namespace ferrite {
 
-/// Threads that operations of this process may use; 1 at first, since the library lives inside other people's
-/// programs. Results do not depend on it. Work below a million multiply-adds is not shared; helpers that have shared
-/// some wait awake for 100 microseconds for more, then they sleep. Starts the threads that are missing. Throws
-/// ValueError below 1, above 1024 and where the system gives no more threads: the number stays what it was then.
+/// Sets the number of threads that operations of this process may use; 1 at first, since the library lives inside other
+/// people's programs. Results do not depend on it. Small work is not shared: products below a million multiply-adds,
+/// pointwise operations below 65536 elements. After sharing work, helpers wait awake for 100 microseconds for more,
+/// then they sleep. Starts the threads that are missing. Throws ValueError below 1, above 1024 and where the system
+/// provides no more threads: the number then stays as it was.
 void set_threads(int n);
 int thread_count();
 
@@ -31,9 +32,10 @@ class LoopBody {
   void (*call_)(void*, std::int64_t);
 };
 
-/// Calls f(i) for i in [0, n), in any order and on any thread of the pool; the caller takes part. Work must be
-/// cut by the problem, not by the number of threads. Runs serially inside another parallel_for. An exception of
-/// any call is thrown again here after all have ended. Helpers treat denormals as the caller does (denormals.h).
+/// Calls f(i) for i in [0, n), in any order and on any thread of the pool; the caller takes part. The problem must
+/// determine how the work is divided, not the number of threads. Runs serially inside another parallel_for. An
+/// exception of any call is rethrown here after all have ended. Helpers treat denormals as the caller does
+/// (denormals.h).
 void parallel_for(std::int64_t n, LoopBody f);
 
 }  // namespace detail

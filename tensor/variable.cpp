@@ -11,7 +11,8 @@ namespace {
 
 std::atomic<std::uint64_t> last_number{0};
 
-/// Optimisers compute with parameters; buffers and states may be what is only stored.
+/// Throws DtypeError for a parameter of a storage type: optimisers compute with parameters. Buffers and states may have
+/// one.
 void check_kind(const std::string& name, const Spec& spec, VariableKind kind) {
   if (kind == VariableKind::parameter && is_storage_only(spec.dtype))
     throw DtypeError("parameter '" + name + "': " + std::string(name_of(spec.dtype)) +
@@ -102,7 +103,7 @@ Variable& Variable::operator=(const Variable& o) {
   return *this;
 }
 
-/// From one registered handle to another, a module is moved.
+/// Ties, or moves the handle. The mark moves along: when a module is moved, its handles stay registered.
 Variable& Variable::operator=(Variable&& o) {
   if (ties_to(o)) {
     tie(o);
@@ -154,7 +155,7 @@ void Parameter::tie(const Parameter& other) const {
 
 void Variable::throw_empty() { throw Error("variable: empty handle"); }
 
-// ---- other values -----------------------------------------------------------------------------------------
+// ---- other values for the length of a call -----------------------------------------------------------------
 
 namespace detail {
 

@@ -15,46 +15,47 @@ namespace detail {
 const Tensor& held_by(const Variable& variable);
 }
 
-/// What a variable holds: tapes differentiate with respect to parameters only.
+/// The kind of a variable: tapes differentiate with respect to parameters only.
 enum class VariableKind : std::uint8_t { parameter, buffer, state };
 
-/// A shared handle to a named, mutable place for a tensor: the only thing in the library that changes.
-/// Parameters, running statistics and optimiser state are variables. Reads and writes are told to the recorders, so
-/// a traced training step takes them as inputs and outputs. Reading from several threads is safe; `assign` is
-/// exclusive.
+/// A shared handle to a named, mutable place for a tensor: the only thing in the library that changes. Parameters,
+/// running statistics and optimiser state are variables. Reads and writes are reported to the recorders, so a traced
+/// training step takes variables as inputs and outputs. Reading from several threads is safe; `assign` is exclusive.
 class Variable {
  public:
   Variable() = default;
   Variable(std::string name, Tensor value, VariableKind kind);
-  /// How a variable gets its first value: from the seed of a model and the variable's full name in it.
+  /// Computes the first value of a variable from the variable's full name and the seed of its model.
   using Draw = std::function<Tensor(std::string_view full_name, std::uint64_t seed)>;
-  /// A cell that is declared and has no value yet: `draw`, `assign` or a file gives it one. Until it is drawn its name
+  /// Declares a variable that has no value yet: `draw`, `assign` or a file provides it. Until it is drawn its name
   /// follows the modules that adopt it.
   Variable(std::string name, const Spec& spec, Draw draw, VariableKind kind);
   Variable(const Variable& o) : body_(o.resolved()) {}
   Variable(Variable&&) noexcept = default;
-  /// The handle stands for the other variable from now on; one that a module registered is tied instead: see `tie`.
+  /// Makes the handle refer to the other variable; if a module registered the handle, ties the variables instead: see
+  /// `tie`.
   Variable& operator=(const Variable& o);
   Variable& operator=(Variable&& o);
   ~Variable() = default;
 
-  /// The value, as the recorders see it. Throws Error when the handle is empty or the variable has no value yet.
+  /// Returns the value, as the recorders see it. Throws Error when the handle is empty or the variable has no value
+  /// yet.
   Tensor value() const;
   operator Tensor() const { return value(); }
-  /// Gives the variable a new value of the same shape and dtype. Throws ShapeError, DtypeError; TraceError for a
-  /// traced value outside its trace.
+  /// Sets a new value of the same shape and dtype. Throws ShapeError, DtypeError; TraceError for a traced value outside
+  /// its trace.
   void assign(const Tensor& value) const;
   /// Makes this variable and `other` one, whose value and name are those of `other`: every handle to this variable, in
-  /// modules and elsewhere, becomes one to that. Modules keep both names for it; it is counted, trained and saved once,
-  /// and files that hold it under both names (PyTorch's do) load. For good, and exclusive like `assign`; copies of a
-  /// module are tied alike. Throws ValueError for another kind, ShapeError, DtypeError, Error for an empty handle;
-  /// nothing has changed then.
+  /// modules and elsewhere, then refers to `other`. Modules keep both names for it; it is counted, trained and saved
+  /// once, and files that hold it under both names (PyTorch's do) load. Permanent, and exclusive like `assign`; copies
+  /// of a module are tied too. Throws ValueError for another kind, ShapeError, DtypeError, and Error for an empty
+  /// handle; then nothing has changed.
   ///
   ///   b.weight.tie(a.weight);
   void tie(const Variable& other) const;
 
-  /// The value without telling the recorders: for saving, loading and printing. Throws TraceError while a function is
-  /// traced: its program would keep the value of that moment for ever.
+  /// Returns the value without reporting to the recorders: for saving, loading and printing. Throws TraceError while a
+  /// function is traced, since its program would keep the present value forever.
   const Tensor& peek() const&;
   Tensor peek() const&& { return peek(); }
   const std::string& name() const& { return body().name; }
@@ -65,44 +66,45 @@ class Variable {
   Dtype dtype() const { return body().dtype(); }
   std::int64_t numel() const { return shape().numel(); }
   Spec spec() const { return {shape(), dtype()}; }
-  /// Whether it has a value.
+  /// Returns whether the variable has a value.
   bool drawn() const { return body().value.defined(); }
-  /// Identity: equal for handles to the same variable.
+  /// Returns the identity of the variable: equal for handles to the same one.
   const void* identity() const noexcept { return resolved().get(); }
   bool operator==(const Variable& o) const noexcept { return identity() == o.identity(); }
-  /// False for an empty handle. There is no conversion to bool: see Tensor::defined.
+  /// Returns false for an empty handle. There is no conversion to bool: see Tensor::defined.
   bool defined() const noexcept { return body_ != nullptr; }
 
   // ---- for modules, optimisers and recorders -------------------------------------------------------------
 
-  /// What a seed makes of a variable that was declared: its full name, and its first value unless it has one. Else
-  /// nothing.
+  /// Initialises a variable that was declared: sets its full name, and its first value unless it has one. Does nothing
+  /// for other variables.
   void draw(std::string_view full_name, std::uint64_t seed) const;
-  /// The name in a module that adopts it, where no seed has fixed it yet.
+  /// Sets the name in a module that adopts the variable, unless a seed has fixed it already.
   void rename(std::string_view name) const;
-  /// Marks the handle that a module registers: assigning another variable to it ties, so that what the module holds and
-  /// what it registered stay the same. Copies of the handle are not marked.
+  /// Marks the handle that a module registers: assigning another variable to it ties the two, so that the module's
+  /// member and its registered variable stay the same. Copies of the handle are not marked.
   void mark_registered() noexcept { registered_ = true; }
-  /// Variables are numbered in the order in which they are made: this one's number, and the last one that there is.
+  /// Returns the number of this variable: variables are numbered in the order in which they are made. `made` is the
+  /// latest.
   std::uint64_t number() const { return body().number; }
   static std::uint64_t made();
-  /// Whether the variable that this handle stood for was tied to another one since.
+  /// Returns whether the variable that this handle referred to has been tied to another one since.
   bool tied() const noexcept { return body_ && body_->tied_to; }
 
  protected:
-  /// Whether assigning `o` to this handle ties.
+  /// Returns whether assigning `o` to this handle ties the variables.
   bool ties_to(const Variable& o) const noexcept { return registered_ && body_ && !o.registered_; }
 
  private:
   static std::uint64_t next_number();
   struct Body {
     std::string name;
-    Tensor value;  ///< undefined before the first one
+    Tensor value;  ///< undefined before the first value
     VariableKind kind;
-    bool named = true;  ///< for good
-    Spec declared{};    ///< of a variable without a value
+    bool named = true;  ///< whether the name is final
+    Spec declared{};    ///< type of a variable without a value
     Draw draw{};
-    std::shared_ptr<Body> tied_to{};  ///< stands for this one
+    std::shared_ptr<Body> tied_to{};  ///< the variable that replaces this one
     std::uint64_t number = next_number();
 
     const Shape& shape() const { return value.defined() ? value.shape() : declared.shape; }
@@ -111,7 +113,7 @@ class Variable {
     [[noreturn]] void throw_undrawn() const;
   };
   friend const Tensor& detail::held_by(const Variable& variable);
-  /// The value, where it is known that nothing is being traced.
+  /// Returns the value. For use where nothing is being traced.
   const Tensor& held() const { return body().value; }
 
   const std::shared_ptr<Body>& resolved() const noexcept {
@@ -131,7 +133,7 @@ class Variable {
   bool registered_ = false;
 };
 
-/// How the layout of a parameter in files differs from that in memory.
+/// The layout of a parameter in files, relative to that in memory.
 enum class FileLayout : std::uint8_t {
   same,
   transposed,  ///< a matrix that PyTorch keeps as [out, in]; ours is [in, out], ready for the product
@@ -152,7 +154,7 @@ class Parameter : public Variable {
   ~Parameter() = default;
 
   FileLayout layout() const { return layout_; }
-  /// As Variable::tie. Throws ValueError, too, when one is transposed in files and the other is not.
+  /// Ties as Variable::tie does. Also throws ValueError when one is transposed in files and the other is not.
   void tie(const Parameter& other) const;
 
  private:

@@ -1,12 +1,12 @@
 #pragma once
-/// The constants of operations on windows that exporters read, too.
+/// The constants of operations on windows that exporters also read.
 #include "ferrite/tensor/attrs.h"
 
 namespace ferrite::detail {
 
-/// Position i of the small side meets position i * stride + tap * dilation - before of the large one. `size` is what
-/// the result has on the axes of space: of `convolution` the small side, of `convolution_transposed` the large one, of
-/// `convolution_weights` the kernel.
+/// Constants of convolutions: position i of the small side meets position i * stride + tap * dilation - before of the
+/// large side. `size` is the extents of the result on the spatial axes: of the small side for `convolution`, of the
+/// large one for `convolution_transposed`, of the kernel for `convolution_weights`.
 struct ConvolutionAttrs {
   Shape stride{}, before{}, dilation{}, size{};
   std::int64_t groups = 1;
@@ -16,20 +16,20 @@ struct ConvolutionAttrs {
                 attr("groups", &ConvolutionAttrs::groups));
 };
 
-/// Windows over the axes of space, `size` of them on each: window i holds elements i * stride + tap * dilation -
-/// before, as far as they are there; adaptive ones hold [floor(i n / size), ceil((i + 1) n / size)) of n elements.
+/// Constants of pooling: windows over the spatial axes, `size` of them on each. Window i holds the elements i * stride
+/// + tap * dilation - before that exist; adaptive ones hold [floor(i n / size), ceil((i + 1) n / size)) of n elements.
 struct PoolAttrs {
   Shape kernel{}, stride{}, before{}, dilation{}, size{};
   bool adaptive = false;
-  Shape space{};  ///< of `pool_spread`: the extents of the result
+  Shape space{};  ///< extents of the result of `pool_spread`
   static constexpr auto fields = attr_list(attr("kernel", &PoolAttrs::kernel), attr("stride", &PoolAttrs::stride),
                                            attr("before", &PoolAttrs::before), attr("dilation", &PoolAttrs::dilation),
                                            attr("size", &PoolAttrs::size), attr("adaptive", &PoolAttrs::adaptive),
                                            attr("space", &PoolAttrs::space));
 };
 
-/// Of `avg_pool` and `lp_pool`. A sum is divided by `divisor`; where that is 0, by the number of elements: with
-/// `include_pad` also of those up to `before` elements beyond either end.
+/// Constants of `avg_pool` and `lp_pool`. A sum is divided by `divisor`; where that is 0, by the number of elements,
+/// with `include_pad` including those up to `before` elements beyond either end.
 struct AveragePoolAttrs {
   Shape kernel{}, stride{}, before{}, size{};
   bool adaptive = false, include_pad = true;
@@ -42,8 +42,8 @@ struct AveragePoolAttrs {
                 attr("divisor", &AveragePoolAttrs::divisor), attr("norm", &AveragePoolAttrs::norm));
 };
 
-/// Of `plane_scatter`: the extents of the planes. Indices that the library made are known to be inside. `add`: elements
-/// at one index are added; else the last one stays.
+/// Constants of `plane_scatter`: the extents of the planes. `known`: the indices come from the library and are inside.
+/// `add`: elements at one index are added; else the last one stays.
 struct PlaneAttrs {
   Shape size{};
   bool add = true, known = false;
@@ -51,7 +51,8 @@ struct PlaneAttrs {
       attr_list(attr("size", &PlaneAttrs::size), attr("add", &PlaneAttrs::add), attr("known", &PlaneAttrs::known));
 };
 
-/// Of `unfold_windows` and `fold_windows`: windows as those of `pool_sum`; `space`: the extents that they stand on.
+/// Constants of `unfold_windows` and `fold_windows`: windows like those of `pool_sum`; `space` is the extents that they
+/// cover.
 struct UnfoldAttrs {
   Shape kernel{}, stride{}, before{}, dilation{}, size{}, space{};
   static constexpr auto fields = attr_list(
@@ -59,7 +60,7 @@ struct UnfoldAttrs {
       attr("dilation", &UnfoldAttrs::dilation), attr("size", &UnfoldAttrs::size), attr("space", &UnfoldAttrs::space));
 };
 
-/// Of `unfold_axis`: windows of `window` elements, `step` apart.
+/// Constants of `unfold_axis`: windows of `window` elements, `step` apart.
 struct UnfoldAxisAttrs {
   int axis = 0;
   std::int64_t window = 1, step = 1;
@@ -68,8 +69,8 @@ struct UnfoldAxisAttrs {
                 attr("step", &UnfoldAxisAttrs::step));
 };
 
-/// Of `resample` and its gradient: an axis of `from` elements read at `to` places. Mode 0 nearest, 1 nearest-exact,
-/// 2 linear, 3 cubic; `scale`: places are 1 / scale apart; 0: from / to.
+/// Constants of `resample` and its gradient: an axis of `from` elements is read at `to` places. Mode 0 nearest, 1
+/// nearest-exact, 2 linear, 3 cubic; `scale`: places are 1 / scale apart; 0: from / to.
 struct ResampleAttrs {
   int axis = 0;
   std::int64_t from = 1, to = 1;
@@ -81,7 +82,7 @@ struct ResampleAttrs {
                 attr("mode", &ResampleAttrs::mode), attr("align_corners", &ResampleAttrs::align_corners),
                 attr("scale", &ResampleAttrs::scale));
 };
-/// What one place reads: so many elements, each times its weight.
+/// The elements that one place of `resample` reads, each with its weight.
 struct ResampleTaps {
   static constexpr int kMost = 4;
   int count = 1;

@@ -1,5 +1,5 @@
 #pragma once
-/// Variables with other values for the length of a call.
+/// Runs a function with other values of variables.
 #include <vector>
 
 #include "ferrite/tensor/recorder.h"
@@ -7,7 +7,7 @@
 
 namespace ferrite {
 
-/// A value that stands for that of a variable.
+/// A variable and the value that replaces its own.
 struct ValueOf {
   Variable variable;
   Tensor value;
@@ -15,7 +15,7 @@ struct ValueOf {
 
 namespace detail {
 
-/// Hands out other values of variables while it is among the recorders of a frame.
+/// Provides other values of variables while it is among the recorders of a frame.
 class OtherValues final : public Recorder {
  public:
   explicit OtherValues(std::vector<ValueOf> values);
@@ -30,9 +30,10 @@ class OtherValues final : public Recorder {
 
 }  // namespace detail
 
-/// What f gives while variables have other values, as torch.func.functional_call: the variables keep their own.
-/// Gradients flow to what the values were made of. Throws Error for an empty handle or an undefined value, ShapeError
-/// and DtypeError for a value of another type than its variable; f throws ValueError where it assigns to one of them.
+/// Returns the result of f, which runs with other values of variables, as torch.func.functional_call; the variables
+/// keep their own. Gradients flow to what the values were computed from. Throws Error for an empty handle or an
+/// undefined value, ShapeError and DtypeError for a value of another type than its variable; f throws ValueError where
+/// it assigns to one of them.
 ///
 ///   const Tensor y = with_values({{layer.weight, layer.weight - 0.1 * gradient}}, [&] { return layer(x); });
 template <class F>

@@ -13,7 +13,8 @@ namespace ferrite::detail::FERRITE_LEVEL {
 
 // ---- one number -------------------------------------------------------------------------------------------
 
-/// The arithmetic of packets (packet.h) for integers and bool: a packet of one, in loops that the compiler vectorises.
+/// A packet of one number, with the arithmetic of packets (packet.h), for integers and bool in loops that compilers
+/// vectorise.
 template <class T>
 struct Lane {
   using Element = T;
@@ -54,12 +55,12 @@ template <class T>
 Lane<T> min(Lane<T> a, std::type_identity_t<Lane<T>> b) {
   return a.v < b.v ? a : b;
 }
-// Division of integers; where the C++ operators have no value: of a divisor 0 0, of -1 wrapped.
+// Division of integers, defined where C++ leaves it undefined: 0 for a divisor 0, wrapped for a divisor -1.
 template <class T>
 Lane<T> fmod(Lane<T> a, Lane<T> b) {
   return b.v == 0 || b.v == -1 ? T(0) : static_cast<T>(a.v % b.v);
 }
-/// Whether a rest is not 0 and has not the divisor's sign.
+/// Returns whether a remainder is not 0 and differs from the divisor in sign.
 template <class T>
 bool crosses(Lane<T> rest, Lane<T> b) {
   return rest.v != 0 && (rest.v < 0) != (b.v < 0);
@@ -77,7 +78,8 @@ Lane<T> floor_divide(Lane<T> a, Lane<T> b) {
 
 // ---- loops -------------------------------------------------------------------------------------------------
 
-/// The packet of an operand at element i; of a repeated value one element is read, which may just have been written.
+/// Returns the packet of an operand at element i. Of a repeated value one element is read, which may just have been
+/// written.
 template <class P>
 [[gnu::always_inline]] inline P packet_at(const void* in, std::ptrdiff_t step, std::int64_t i) {
   const auto* const at = static_cast<const typename P::Element*>(in);
@@ -104,7 +106,7 @@ struct PacketsOf {
   Packet<T> first;
 };
 
-/// Two operands of which it is known when compiling whether they are runs.
+/// Applies an operation to two operands; whether each is a run is known at compile time.
 template <class Op, class T, bool RunA, bool RunB>
 void packet_pair(const void* const* in, T* to, std::int64_t n) {
   const PacketsOf<T, RunA> a(in[0]);
@@ -112,7 +114,7 @@ void packet_pair(const void* const* in, T* to, std::int64_t n) {
   for (std::int64_t i = 0; i < n; i += kLanes<T>) Op::f(a[i], b[i]).store(to + i);
 }
 
-/// Floats: whole packets.
+/// Applies an operation to floats in whole packets.
 template <class Op, class T>
 void packet_block(const void* const* in, const std::ptrdiff_t* step, void* out, std::int64_t n) {
   T* to = static_cast<T*>(out);
@@ -141,7 +143,8 @@ R lane_result(V v) {
   }
 }
 
-/// Integers, bool and comparisons: plain loops, one for each pattern of runs and repeated values.
+/// Applies an operation to integers or bool, or compares, in plain loops: one for each pattern of runs and repeated
+/// values.
 template <class Op, class T, class R>
 void lane_block(const void* const* in, const std::ptrdiff_t* step, void* out, std::int64_t n) {
   R* to = static_cast<R*>(out);
@@ -169,7 +172,7 @@ void lane_block(const void* const* in, const std::ptrdiff_t* step, void* out, st
   }
 }
 
-/// The kernel of a functor for operands of T, or null where it takes none.
+/// Returns the kernel of a functor for operands of T, or null where it does not take them.
 template <class F, class T>
 constexpr Block block_of() {
   if constexpr (!accepts(F::types, dtype_of<T>)) {
@@ -191,7 +194,7 @@ constexpr Blocks blocks_of() {
            block_of<F, bool>()}};
 }
 
-/// The kernels of the functor that stands at a place of a family.
+/// The kernels of the functor at a place of a family.
 template <std::size_t family, std::size_t place>
 struct BlocksAt {
   static const Blocks value;
@@ -203,7 +206,7 @@ constexpr Blocks blocks_at(FunctorList<F...>) {
 template <std::size_t family, std::size_t place>
 constinit const Blocks BlocksAt<family, place>::value = blocks_at<place>(std::tuple_element_t<family, Families>{});
 
-/// The kernels of a whole family: what names them makes the compiler write them.
+/// The kernels of a whole family; naming them instantiates them.
 template <std::size_t N>
 struct Family {
   const Blocks* at[N];

@@ -1,6 +1,7 @@
 #pragma once
-/// Cheap operations one after another on values that stay in registers: what one gives the next one reads, with another
-/// operand from memory or without. The operations' own functions, so the bits are those of one loop for each.
+/// Chains of cheap operations on values that stay in registers: each operation reads the result of the one before, with
+/// or without another operand from memory. They use the operations' own functions, so the bits are those of one loop
+/// for each operation.
 #include <cstddef>
 #include <cstdint>
 
@@ -9,14 +10,15 @@
 
 namespace ferrite::detail {
 
-/// The code that begins a chain.
+/// Returns the code that begins a chain.
 const LinkKernel* link_from(bool repeated);
-/// The code of an operation on the chain's value as operand `at` of it, the other operand (if there is one) a run or
-/// one line of a repeated value. Null where there is none: the operation must be cheap; the dtype is f32.
+/// Returns the code that applies an operation to the chain's value as operand `at`; the other operand, if there is one,
+/// is a run or one line of a repeated value. Null where there is no such code: the operation must be cheap and the
+/// dtype f32.
 const LinkKernel* link_through(const Primitive& op, std::size_t at, bool repeated);
-/// The same with a product of two for the other operand; for sums, differences and products.
+/// Returns the code of a sum, difference or product whose other operand is itself a product of two values.
 const LinkKernel* link_through_product(const Primitive& op, std::size_t at, bool repeated, bool repeated2);
-/// The code that ends a chain. `in_memory`: the results go past the caches; other threads see them after
+/// Returns the code that ends a chain. With `in_memory` the results bypass the caches; other threads see them after
 /// `end_streaming`.
 const LinkKernel* link_to(bool in_memory);
 void end_streaming();

@@ -11,7 +11,7 @@ namespace {
 template <std::size_t>
 using Raw = RawPacket<float>;
 
-/// The code for blocks of so many packets: each link takes the values in registers, and calls the next one last.
+/// The code for blocks of a number of packets: each link receives the values in registers and calls the next one last.
 template <class Block>
 struct Links;
 template <std::size_t... I>
@@ -55,7 +55,7 @@ struct Links<std::index_sequence<I...>> {
     }
   }
 
-  /// A packet of an operand for each value, or one for all.
+  /// Loads a packet of an operand for each value, or one for all.
   template <bool Repeated, std::size_t K>
   static Packet<float> packet(const float* from) {
     if constexpr (Repeated) return Packet<float>(*from);
@@ -70,7 +70,7 @@ struct Links<std::index_sequence<I...>> {
   }
 
   static void end(const Link* link, std::int64_t element, std::int64_t row, Raw<I>... values) {
-    float* const to = const_cast<float*>(place(link, element, row));  // the one that is written
+    float* const to = const_cast<float*>(place(link, element, row));  // the address that is written
     (store_raw(to + I * kLanes<float>, values), ...);
   }
   static void end_in_memory(const Link* link, std::int64_t element, std::int64_t row, Raw<I>... values) {
@@ -112,7 +112,7 @@ constexpr LinkCode with_product = {Eight::with_product<Op, At, R, R2>, Four::wit
                                    Two::with_product<Op, At, R, R2>, One::with_product<Op, At, R, R2>};
 constexpr LinkCode kEnd = {Eight::end, Four::end, Two::end, One::end};
 constexpr LinkCode kEndInMemory = {Eight::end_in_memory, Four::end_in_memory, Two::end_in_memory, One::end_in_memory};
-/// Chains begin without values: which of the two stands in the first link says its address only.
+/// A chain begins without values: the first link only determines the address.
 constexpr LinkKernel kFromRun{}, kFromRepeated{};
 
 template <bool Repeated>

@@ -9,11 +9,11 @@ namespace ferrite::detail {
 /// A level that the library was built with.
 struct Level {
   std::string_view name;
-  bool runs;  ///< whether the processor, and the system for its registers, has the instructions
+  bool runs;  ///< whether the processor has the instructions, and the system saves their registers
 };
 
-/// The position of the level to use in a list whose narrowest comes first: the last that runs or, unless it is empty,
-/// the one called `asked`. Throws ValueError where there is none, or it does not run.
+/// Returns the position of the level to use in a list that begins with the narrowest: the last that runs or, unless
+/// `asked` is empty, the one with that name. Throws ValueError where there is none, or it does not run.
 std::size_t choose_level(std::span<const Level> levels, std::string_view asked);
 
 }  // namespace ferrite::detail

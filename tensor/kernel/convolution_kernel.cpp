@@ -1,5 +1,5 @@
-/// The products of convolutions: packets of positions against rows of weights, and the sums over positions that give
-/// the gradient of the weights. Every sum is the same chain, whichever loop computes it.
+/// The products of convolutions: packets of positions by rows of weights, and the sums over positions that give the
+/// gradient of the weights. Every sum is the same chain, whichever loop computes it.
 #include "ferrite/tensor/kernel/convolution.h"
 
 #include <algorithm>
@@ -15,14 +15,14 @@
 namespace ferrite::detail::FERRITE_LEVEL {
 
 // ---- lanes along the channels of the results --------------------------------------------------------------
-// Where packets along small images would be partly empty.
+// Used where packets along small images would be partly empty.
 
-/// Most packets of channels of a tile, and most positions under so many.
+/// Most packets of channels of a tile, and most positions of a tile with a number of packets.
 inline constexpr int kChannelPackets = kManyRegisters ? 4 : 2;
 constexpr int most_positions(int packets) { return packets == kChannelPackets ? 6 : 8; }
 
-/// One chain over a block of terms for MR positions from `i` on and NV packets of channels from `column` on, added to
-/// what the blocks before have left.
+/// Computes one chain over a block of terms for MR positions from `i` on and NV packets of channels from `column` on,
+/// and adds it to the sums of the blocks before.
 template <class T, int MR, int NV>
 [[gnu::noinline]] void channel_tile(const ChannelProduct<T>& p, std::int64_t i, std::int64_t column,
                                     std::int64_t block) {
@@ -76,11 +76,11 @@ void multiply_channels(const ChannelProduct<T>& p) {
 }
 
 // ---- the adjoint of depthwise planes with stride 2 --------------------------------------------------------
-// Neighbouring results meet different taps, and are computed as two packets of every second column, which are stored in
-// turn.
+// Neighbouring results meet different taps. They are computed as two packets, each of every second column, which are
+// stored interleaved.
 
-/// Two packets of columns of the results, from column `at` on, and what tap c of a row reads for every second of them:
-/// for the even ones where c + before is even, else for the odd ones.
+/// Two packets of columns of the results, starting at column `at`, and the elements that tap c of a row reads for every
+/// second of them: for the even ones where c + before is even, else for the odd ones.
 template <class T, int K>
 struct SpreadColumns {
   SpreadColumns(const PlaneSpread<T>& p, std::int64_t first)
@@ -96,10 +96,10 @@ struct SpreadColumns {
   LanesWithin<T> taps[static_cast<std::size_t>(K)];
 };
 
-/// With `odd` the columns before the first are an odd number.
+/// Computes a plane. `odd` is 1 if the number of columns before the first is odd.
 template <class T, int K, int odd>
 [[gnu::noinline]] void spread_plane(const PlaneSpread<T>& p, const SpreadColumns<T, K>& columns, std::int64_t plane) {
-  constexpr int kRows = (K + 1) / 2;  // of y, which a row of results meets at most
+  constexpr int kRows = (K + 1) / 2;  // most rows of y that a row of results meets
   const T* const y = p.y + plane * p.y_step;
   T* const out = p.out + plane * p.out_step + columns.at;
   RawPacket<T> weights[static_cast<std::size_t>(K * K)];
@@ -153,11 +153,11 @@ namespace {
 
 // ---- images --------------------------------------------------------------------------------------------
 
-/// The elements [first, last) of an axis of an image that the operand has.
+/// The elements [first, last) of an axis of an image that exist in the operand.
 struct Inside {
   explicit Inside(const ImageAxis& a) {
     const std::int64_t low = a.shift >= 0 ? 0 : (-a.shift + a.stride - 1) / a.stride;
-    const std::int64_t beyond = a.extent - a.shift;  // the first source element that is not there
+    const std::int64_t beyond = a.extent - a.shift;  // the first source element that does not exist
     const std::int64_t high = beyond <= 0 ? 0 : (beyond + a.stride - 1) / a.stride;
     first = std::min(low, a.count);
     last = std::max(first, std::min(high, a.count));
@@ -165,7 +165,7 @@ struct Inside {
   std::int64_t first, last;
 };
 
-/// Rows are short: a call for each would cost more than its elements. Reads up to a packet past the end.
+/// Copies a row in place of a function call, since rows are short. Reads up to a packet past the end.
 template <class T>
 [[gnu::always_inline]] inline void copy_row(const T* from, std::int64_t n, T* to) {
   constexpr std::int64_t W = kLanes<T>;
@@ -174,7 +174,7 @@ template <class T>
   if (k < n) put(to + k, Packet<T>::load(from + k), n - k);
 }
 
-/// Every S-th lane of S packets one after the other; S is a power of two.
+/// Returns every S-th lane of S consecutive packets; S is a power of two.
 template <class T, int S>
 [[gnu::always_inline]] inline RawPacket<T> every(const RawPacket<T>* x) {
   if constexpr (S == 1) {
@@ -184,8 +184,8 @@ template <class T, int S>
   }
 }
 
-/// Elements 0, S, 2 S, ... of which there are n. A packet of `from` is read where one of its elements counts; with
-/// `most` packets of results at most one, which reads that many.
+/// Copies the elements 0, S, 2 S, ..., n of them. A packet of `from` is read only where one of its elements counts;
+/// with `most` there is at most one packet of results, which reads that many.
 template <class T, int S, int most = 0>
 [[gnu::always_inline]] inline void copy_every(const T* from, std::int64_t n, T* to) {
   if constexpr (sizeof(T) == 4) {
@@ -205,7 +205,8 @@ template <class T, int S, int most = 0>
   }
 }
 
-/// The elements of images that operands have; the others are zero before. copy(row of an operand, row of its image).
+/// Writes the elements of images that exist in the operands; the others must be zero before. Calls copy(row of an
+/// operand, row of its image).
 template <class T, class Copy>
 void place_rows(std::int64_t channels, const T* from, std::int64_t step, const ImageAxes& axes, T* to,
                 std::int64_t to_step, const Copy& copy) {
@@ -247,7 +248,7 @@ void place(std::int64_t channels, const T* from, std::int64_t step, const ImageA
 
 // ---- forward -------------------------------------------------------------------------------------------
 
-/// Most rows of a tile, and most packets of one with so many rows: enough chains to hide their latency.
+/// Most rows of a tile, and most packets of a tile with a number of rows: enough chains to hide their latency.
 template <class T>
 inline constexpr int kTileRows = kManyRegisters && sizeof(T) == 4 ? 8 : 4;
 template <class T>
@@ -256,7 +257,7 @@ constexpr int most_packets(int rows) {
   return rows == 1 ? 8 : rows <= 4 ? 6 : 3;
 }
 
-/// Stores sums [rows, count], packets, whose lanes lie apart in the results, from row `m` on.
+/// Stores sums [rows, count], packets, whose lanes are apart in the results, starting at row `m`.
 template <class T>
 [[gnu::noinline]] void put_apart(const WindowProduct<T>& p, std::int64_t m, std::int64_t rows,
                                  const PacketPlace* packets, std::int64_t count, const T* sums) {
@@ -268,7 +269,7 @@ template <class T>
       T* row = out + to;
 #if defined(__AVX512F__) && defined(__BMI2__)
       if constexpr (sizeof(T) == 4)
-        if (p.out_step == 2) {  // every second element of two packets, from where lane 0 would be
+        if (p.out_step == 2) {  // every second element of two packets, starting at the place of lane 0
           const std::uint32_t places = _pdep_u32((1U << end) - (1U << begin), 0x55555555U);
           const __m512i low = _mm512_set_epi32(7, 7, 6, 6, 5, 5, 4, 4, 3, 3, 2, 2, 1, 1, 0, 0);
           const __m512i high = _mm512_add_epi32(low, _mm512_set1_epi32(8));
@@ -286,7 +287,7 @@ template <class T>
     }
 }
 
-/// One chain over terms [k, end) for MR rows of weights and NV packets.
+/// Computes one chain over terms [k, end) for MR rows of weights and NV packets.
 template <class T, int MR, int NV>
 [[gnu::always_inline]] inline void chain(const WindowProduct<T>& p, const T* weights, const T* const* at,
                                          std::int64_t k, std::int64_t end, Sums<T, MR, NV>& acc) {
@@ -350,14 +351,14 @@ template <class T, int MR, int NV>
     }
 }
 
-/// MR rows from `m` on, NV packets from `packets` on.
+/// Computes MR rows starting at `m` for NV packets starting at `packets`.
 template <class T, int MR, int NV>
 [[gnu::noinline]] void tile(const WindowProduct<T>& p, std::int64_t m, const PacketPlace* packets) {
   constexpr std::int64_t W = kLanes<T>;
   const T* at[static_cast<std::size_t>(NV)];
   for (int v = 0; v < NV; ++v) at[v] = p.image + packets[v].from;
   const T* const weights = p.weights + m * p.weights_row;
-  alignas(64) T before[static_cast<std::size_t>(MR * NV * W)];  // what the blocks of terms before have left
+  alignas(64) T before[static_cast<std::size_t>(MR * NV * W)];  // sums of the blocks of terms before
   for (std::int64_t block = 0;; ++block) {
     Sums<T, MR, NV> sums;
     chain<T, MR, NV>(p, weights, at, block == 0 ? 0 : p.ends[block - 1], p.blocks == 0 ? 0 : p.ends[block], sums);
@@ -375,7 +376,7 @@ template <class T, int MR, int NV>
   }
 }
 
-/// All packets under rows [m, m + MR).
+/// Computes all packets for rows [m, m + MR).
 template <class T, int MR>
 void row_group(const WindowProduct<T>& p, std::int64_t m, std::int64_t first, std::int64_t last) {
   constexpr int kMost = most_packets<T>(MR);
@@ -386,7 +387,7 @@ void row_group(const WindowProduct<T>& p, std::int64_t m, std::int64_t first, st
 
 template <class T>
 void forward(const WindowProduct<T>& p) {
-  constexpr std::int64_t kTogether = 6;  // packets whose image stays in the first cache under all rows
+  constexpr std::int64_t kTogether = 6;  // packets whose image stays in the first cache for all rows
   for (std::int64_t first = 0; first < p.count; first += kTogether) {
     const std::int64_t last = std::min(p.count, first + kTogether);
     equal_groups(p.rows, kTileRows<T>, [&](std::int64_t m, std::int64_t n) {
@@ -417,7 +418,7 @@ void transpose(const T* g, std::int64_t row, std::int64_t rows, std::int64_t cou
   rest(squares, count, 0);
 }
 
-/// f(first, count) for the positions of a product, from its first on, that are in a span: row by row.
+/// Calls f(first, count) for the positions of a product that are in a span, row by row.
 template <class T, class F>
 [[gnu::always_inline]] inline void each_run(const WeightProduct<T>& p, const TapSpan& span, const F& f) {
   std::int64_t column = p.begin % p.width, row = p.begin / p.width;
@@ -437,7 +438,7 @@ template <class T, class F>
   }
 }
 
-/// The span of all positions that some of n taps from `tap` on read.
+/// Returns the span of all positions that any of n taps from `tap` on reads.
 template <class T>
 TapSpan joint_span(const WeightProduct<T>& p, std::int64_t tap, std::int64_t n) {
   TapSpan all = p.spans[tap];
@@ -450,7 +451,7 @@ TapSpan joint_span(const WeightProduct<T>& p, std::int64_t tap, std::int64_t n) 
   return all;
 }
 
-/// MR terms from `k` on, `step` apart, against NV packets of columns from `column` on.
+/// Multiplies MR terms from `k` on, `step` apart, by NV packets of columns from `column` on.
 template <class T, int MR, int NV>
 [[gnu::noinline]] void weight_tile(const WeightProduct<T>& p, const TapSpan& span, std::int64_t k, std::int64_t step,
                                    std::int64_t column) {
@@ -487,8 +488,8 @@ template <class T, int MR, int NV>
     }
 }
 
-/// The same for MR rows of three neighbouring taps from `k` on and one packet of columns, at all positions: what these
-/// taps read of a row of the image is broadcast once for all three.
+/// Multiplies MR rows of three neighbouring taps from `k` on by one packet of columns, at all positions: the elements
+/// of a row of the image that these taps read are broadcast once for all three.
 template <class T, int MR>
 [[gnu::noinline]] void weight_rows(const WeightProduct<T>& p, std::int64_t k) {
   Sums<T, MR, 3> acc;
@@ -531,7 +532,7 @@ template <class T, int MR>
     }
 }
 
-/// Whether the terms are rows of three neighbouring taps.
+/// Returns whether the terms are rows of three neighbouring taps.
 template <class T>
 bool are_rows_of_three(const WeightProduct<T>& p) {
   for (std::int64_t k = 0; k + 2 < p.taps; k += 3)
@@ -539,7 +540,7 @@ bool are_rows_of_three(const WeightProduct<T>& p) {
   return p.taps % 3 == 0;
 }
 
-/// Most terms of a tile under so many packets of columns.
+/// Returns the most terms of a tile with a number of packets of columns.
 template <class T>
 constexpr int most_terms(int packets) {
   return packets == 4 ? 6 : kTileRows<T>;
@@ -572,7 +573,7 @@ void weights(const WeightProduct<T>& p) {
   });
 }
 
-/// Sums of lanes over rows of positions, flushed into totals where a chain is 256 packets long.
+/// Sums lanes over rows of positions, and adds them to totals where a chain is 256 packets long.
 template <class T, int MR, int NR>
 class Dots {
  public:

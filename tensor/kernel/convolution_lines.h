@@ -1,6 +1,6 @@
 #pragma once
-/// Depthwise convolutions along one axis. Packets of a line are read where they stand, without an image with zeros
-/// around it.
+/// Depthwise convolutions along one axis. Packets of a line are read in place, without an image that has zeros around
+/// it.
 #include <algorithm>
 #include <utility>
 
@@ -13,8 +13,8 @@ namespace ferrite::detail::FERRITE_LEVEL {
 template <class T, int K>
 using LineTaps = RawPacket<T>[static_cast<std::size_t>(K)];
 
-/// What K neighbouring taps read, of which the first lane of the first is `from`; one load for each packet and the
-/// next.
+/// Loads the operands of K neighbouring taps, starting with the first tap's first lane at `from`; one load for each
+/// packet and the one after it.
 #ifdef __AVX512F__
 template <int K, int NV>
 [[gnu::always_inline]] inline void load_neighbours(
@@ -30,8 +30,8 @@ template <int K, int NV>
 }
 #endif
 
-/// NV packets from result t on, of which every tap reads only what is there. With `step` 1 or -1 that is how far the
-/// taps lie apart.
+/// Computes NV packets from result t on, for which every tap reads only existing elements. A `step` of 1 or -1 is the
+/// distance between neighbouring taps.
 template <class T, int K, int NV, int step>
 [[gnu::always_inline]] inline void inner_packets(const LineProduct<T>& p, const LineTaps<T, K>& weights,
                                                  const T* const* taps, std::int64_t t) {
@@ -60,7 +60,7 @@ template <class T, int K, int NV, int step>
   }
 }
 
-/// Results [t, end), at most a packet of them.
+/// Computes the results [t, end), at most a packet of them.
 template <class T, int K>
 [[gnu::noinline]] void outer_packet(const LineProduct<T>& p, const LineTaps<T, K>& weights, std::int64_t t,
                                     std::int64_t end) {
@@ -87,7 +87,7 @@ void multiply_line(const LineProduct<T>& p) {
     taps[k] = p.x + p.offsets[k];
   }
   const auto [low, high] = std::minmax_element(p.offsets, p.offsets + K);
-  // Packets that begin in [first, last) read only what is there.
+  // Packets that begin in [first, last) read only existing elements.
   const std::int64_t first = -*low, last = std::min(p.count, p.length - *high) - W + 1;
   std::int64_t t = 0;
   const auto outer = [&] {

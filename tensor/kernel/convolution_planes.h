@@ -1,6 +1,6 @@
 #pragma once
-/// Depthwise convolutions of planes with square kernels, which are read where they stand: some rows of results at a
-/// time share what they load. Every sum is the same chain as that of a tile.
+/// Depthwise convolutions of planes with square kernels. Planes are read in place: several rows of results at a time
+/// share what they load. Every sum is the same chain as that of a tile.
 #include <utility>
 
 #include "ferrite/tensor/kernel/convolution.h"
@@ -11,14 +11,14 @@
 
 namespace ferrite::detail::FERRITE_LEVEL {
 
-/// Whether a lane is one of the first n.
+/// Returns a mask of the first n lanes.
 template <class T>
 Mask<T> first_lanes(std::int64_t n) {
   return Packet<T>(__builtin_convertvector(lane_numbers<T>(), RawPacket<T>)) < Packet<T>(static_cast<T>(n));
 }
 
-/// found[k] = the lanes of packet k of `packets` in ascending order; both have room for a multiple of as many as a
-/// packet has lanes, of which n count.
+/// Sums lanes: found[k] = the sum of the lanes of packet k of `packets` in ascending order. n packets count; both
+/// arrays have room for n rounded up to the number of lanes of a packet.
 template <class T>
 void sum_lanes(const T* packets, std::int64_t n, T* found) {
   constexpr int W = kLanes<T>;
@@ -38,8 +38,8 @@ void sum_lanes(const T* packets, std::int64_t n, T* found) {
 template <class T, int N>
 using Packets = RawPacket<T>[static_cast<std::size_t>(N)];
 
-/// One packet of columns of results: which lanes of it there are, and what the K taps of a row read, S columns of the
-/// source apart.
+/// One packet of columns of results: the lanes of it that exist, and the elements that the K taps of a row read, S
+/// columns of the source apart.
 template <class T, int K, int S>
 struct PlaneColumns;
 
@@ -54,7 +54,7 @@ struct PlaneColumns<T, K, 1> {
       taps[c] = {-from[c], std::min(n, source.width - from[c])};
     }
   }
-  /// What the taps read of a row.
+  /// Loads the elements of a row that the taps read.
   [[gnu::always_inline]] void load(const T* row, Packets<T, K>& x) const {
 #pragma GCC unroll 8
     for (int c = 0; c < K; ++c) x[c] = taps[c].load(row + from[c]);
@@ -66,7 +66,8 @@ struct PlaneColumns<T, K, 1> {
   LanesWithin<T> taps[static_cast<std::size_t>(K)];
 };
 
-/// Taps are neighbours: tap c reads the even or the odd lanes of the packets that lie side by side from tap 0 on.
+/// The columns of neighbouring taps with stride 2: tap c reads the even or the odd lanes of consecutive packets that
+/// begin at tap 0.
 template <class T, int K>
 struct PlaneColumns<T, K, 2> {
   PlaneColumns() = default;
@@ -83,7 +84,7 @@ struct PlaneColumns<T, K, 2> {
     const RawPacket<T> more[2] = {K == 3 ? c : every_second<T>(c, d), every_other<T>(c, d)};
     const auto tap = [&]<int k>(std::integral_constant<int, k>) __attribute__((always_inline)) {
       const RawPacket<T> read = lanes_from<T, k / 2>(part[k % 2], more[k % 2]);
-      x[k] = k <= K - 3 ? lanes.only(read) : read;  // others have nothing in lanes that do not count
+      x[k] = k <= K - 3 ? lanes.only(read) : read;  // other lanes count for nothing and are 0 already
     };
     [&]<int... k>(std::integer_sequence<int, k...>) __attribute__((always_inline)) {
       (tap(std::integral_constant<int, k>()), ...);
@@ -99,7 +100,7 @@ struct PlaneColumns<T, K, 2> {
   LanesWithin<T> parts[static_cast<std::size_t>(kParts)];
 };
 
-/// What the taps of a row read at `row`; zeros where there is none.
+/// Loads the elements that the taps of a row read at `row`; zeros where the row does not exist.
 template <class T, int K, int S>
 [[gnu::always_inline]] inline void load_taps(const PlaneColumns<T, K, S>& columns, const T* row, bool exists,
                                              Packets<T, K>& x) {
@@ -111,8 +112,8 @@ template <class T, int K, int S>
   }
 }
 
-/// The K rows of a source that a row of results meets, in one packet of columns, going down by S rows: each is loaded
-/// once.
+/// The K rows of a source that a row of results meets, in one packet of columns. It moves down by S rows; each row is
+/// loaded once.
 template <class T, int K, int S>
 class RowWindow {
  public:
@@ -142,11 +143,12 @@ class RowWindow {
   const T* row_;
   std::int64_t i_ = 0;
 };
-/// Whether there are registers for a window beside as many weights or sums.
+/// Whether there are registers for a window in addition to as many weights or sums.
 template <int K>
 inline constexpr bool kHasWindow = kManyRegisters&& K == 3;
 
-/// Rows [j, j + RB) of the results of one packet of columns. With `inside` the source has all rows that they meet.
+/// Computes rows [j, j + RB) of the results of one packet of columns. With `inside` the source has all rows that they
+/// meet.
 template <class T, int K, int S, int RB, bool inside>
 [[gnu::always_inline]] inline void plane_rows(const PlaneSource<T>& source, const PlaneColumns<T, K, S>& columns,
                                               const Packets<T, K * K>& weights, RawPacket<T> bias, std::int64_t j,
@@ -174,7 +176,7 @@ template <class T, int K, int S, int RB, bool inside>
 template <class T, int K, int S>
 [[gnu::noinline]] void multiply_plane(const PlaneProduct<T>& p, const PlaneColumns<T, K, S>& columns,
                                       std::int64_t plane) {
-  constexpr int kRows = 4;  // chains that run beside one another
+  constexpr int kRows = 4;  // chains that run in parallel
   PlaneSource<T> source = p.source;
   source.x += plane * p.x_step;
   Packets<T, K * K> weights;
@@ -217,7 +219,7 @@ void multiply_planes(const PlaneProduct<T>& p) {
   }
 }
 
-/// The rows [j, end) of g, `packets` packets each, of a plane whose rows of the source all exist with `inside`.
+/// Sums the rows [j, end) of g, `packets` packets each, of a plane. With `inside` all rows of the source exist.
 template <class T, int K, int S, bool inside>
 [[gnu::always_inline]] inline void sum_rows(const PlaneSource<T>& source, const PlaneColumns<T, K, S>* columns,
                                             std::int64_t packets, std::int64_t j, std::int64_t end, const T* g,
@@ -239,7 +241,7 @@ template <class T, int K, int S, bool inside>
     }
 }
 
-/// All rows of g where they have NP packets, whose windows find room in registers.
+/// Sums all rows of g where they have NP packets, whose windows fit in registers.
 template <class T, int K, int S, int NP>
 [[gnu::always_inline]] inline void sum_narrow_rows(const PlaneSource<T>& source, const PlaneColumns<T, K, S>* columns,
                                                    std::int64_t height, const T* g, std::int64_t width,
@@ -271,7 +273,7 @@ template <class T, int K, int S>
   PlaneSource<T> source = p.source;
   source.x = x;
   const std::int64_t height = p.height, width = p.width;
-  // Rows of g whose taps all meet rows of the source: S * j >= first, S * j + K <= last.
+  // Rows of g whose taps all meet existing rows of the source: S * j >= first, S * j + K <= last.
   const std::int64_t first = std::clamp<std::int64_t>((source.first + S - 1) / S, 0, height);
   const std::int64_t last =
       source.last < K ? first : std::clamp<std::int64_t>((source.last - K) / S + 1, first, height);

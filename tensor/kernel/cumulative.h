@@ -7,27 +7,28 @@
 
 namespace ferrite::detail {
 
-/// Lines of n elements that lie `stride` apart, beside each other where stride > 1 and one after the other where it
-/// is 1: `count` of them. A reverse loop begins with the last element of each.
+/// Lines of n elements, `count` of them. The elements of a line are `stride` apart; lines lie next to each other where
+/// stride > 1 and are consecutive where it is 1. A reverse loop begins with the last element of each.
 struct CumulativeLines {
   std::int64_t count, n, stride;
   bool reverse;
 };
 
-/// For f32 and f64. Totals are f64, rounded once for each element that is stored.
+/// Kernels of running sums, products and recurrences for f32 and f64. Totals are f64, rounded once for each element
+/// that is stored.
 template <class T>
 struct CumulativeKernels {
-  /// y[k] = x[0] + ... + x[k]. Lines of stride 1 are summed in blocks of 8, in each by doubling (x[k] + x[k-1], then
-  /// pairs, then fours) and then with the total of the blocks before it; other lines one element after the other.
+  /// Computes y[k] = x[0] + ... + x[k]. Lines of stride 1 are summed in blocks of 8, within each by doubling (x[k] +
+  /// x[k-1], then pairs, then fours), and then with the total of the blocks before; other lines element by element.
   void (*sum)(const T* x, T* y, const CumulativeLines& lines);
-  /// y[k] = x[0] ... x[k], one factor after the other.
+  /// Computes y[k] = x[0] ... x[k], factor by factor.
   void (*product)(const T* x, T* y, const CumulativeLines& lines);
-  /// y[0] = b[0], y[k] = a[k] y[k - 1] + b[k].
+  /// Computes y[0] = b[0], y[k] = a[k] y[k - 1] + b[k].
   void (*recurrence)(const T* a, const T* b, T* y, const CumulativeLines& lines);
 };
 
-/// y[k] = the best of x[0] ... x[k] and index[k] = where it is: of equal ones, and of NaNs, the last; a NaN is better
-/// than all numbers.
+/// Computes y[k] = the best of x[0] ... x[k], and its position index[k]: of equal ones, and of NaNs, the last. A NaN is
+/// better than all numbers.
 template <class T>
 using RunningExtremum = void (*)(const T* x, T* y, std::int64_t* index, const CumulativeLines& lines);
 struct RunningExtrema {

@@ -12,10 +12,10 @@ namespace ferrite::detail::FERRITE_LEVEL {
 namespace {
 
 constexpr std::int64_t kBlock = 8;  ///< elements that are summed by doubling
-constexpr std::int64_t kTile = 64;  ///< lines beside each other that are taken together
-constexpr unsigned kTogether = 4;   ///< lines after each other that are: their chains of operations overlap
+constexpr std::int64_t kTile = 64;  ///< lines next to each other that are processed together
+constexpr unsigned kTogether = 4;   ///< consecutive lines processed together: their chains of operations overlap
 
-/// Vectors of the compiler, which divides them into what the instruction set has.
+/// Vectors of the compiler, which splits them into those of the instruction set.
 using Totals [[gnu::vector_size(8 * kBlock)]] = double;
 template <class T>
 struct VectorOf;
@@ -40,7 +40,7 @@ template <class T>
   std::memcpy(y, &raw, sizeof(raw));
 }
 
-/// One line of stride 1. Backwards, the elements of a block are exchanged: the order is that of the flipped line.
+/// Sums one line of stride 1. Backwards, the elements of a block are reversed: the order is that of the flipped line.
 template <class T, bool Reverse>
 void sum_line(const T* x, T* y, std::int64_t n) {
   const Totals zero = {};
@@ -68,8 +68,8 @@ void sum_line(const T* x, T* y, std::int64_t n) {
   }
 }
 
-/// Lines beside each other, all in one pass over memory: next(total, position of the element) gives the new total.
-/// The first elements are `first`.
+/// Processes lines next to each other in one pass over memory: first(position) returns the total of the first element
+/// of a line, next(total, position) that after each further one.
 template <class T, class First, class Next>
 void beside(T* y, const CumulativeLines& l, First first, Next next) {
   for (std::int64_t begin = 0; begin < l.count; begin += kTile) {
@@ -87,7 +87,7 @@ void beside(T* y, const CumulativeLines& l, First first, Next next) {
   }
 }
 
-/// Lines one after the other, Together of them at a time.
+/// Processes consecutive lines, Together of them at a time.
 template <unsigned Together, class T, class First, class Next>
 void together(T* y, std::int64_t line, const CumulativeLines& l, First first, Next next) {
   double totals[Together];
@@ -133,7 +133,7 @@ void recurrence(const T* a, const T* b, T* y, const CumulativeLines& l) {
       [=](double total, std::int64_t at) { return static_cast<double>(a[at]) * total + static_cast<double>(b[at]); });
 }
 
-/// As many numbers as a packet has lanes, and integers as wide.
+/// A vector of as many numbers as a packet has lanes, and one of integers of the same width.
 template <class T>
 struct LanesOf {
   static constexpr int count = sizeof(T) == 4 ? kLanes<float> : kLanes<double>;
@@ -142,8 +142,8 @@ struct LanesOf {
   using Places [[gnu::vector_size(sizeof(T) * count)]] = Place;
 };
 
-/// The better one of an earlier and a later element and its place; the order matters to equal ones and to NaN. Of
-/// numbers or of vectors.
+/// Joins an earlier and a later element and their places into the better one; their order matters for equal elements
+/// and for NaN. Works on numbers and on vectors.
 template <bool Largest, class V, class P>
 [[gnu::always_inline]] inline void join_later(V& best, P& place, const V& earlier, const P& earlier_place) {
   const V later = best;
@@ -154,7 +154,7 @@ template <bool Largest, class V, class P>
   place = later != later ? at : place;
 }
 
-/// Every lane joined with the one that is Step lanes before it.
+/// Joins every lane with the one Step lanes before it.
 template <bool Largest, int Step, class T, std::size_t... I>
 [[gnu::always_inline]] inline void join_lanes(typename LanesOf<T>::Numbers& v, typename LanesOf<T>::Places& places,
                                               const typename LanesOf<T>::Numbers& worst,
@@ -172,7 +172,7 @@ template <class V, std::size_t... I>
   return __builtin_shufflevector(v, v, (static_cast<int>(sizeof...(I)) - 1 + 0 * int(I))...);
 }
 
-/// One line of stride 1, a packet at a time: the lanes by doubling, then joined with the best before them.
+/// Processes one line of stride 1, a packet at a time: joins the lanes by doubling, then with the best before them.
 template <bool Largest, class T>
 void extrema_of_line(const T* x, T* y, std::int64_t* index, std::int64_t n) {
   using L = LanesOf<T>;

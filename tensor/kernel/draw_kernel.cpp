@@ -1,4 +1,4 @@
-/// Random words and uniform numbers, in loops that the compiler makes packets of.
+/// Random words and uniform numbers, in loops that compilers vectorise.
 #include "ferrite/tensor/kernel/kernels.h"
 
 namespace ferrite::detail::FERRITE_LEVEL {

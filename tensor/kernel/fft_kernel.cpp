@@ -1,5 +1,5 @@
 /// Fourier transforms of one row: passes of radix 2, 3, 4, 5, 8 and of any other small prime, real transforms through
-/// complex ones of half their length, and convolutions with a chirp. In loops that the compiler makes packets of.
+/// complex ones of half their length, and convolutions with a chirp. In loops that compilers vectorise.
 #include "ferrite/tensor/kernel/fft.h"
 #include "ferrite/tensor/kernel/level.h"
 
@@ -14,7 +14,7 @@ struct Complex {
   friend Complex operator*(Complex a, Complex b) { return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re}; }
   friend Complex operator*(T s, Complex a) { return {s * a.re, s * a.im}; }
 };
-/// -i a.
+/// Returns -i a.
 template <class T>
 [[gnu::always_inline]] inline Complex<T> minus_i(Complex<T> a) {
   return {a.im, -a.re};
@@ -81,13 +81,13 @@ template <int R, class T>
 
 // ---- passes ----------------------------------------------------------------------------------------------
 
-/// Elements whose results are gathered before they are put where they belong.
+/// Number of elements whose results are gathered before they are stored.
 constexpr std::int64_t kGathered = 16;
 template <int R>
 constexpr auto kSize = static_cast<std::size_t>(R);
 
-/// The first pass of a transform: its results lie `R` apart, so they are gathered and dealt out. Multiplications by the
-/// twiddles of p = 0 are exact.
+/// Runs the first pass of a transform: its results lie `R` apart, so they are gathered and dealt out. Multiplications
+/// by the twiddles of p = 0 are exact.
 template <int R, class T>
 void first_pass(const FftPass<T>& f, const T* __restrict xr, const T* __restrict xi, T* __restrict yr,
                 T* __restrict yi) {
@@ -123,7 +123,7 @@ void first_pass(const FftPass<T>& f, const T* __restrict xr, const T* __restrict
   }
 }
 
-/// `Stride` transforms side by side; 0: as many as the pass says.
+/// Runs a later pass of `Stride` interleaved transforms; 0: the number is in the pass.
 template <int R, int Stride, class T>
 void later_pass(const FftPass<T>& f, const T* __restrict xr, const T* __restrict xi, T* __restrict yr,
                 T* __restrict yi) {
@@ -148,7 +148,7 @@ void later_pass(const FftPass<T>& f, const T* __restrict xr, const T* __restrict
   }
 }
 
-/// Any radix: a sum of `radix` terms for each result.
+/// Runs a pass of any radix: a sum of `radix` terms for each result.
 template <class T>
 void other_pass(const FftPass<T>& f, Split<T> x, Split<T> y) {
   const std::int64_t m = f.groups, s = f.stride, r = f.radix;
@@ -214,7 +214,7 @@ Split<T> run(const FftPasses<T>& passes, Split<T> x, Split<T> work) {
   return x;
 }
 
-/// y_k = c_k sum_j (x_j c_j) conj(c_(k - j)), where c is the chirp: in place.
+/// Computes y_k = c_k sum_j (x_j c_j) conj(c_(k - j)), where c is the chirp, in place.
 template <class T>
 void convolve(const FftChirp& chirp, Split<T> x, double* memory) {
   const std::int64_t n = chirp.n, m = chirp.passes.n;
@@ -234,7 +234,7 @@ void convolve(const FftChirp& chirp, Split<T> x, double* memory) {
     y.im[j] = t.im;
   }
   const Split<double> z = y.re == a.re ? b : a;
-  y = run(chirp.passes, {y.im, y.re}, {z.im, z.re});  // the inverse: real and imaginary parts exchanged
+  y = run(chirp.passes, {y.im, y.re}, {z.im, z.re});  // the inverse: real and imaginary parts are exchanged
   for (std::int64_t j = 0; j < n; ++j) {
     const Complex<double> t = Complex<double>{y.im[j], y.re[j]} * Complex<double>{chirp.chirp.re[j], chirp.chirp.im[j]};
     x.re[j] = static_cast<T>(t.re);
@@ -242,7 +242,7 @@ void convolve(const FftChirp& chirp, Split<T> x, double* memory) {
   }
 }
 
-/// The complex transform of a plan; the inverse for real and imaginary parts exchanged.
+/// Computes the complex transform of a plan; the inverse with real and imaginary parts exchanged.
 template <class T>
 Split<T> transform(const FftPlan<T>& plan, Split<T> x, Split<T> work) {
   if (!plan.chirp) return run(plan.passes, x, work);
@@ -277,7 +277,7 @@ void even_rfft(const FftPlan<T>& plan, const T* __restrict x, T* __restrict out,
   out[2 * n + 1] = 0;
   for (std::int64_t k = 1; k < n; ++k) {
     const T a = zr[k], b = zi[k], c = zr[n - k], d = zi[n - k];
-    const T o = b + d, p = c - a, minus_wi = -wi[k];  // g++ 12 fuses a difference beside a sum, whatever it is told
+    const T o = b + d, p = c - a, minus_wi = -wi[k];  // g++ 12 fuses a difference next to a sum, whatever flags are set
     out[2 * k] = half * ((a + c) + (wr[k] * o + minus_wi * p));
     out[2 * k + 1] = half * ((b - d) + (wr[k] * p + wi[k] * o));
   }

@@ -6,13 +6,13 @@
 
 namespace ferrite::detail {
 
-/// A plan of a real or complex transform of n points, n > 0, with memory to work in, for one thread at a time. For
-/// whoever must ask for nothing later: operations take those that their thread holds (tensor/kernel/fft_plan.h).
+/// Returns a new plan of a real or complex transform of n points, n > 0, with its workspace, for one thread at a time.
+/// For code that must not allocate later; operations use the plans of their thread, `fft_plan`.
 template <class T>
 std::shared_ptr<const FftPlan<T>> new_fft_plan(std::int64_t n, bool real);
 
-/// The plan of a real or complex transform of n points, n > 0, with memory to work in. This thread's, until it asks for
-/// another: a thread keeps its latest few.
+/// Returns this thread's plan of a real or complex transform of n points, n > 0, with its workspace. Valid until the
+/// thread asks for another: it keeps its latest few.
 template <class T>
 const FftPlan<T>& fft_plan(std::int64_t n, bool real);
 

@@ -1,6 +1,7 @@
 #pragma once
-/// The functions of the library's pointwise operations on one packet of floats or one lane of anything else, by family.
-/// Their records (tensor/ops/) inherit operands and types from here, and find their kernels by the place in the lists.
+/// The functions of the library's pointwise operations, by family, on one packet of floats or one lane of any other
+/// type. Their records (tensor/ops/) inherit operands and types from here, and find their kernels by the position in
+/// the lists.
 #include <cstddef>
 #include <cstdint>
 #include <numbers>
@@ -12,8 +13,8 @@
 
 namespace ferrite::detail::FERRITE_LEVEL {
 
-/// What a functor says of itself beside its function `f`: operands and their dtypes. One whose results are bool says
-/// `to_bool`, one that is no function of packets has a `block<T>` instead.
+/// The facts that a functor declares besides its function `f`: the number of operands and their dtypes. One with bool
+/// results declares `to_bool`; one that cannot work on packets has a `block<T>` instead.
 template <std::size_t Arity, Types Of>
 struct Functor {
   static constexpr std::size_t arity = Arity;
@@ -39,7 +40,7 @@ struct Div : Functor<2, Types::floats> {
 struct Neg : Functor<1, Types::numeric> {
   static auto f(const auto& x) { return -x; }
 };
-/// The square is rounded once, as Square gives it.
+/// a^b, where a^2 is rounded once, as by Square.
 struct Pow : Functor<2, Types::floats> {
   static auto f(const auto& a, const auto& b) {
     using P = std::remove_cvref_t<decltype(a)>;
@@ -118,7 +119,7 @@ struct SigmoidGrad : Functor<2, Types::floats> {
 struct Sigmoid : Functor<1, Types::floats> {
   static auto f(const auto& x) { return sigmoid(x); }
 };
-/// The sum makes 0 of -0.
+/// max(x, 0), where the addition turns -0 into 0.
 struct Relu : Functor<1, Types::numeric> {
   static auto f(const auto& x) {
     using V = std::remove_cvref_t<decltype(x)>;
@@ -192,7 +193,7 @@ struct Where : Functor<3, Types::any> {
   template <std::size_t Bytes>
   using BitsOf =
       std::conditional_t<Bytes == 8, std::uint64_t, std::conditional_t<Bytes == 4, std::uint32_t, std::uint8_t>>;
-  /// m ? a : b in bits: compilers make many at once of it, and no branch.
+  /// Returns m ? a : b, selected by bits: compilers vectorise it without a branch.
   template <class T>
   static T chosen(bool m, T a, T b) {
     using Bits = BitsOf<sizeof(T)>;
@@ -250,7 +251,7 @@ struct Remainder : Functor<2, Types::numeric> {
 struct FloorDivide : Functor<2, Types::numeric> {
   static auto f(const auto& a, const auto& b) { return floor_divide(a, b); }
 };
-/// larger + softplus(smaller - larger), where both are the same infinity that itself.
+/// log(e^a + e^b) as larger + softplus(smaller - larger); where both are the same infinity, that infinity.
 struct Logaddexp : Functor<2, Types::floats> {
   static auto f(const auto& a, const auto& b) {
     using P = std::remove_cvref_t<decltype(a)>;
@@ -259,7 +260,7 @@ struct Logaddexp : Functor<2, Types::floats> {
     return large + softplus(select((large == small) & (abs(large) == infinity), -infinity, small - large));
   }
 };
-/// a log(b), 0 where a = 0 beside a logarithm that is not finite.
+/// a log(b), but 0 where a = 0 and the logarithm is not finite.
 struct Xlogy : Functor<2, Types::floats> {
   static auto f(const auto& a, const auto& b) {
     using P = std::remove_cvref_t<decltype(a)>;
@@ -267,7 +268,7 @@ struct Xlogy : Functor<2, Types::floats> {
     return select((a == zero) & ((b <= zero) | (b == infinity)), zero, a * log(b));
   }
 };
-/// a weight, 0 where the weight is 0, whatever a is.
+/// a weight, but 0 where the weight is 0, whatever a is.
 struct MultiplyNoNan : Functor<2, Types::floats> {
   static auto f(const auto& a, const auto& weight) {
     using P = std::remove_cvref_t<decltype(a)>;
@@ -275,7 +276,7 @@ struct MultiplyNoNan : Functor<2, Types::floats> {
     return select(weight == zero, zero, a * weight);
   }
 };
-/// a + weight (b - a), from the nearer end.
+/// a + weight (b - a), computed from the nearer end.
 struct Lerp : Functor<3, Types::floats> {
   static auto f(const auto& a, const auto& b, const auto& weight) {
     using P = std::remove_cvref_t<decltype(a)>;
@@ -289,10 +290,10 @@ using Math = FunctorList<Tan, Asin, Acos, Atan, Sinh, Cosh, Asinh, Acosh, Atanh,
                          Digamma, Trigamma, Floor, Ceil, Round, Trunc, Atan2, Hypot, Copysign, Fmod, Remainder,
                          FloorDivide, Logaddexp, Xlogy, MultiplyNoNan, Lerp>;
 
-// ---- activation functions, and what becomes of a cotangent behind them ------------------------------------
-// Each is computed as the composition of its record is, with its bits.
+// ---- activation functions and their gradients --------------------------------------------------------------
+// Each is computed like the composition of its record, with the same bits.
 
-/// The packet of an argument, and its numbers.
+/// The packet type of an argument.
 template <class X>
 using PacketOf = std::remove_cvref_t<X>;
 template <class P>
@@ -303,7 +304,7 @@ constexpr P number(double v) {
 inline constexpr double kSeluAlpha = 1.6732632423543772848170429916717, kSeluScale = 1.0507009873554804934193349852946;
 inline constexpr double kGeluScale = std::numbers::sqrt2 * std::numbers::inv_sqrtpi, kGeluCube = 0.044715;
 
-/// Of y = relu(x): g where y > 0, else 0.
+/// The gradient of y = relu(x): g where y > 0, else 0.
 struct ReluGrad : Functor<2, Types::floats> {
   static auto f(const auto& g, const auto& y) {
     const auto zero = number<PacketOf<decltype(y)>>(0);
@@ -337,15 +338,15 @@ struct SoftsignGrad : Functor<2, Types::floats> {
 struct GeluGrad : Functor<2, Types::floats> {
   static auto f(const auto& g, const auto& x) { return g * gelu_slope(x); }
 };
-/// (1 + tanh(u)) / 2 as sigmoid(2 u), which keeps its digits below 0.
+/// x (1 + tanh(u)) / 2, written with sigmoid(2 u), which keeps its digits below 0.
 struct GeluTanh : Functor<1, Types::floats> {
   static auto f(const auto& x) {
     using P = PacketOf<decltype(x)>;
     return x * sigmoid(number<P>(2 * kGeluScale) * (x + number<P>(kGeluCube) * (x * x * x)));
   }
 };
-/// The gradient takes x bounded to where the slope is 0 or 1, so that no square overflows, and writes 1 - tanh(u)^2 in
-/// sigmoids, which lose no digits for large u.
+/// The gradient of GeluTanh. It clamps x to where the slope is 0 or 1, so that no square overflows, and writes 1 -
+/// tanh(u)^2 in sigmoids, which lose no digits for large u.
 struct GeluTanhGrad : Functor<2, Types::floats> {
   static auto f(const auto& g, const auto& x) {
     using P = PacketOf<decltype(x)>;
@@ -400,7 +401,7 @@ struct Hardtanh : Functor<3, Types::floats> {
     return select(x <= low, low, select(x >= high, high, x));
   }
 };
-/// g where x is above a bound, or NaN; else 0.
+/// g where x is above a bound or is NaN; else 0.
 struct PassAbove : Functor<3, Types::floats> {
   static auto f(const auto& g, const auto& x, const auto& bound) {
     return select(x <= bound, number<PacketOf<decltype(g)>>(0), g);
@@ -453,7 +454,7 @@ struct Hardshrink : Functor<2, Types::floats> {
     return select((x >= -lambda) & (x <= lambda), number<PacketOf<decltype(x)>>(0), x);
   }
 };
-/// g where x lies outside of -lambda..lambda, or is NaN; else 0.
+/// g where x lies outside -lambda..lambda or is NaN; else 0.
 struct ShrinkGrad : Functor<3, Types::floats> {
   static auto f(const auto& g, const auto& x, const auto& lambda) {
     return select((x >= -lambda) & (x <= lambda), number<PacketOf<decltype(g)>>(0), g);
@@ -471,7 +472,7 @@ struct TanhshrinkGrad : Functor<2, Types::floats> {
 struct Threshold : Functor<3, Types::floats> {
   static auto f(const auto& x, const auto& bound, const auto& value) { return select(x <= bound, value, x); }
 };
-/// a sigmoid(b).
+/// a sigmoid(b), as in `glu`.
 struct Gated : Functor<2, Types::floats> {
   static auto f(const auto& a, const auto& b) { return a * sigmoid(b); }
 };
@@ -483,8 +484,8 @@ using Activations =
                 ShrinkGrad, Tanhshrink, TanhshrinkGrad, Threshold, Gated>;
 
 // ---- all families -----------------------------------------------------------------------------------------
-// Where a level keeps the kernels of each functor: by its family and its place there, so that a program has those of
-// the operations that it reaches.
+// A level stores the kernels of each functor by its family and its position there, so that a program contains only
+// those of the operations that it reaches.
 
 using Families = std::tuple<Arithmetic, Functions, Logic, Math, Activations>;
 

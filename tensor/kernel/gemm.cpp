@@ -1,4 +1,4 @@
-/// The product of matrices: its shares for threads, and the memory that these pack into.
+/// The product of matrices: its division among threads, and the memory that they pack into.
 #include "ferrite/tensor/kernel/gemm.h"
 
 #include <algorithm>

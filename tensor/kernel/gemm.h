@@ -4,7 +4,7 @@
 
 namespace ferrite::detail {
 
-inline constexpr std::int64_t kBlockK = 256;  ///< the order of summation: never changed without changing every result
+inline constexpr std::int64_t kBlockK = 256;  ///< part of the order of summation: changing it changes every result
 
 /// A matrix somewhere in memory: element (i, j) is at data[i * row + j * col].
 template <class T>
@@ -14,8 +14,8 @@ struct MatrixView {
   std::int64_t col;
 };
 
-/// A matrix [K, G * units] whose columns belong to G gates of some units: packet (unit block u, gate g) of row k is
-/// at data + k * k_step + u * u_step + g * g_step. Packed or as it stands: both are read by the same loop.
+/// A matrix [K, G * units] whose columns belong to G gates of some units: packet (unit block u, gate g) of row k is at
+/// data + k * k_step + u * u_step + g * g_step. It may be packed or in its original place: the same loop reads both.
 template <class T>
 struct GateMatrix {
   const T* data = nullptr;
@@ -26,14 +26,14 @@ struct GateMatrix {
   std::int64_t g_step = 0;
 };
 
-/// Products of so many multiply-adds at least are shared among threads.
+/// Products of at least this many multiply-adds are shared among threads.
 inline constexpr std::int64_t kWorthSharing = 1 << 20;
 
-/// C [M, N] = A [M, K] . B [K, N], C row-major with `ldc` elements from row to row. Every element of C is the sum,
-/// in ascending order, of blocks of 256 consecutive k, each block one ascending chain of fused multiply-adds
+/// Computes C [M, N] = A [M, K] . B [K, N], C row-major with `ldc` elements from row to row. Every element of C is the
+/// sum, in ascending order, of blocks of 256 consecutive k, each block one ascending chain of fused multiply-adds
 /// (docs/numerics.md, rule 2): its bits do not depend on M, N, strides, packing or threads. T is float or double.
-/// Operands lie in the storage of tensors: B is read up to 64 bytes past its end. With `add`, which takes
-/// K <= 256, C + A . B: the same bits as the product and then the sum.
+/// Operands must lie in the storage of tensors: B is read up to 64 bytes past its end. With `add`, which requires K <=
+/// 256, computes C + A . B with the bits of the product followed by the sum.
 template <class T>
 void gemm(std::int64_t M, std::int64_t N, std::int64_t K, MatrixView<T> a, MatrixView<T> b, T* c, std::int64_t ldc,
           bool add = false);

@@ -12,15 +12,15 @@
 
 namespace ferrite::detail::FERRITE_LEVEL {
 
-// ---- tiles: some rows of A against some columns of B for one block of k -----------------------------------
+// ---- tiles: some rows of A by some columns of B for one block of k ----------------------------------------
 // Every element is one ascending chain (docs/numerics.md, rule 2), whichever of them computes it.
 
-/// Where the sums of a tile go. With `add` they are added to what stands there.
+/// The destination of the sums of a tile. With `add` they are added to its contents.
 template <class T>
 struct Target {
   T* c;
-  std::int64_t step;   ///< from row to row
-  std::int64_t width;  ///< columns that exist of those of the tile; more than those of all its packets but the last
+  std::int64_t step;   ///< distance from row to row
+  std::int64_t width;  ///< existing columns of the tile; more than those of all its packets but the last
   bool add;
 };
 
@@ -36,11 +36,11 @@ template <class T, int MR, int NV>
     for (int v = 0; v < NV; ++v) sums[m][v] = RawPacket<T>{};
 }
 
-/// So many rows are reached from one pointer, the others from a second one: with more, addresses leave the registers.
+/// Number of rows reached from one pointer, the others from a second one: more addresses would not fit in registers.
 template <int MR>
 inline constexpr int kUpper = MR > 4 ? MR / 2 : MR;
 
-/// sums[m][first + v] += x[m] * columns[v], x[m] at x + m * step, `below` at x + kUpper<MR> * step.
+/// Computes sums[m][first + v] += x[m] * columns[v], x[m] at x + m * step, `below` at x + kUpper<MR> * step.
 template <class T, int MR, int NV, std::size_t of>
 [[gnu::always_inline]] inline void add_term(const T* x, const T* below, std::int64_t step,
                                             const RawPacket<T> (&columns)[static_cast<std::size_t>(NV)],
@@ -80,7 +80,7 @@ template <class T, int MR, int NV>
   }
 }
 
-/// Asks for the lines of C that a tile will add to, long before it does.
+/// Prefetches the lines of C that a tile will add to, long before it does.
 template <class T, int MR, int NV>
 [[gnu::always_inline]] inline void prefetch_target(const T* c, const Target<T>& to) {
   constexpr int kLine = 64 / sizeof(T);
@@ -90,28 +90,28 @@ template <class T, int MR, int NV>
     for (int j = 0; j < NV * kLanes<T>; j += kLine) __builtin_prefetch(c + j, 1);
 }
 
-/// Packets of columns of the largest tile.
+/// Number of packets of columns of the largest tile.
 inline constexpr int kPackets = 3;
 
-/// How a tile finds the columns of B.
+/// The way in which a tile reads the columns of B.
 enum class Columns : std::uint8_t {
   packed,    ///< in a panel in the first cache or on the way there
-  in_place,  ///< rows apart, further than the processor foresees
-  copied,    ///< the same, and it leaves a packed panel of them
+  in_place,  ///< rows apart, further than the processor prefetches
+  copied,    ///< as in_place, and the tile leaves a packed panel of them
 };
 
-/// K rows of B, `step` apart, NV packets of each; `copy`: where a packed panel arises, of copy_step columns.
+/// K rows of B, `step` apart, NV packets of each; `copy` receives a packed panel of copy_step columns.
 template <class T>
 struct Panel {
   const T* data;
   std::int64_t step;
   T* copy = nullptr;
   std::int64_t copy_step = 0;
-  /// What is read next, far away: fetched meanwhile, one element of it for each of this panel. Null: nothing.
+  /// The elements that are read next, far away: one is prefetched for each element of this panel. Null: none.
   const T* ahead = nullptr;
 };
 
-/// `tiles` times MR rows of A, `row` apart, under one panel.
+/// Multiplies `tiles` times MR rows of A, `row` apart, by one panel.
 template <class T, int MR, int NV, Columns kColumns>
 [[gnu::noinline]] void panel_tiles(const T* a, std::int64_t row, const Panel<T>& panel, std::int64_t K,
                                    const Target<T>& to, std::int64_t tiles) {
@@ -128,7 +128,7 @@ template <class T, int MR, int NV, Columns kColumns>
     T* copy = panel.copy;
 #pragma GCC unroll 1
     for (const T* const end = a + K; x != end; ++x, ++below, b += step) {
-      if constexpr (MR == 2 && NV > 6) {  // there is no room for all columns beside the sums
+      if constexpr (MR == 2 && NV > 6) {  // there is no room for all columns in addition to the sums
         const RawPacket<T> rows[2] = {set_raw<T>(x[0]), set_raw<T>(x[row])};
 #pragma GCC unroll 16
         for (int v = 0; v < NV; ++v) {
@@ -157,18 +157,18 @@ template <class T, int MR, int NV, Columns kColumns>
   }
 }
 
-/// Packets of columns that are transposed at once for so many rows: what the registers hold beside the sums.
+/// Returns the packets of columns that are transposed at once for `rows` rows, so that they and the sums fit.
 constexpr int transposed_packets(int rows) { return rows <= (kManyRegisters ? 4 : 2) ? 2 : 1; }
 
-/// MR rows under NV packets of columns of a B that lies by columns, each `step` from the next: transposed in registers.
-/// Whole packets of columns are read, and up to 64 bytes past the end of each.
+/// Multiplies MR rows by NV packets of columns of a B that is stored by columns, each `step` from the next, transposing
+/// in registers. Whole packets of columns are read, and up to 64 bytes past the end of each.
 template <class T, int MR, int NV, bool kCopied>
 [[gnu::noinline]] void transposed_tile(const T* a, std::int64_t row, const Panel<T>& panel, std::int64_t K,
                                        const Target<T>& to) {
   constexpr int W = kLanes<T>, D = Slab<T>::depth;
   constexpr int kLine = std::max<int>(D, 64 / sizeof(T));
-  // One packet of columns after the other leaves room for all that a line of each holds, before others push it out of
-  // the first cache; both together broadcast each element of a once.
+  // One packet of columns at a time leaves room for all that a line of each holds, before others evict it from the
+  // first cache; both together broadcast each element of a once.
   constexpr bool kWholeLines = kManyRegisters && (NV == 1 || MR <= 2);
   static_assert(NV == 1 || !kCopied || !kWholeLines);
   using P = RawPacket<T>;
@@ -243,8 +243,7 @@ template <class T, int MR, int NV, bool kCopied>
   store_tile<T, MR, NV>(sums, to.c, to);
 }
 
-/// MR rows of sums over KU rows of a row-major B, of V packets of columns, `step` apart: added to what stands there,
-/// or stored.
+/// Adds MR rows of sums over KU rows of a row-major B, V packets of columns, to those in `sums`, or stores them.
 template <class T, int MR, int KU, int V>
 [[gnu::always_inline]] inline void stream_columns(
     const RawPacket<T> (&x)[static_cast<std::size_t>(KU)][static_cast<std::size_t>(MR)], const T* b,
@@ -269,8 +268,8 @@ template <class T, int MR, int KU, int V>
     for (int v = 0; v < V; ++v) store_raw(sums + m * step + v * W, sum[m][v]);
 }
 
-/// The same of so many columns, in whole packets. Long runs of each row of B at a time, which is what the memory
-/// foresees.
+/// Streams MR rows by KU rows of B for all `columns`, in whole packets. Reads long runs of each row of B at a time,
+/// which the memory can prefetch.
 template <class T, int MR, int KU, int V>
 [[gnu::noinline]] void stream_tile(MatrixView<T> a, const T* b, std::int64_t b_step, std::int64_t columns, bool first,
                                    T* sums, std::int64_t step) {
@@ -300,13 +299,13 @@ inline constexpr int kRows = kManyRegisters ? (sizeof(T) == 4 ? 8 : 6) : 4;
 template <class T>
 inline constexpr std::int64_t kWidth = kPackets* kLanes<T>;
 
-/// Memory of this thread for packed rows or panels, n elements.
+/// Returns memory of this thread for packed rows or panels, n elements.
 template <class T>
 T* packed_memory(PackedSide side, std::int64_t n) {
   return reinterpret_cast<T*>(product_memory(side, static_cast<std::size_t>(n) * sizeof(T)));
 }
 
-/// f(std::integral_constant<int, n>), n in [Least, Most].
+/// Calls f(std::integral_constant<int, n>), n in [Least, Most].
 template <int Least, int Most, class F>
 [[gnu::always_inline]] inline void with_constant(int n, const F& f) {
   if constexpr (Least == Most) {
@@ -318,11 +317,11 @@ template <int Least, int Most, class F>
   }
 }
 
-/// Packets of the next panel, of so many that are left: no panel of one packet where it can be avoided, whose chains
-/// would wait for each other.
+/// Returns the packets of the next panel when `left` are left: avoids a panel of one packet where possible, whose
+/// chains would wait for each other.
 constexpr int packets_of_panel(std::int64_t left) { return left == 4 || left == 2 ? 2 : left == 1 ? 1 : kPackets; }
 
-/// M rows in groups for tiles of at most `most`, as equal as can be.
+/// Splits M rows into groups for tiles of at most `most` rows, as equal as possible.
 struct RowGroups {
   RowGroups(std::int64_t M, std::int64_t most) : count(1), rows(static_cast<int>(M)), larger(0) {
     if (M <= most) return;
@@ -331,7 +330,7 @@ struct RowGroups {
     larger = M % count;
   }
   int size(std::int64_t group) const { return group < larger ? rows + 1 : rows; }
-  /// f(rows of a group, first row, number of such groups) for groups [g, last).
+  /// Calls f(rows of a group, first row, number of such groups) for groups [g, last).
   template <class F>
   void each(std::int64_t g, std::int64_t last, const F& f) const {
     while (g < last) {
@@ -342,10 +341,10 @@ struct RowGroups {
   }
   std::int64_t count;
   int rows;
-  std::int64_t larger;  ///< so many groups have one row more
+  std::int64_t larger;  ///< number of groups that have one row more
 };
 
-/// Copies columns [0, width) of B [K, .] into a panel of `panel_width` columns, zeros beyond.
+/// Copies columns [0, width) of B [K, .] into a panel of `panel_width` columns, with zeros beyond.
 template <class T>
 void pack_panel(MatrixView<T> b, std::int64_t K, std::int64_t width, std::int64_t panel_width, T* to) {
   constexpr int W = kLanes<T>;
@@ -372,7 +371,7 @@ void pack_panel(MatrixView<T> b, std::int64_t K, std::int64_t width, std::int64_
   }
 }
 
-/// Copies A [M, K] to contiguous rows, `step` apart; up to whole packets behind each is written.
+/// Copies A [M, K] to contiguous rows, `step` apart; writes up to whole packets after each.
 template <class T>
 void pack_rows(MatrixView<T> a, std::int64_t M, std::int64_t K, T* to, std::int64_t step) {
   constexpr int W = kLanes<T>;
@@ -387,7 +386,7 @@ void pack_rows(MatrixView<T> a, std::int64_t M, std::int64_t K, T* to, std::int6
   }
 }
 
-/// One term each: rows of C [M, N] are multiples of the one row of B, which stays in registers.
+/// The product with one term each: rows of C [M, N] are multiples of the one row of B, which stays in registers.
 template <class T>
 class OuterProduct {
  public:
@@ -438,7 +437,7 @@ class OuterProduct {
   bool add_;
 };
 
-/// One block of k: C [M, N] (+)= A [M, K] . B [K, N], K at most kBlockK.
+/// The product for one block of k: C [M, N] (+)= A [M, K] . B [K, N], K at most kBlockK.
 template <class T>
 class BlockProduct {
  public:
@@ -464,14 +463,14 @@ class BlockProduct {
 
  private:
   static constexpr std::int64_t kFirstCache = 48 * 1024, kCaches = 4 * 1024 * 1024;  ///< bytes
-  static constexpr int kStreamedRows = 2;  ///< most for which B is read along its rows
-  /// Most rows of which twelve packets of columns find room in registers.
+  static constexpr int kStreamedRows = 2;  ///< most rows for which B is read along its rows
+  /// Most rows for which twelve packets of columns fit in registers.
   static constexpr int kWideRows = kManyRegisters && sizeof(T) == 4 ? 2 : 1;
   static constexpr int W = kLanes<T>;
 
-  /// M rows of A, `row` apart.
+  /// Multiplies M rows of A, `row` apart.
   void product(std::int64_t M, const T* a, std::int64_t row, T* c) {
-    // Up to here, packing B costs more than it saves.
+    // Up to this many rows, packing B costs more than it saves.
     const std::int64_t most = b_.row > 2048 ? 16 : 64;
     if (M <= most && b_.col == 1) return in_place(M, a, row, c);
     panels(M, a, row, c);
@@ -481,7 +480,7 @@ class BlockProduct {
     return {c + j, ldc_, std::min(packets * W, N_ - j), add_};
   }
 
-  /// Few rows: B is read along its rows, some of them at a time, and the sums wait in the first cache.
+  /// Multiplies few rows: B is read along its rows, some of them at a time, and the sums wait in the first cache.
   void streamed() {
     constexpr std::int64_t kColumns = 4096;
     T* const sums = packed_memory<T>(PackedSide::panels, kStreamedRows * kColumns);
@@ -508,7 +507,7 @@ class BlockProduct {
     }
   }
 
-  /// Rows for few tiles: B is read as it stands.
+  /// Multiplies rows for few tiles: B is read in place.
   void in_place(std::int64_t M, const T* a, std::int64_t row, T* c) {
     const RowGroups groups(M, kRows<T>);
     for (std::int64_t j = 0; j < N_;) {
@@ -537,8 +536,8 @@ class BlockProduct {
     }
   }
 
-  /// Any rows: each panel of B is packed, by its first tile where that can, for the tiles that follow. Some panels
-  /// together meet a group of rows that stays in the second cache.
+  /// Multiplies any number of rows: each panel of B is packed, by its first tile where possible, for the tiles that
+  /// follow. Several panels are multiplied by a group of rows that stays in the second cache.
   void panels(std::int64_t M, const T* a, std::int64_t row, T* c) {
     constexpr std::int64_t kPanels = 8, kTiles = 12;
     T* const packed = packed_memory<T>(PackedSide::panels, kPanels * kBlockK * kWidth<T>);
@@ -553,13 +552,13 @@ class BlockProduct {
             panel_rows<n>(groups, g, std::min(groups.count, g + kTiles), a, row, j, panel, c);
           });
           j += packets * W;
-          if (groups.count > kTiles) panel += packets * W * K_;  // else nobody asks for it again
+          if (groups.count > kTiles) panel += packets * W * K_;  // otherwise it is not used again
         }
       }
     }
   }
 
-  /// Groups [g, last) of rows under the panel of NV packets at column j; the first group of all packs it.
+  /// Multiplies groups [g, last) of rows by the panel of NV packets at column j; the first group of all packs it.
   template <int NV>
   void panel_rows(const RowGroups& groups, std::int64_t g, std::int64_t last, const T* a, std::int64_t row,
                   std::int64_t j, T* panel, T* c) {
@@ -577,7 +576,7 @@ class BlockProduct {
     });
   }
 
-  /// The first tile of a panel, which leaves it packed for others.
+  /// Computes the first tile of a panel, and leaves the panel packed for others.
   template <int MR, int NV>
   void first_tile(const T* a, std::int64_t row, std::int64_t j, T* panel, bool used_again, const Target<T>& to) {
     if constexpr (MR > kRows<T> / 2) {
@@ -617,7 +616,7 @@ class BlockProduct {
   bool add_;
 };
 
-/// A product of a few elements, without packets: the same chains, less ceremony. K at most kBlockK.
+/// Computes a product of a few elements without packets: the same chains with less overhead. K at most kBlockK.
 template <class T>
 void tiny(std::int64_t M, std::int64_t N, std::int64_t K, MatrixView<T> a, MatrixView<T> b, T* c, std::int64_t ldc,
           bool add) {
@@ -630,13 +629,13 @@ void tiny(std::int64_t M, std::int64_t N, std::int64_t K, MatrixView<T> a, Matri
     }
 }
 
-/// Rows of one tile, contiguous, times a B that lies by columns, at least a packet of them: of some columns all K, so
-/// that B is read from its first element to its last.
+/// Multiplies the contiguous rows of one tile by a B that is stored by columns, at least a packet of them: all K for
+/// some columns at a time, so that B is read from its first element to its last.
 template <class T, int MR>
 void few_rows(std::int64_t N, std::int64_t K, const T* a, std::int64_t row, const T* b, std::int64_t b_step, T* c,
               std::int64_t ldc, bool add) {
   constexpr int W = kLanes<T>, kAtOnce = transposed_packets(MR);
-  // Beyond the second cache the next columns are fetched one after the other while these are read side by side.
+  // Beyond the second cache the next columns are prefetched in order while these are read together.
   const bool far = N * K * static_cast<std::int64_t>(sizeof(T)) > 768 * 1024 && b_step == K;
   const auto columns = [&](auto packets, std::int64_t j, Target<T> to) {
     for (std::int64_t k = 0; k < K; k += kBlockK, to.add = true)
@@ -651,8 +650,7 @@ void few_rows(std::int64_t N, std::int64_t K, const T* a, std::int64_t row, cons
   if constexpr (kAtOnce > 1)
     for (; j + W <= N; j += W) columns(std::integral_constant<int, 1>(), j, {c + j, ldc, W, add});
   if (j == N) return;
-  alignas(64) T last[static_cast<std::size_t>(
-      MR * W)];  // of whole packets the last, of which the first columns are there already
+  alignas(64) T last[static_cast<std::size_t>(MR * W)];  // the last packet, whose first columns are done
   columns(std::integral_constant<int, 1>(), N - W, {last, W, W, false});
   for (int m = 0; m < MR; ++m)
     for (std::int64_t i = j; i < N; ++i) {
@@ -664,8 +662,8 @@ void few_rows(std::int64_t N, std::int64_t K, const T* a, std::int64_t row, cons
 /// Most packets of columns of a tall B, and blocks of k that are summed at a time.
 inline constexpr int kTallPackets = 2, kTallBlocks = 4;
 
-/// One row times some blocks of k of a B of few columns: the sums of all blocks side by side, since each is a chain
-/// that waits for itself, then added in order. The last block has `last` terms.
+/// Multiplies one row by some blocks of k of a B of few columns: sums all blocks in parallel, since each is a chain
+/// that waits for itself, then adds them in order. The last block has `last` terms.
 template <class T, int NV, int Blocks>
 [[gnu::noinline]] void tall_blocks(const T* a, const T* b, std::int64_t b_row, std::int64_t last, T* c,
                                    std::int64_t width, bool add) {
@@ -739,7 +737,8 @@ template void product(std::int64_t, std::int64_t, std::int64_t, MatrixView<doubl
 
 namespace {
 
-/// f(the first column of a panel, its packets as a constant), for the panels of N columns that hold the first ones.
+/// Calls f(first column of a panel, its packets as a constant) for the panels of N columns that hold the first
+/// `columns`.
 template <class T, class F>
 void each_panel(std::int64_t N, std::int64_t columns, const F& f) {
   for (std::int64_t j = 0; j < columns;) {

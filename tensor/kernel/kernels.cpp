@@ -1,4 +1,4 @@
-/// The tables of all levels, and which is in use.
+/// The tables of all levels, and the choice of those in use.
 #include "ferrite/tensor/kernel/kernels.h"
 
 #include "ferrite/tensor/kernel/cumulative.h"

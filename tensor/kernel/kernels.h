@@ -1,7 +1,7 @@
 #pragma once
 /// The tables through which the library reaches the kernels of an instruction set (level.h): of conversions, chains,
-/// reductions, draws and products. A pointwise operation has a table of its own (tensor/ops/define.h), as have families
-/// with headers beside this one.
+/// reductions, draws and products. Each pointwise operation has its own table (tensor/ops/define.h), and so do families
+/// with headers next to this one.
 #include <cstddef>
 #include <cstdint>
 
@@ -13,46 +13,46 @@
 
 namespace ferrite::detail {
 
-/// Elements whose words are drawn at once.
+/// Number of elements whose words are drawn at once.
 inline constexpr std::size_t kDrawn = 64;
-/// Word w of element n at words[w][n].
+/// The words of the elements of one draw: word w of element n is at words[w][n].
 struct Drawn {
   alignas(64) std::uint32_t words[4][kDrawn];
 };
-/// What makes words uniform: low + width u, u in [0, 1) from 24 bits (f32) or 53 (f64), computed in f64; what rounding
-/// brings to `end` or beyond becomes `last`.
+/// The uniform distribution that words are mapped to: low + width u, u in [0, 1) from 24 bits (f32) or 53 (f64),
+/// computed in f64; results that rounding brings to `end` or beyond become `last`.
 template <class T>
 struct UniformNumbers {
   double low, width;
   T end, last;
 };
 
-/// What a level has of it (level.h).
+/// The kernels of draws that a level (level.h) has.
 struct DrawKernels {
-  /// As `words_of` gives them one by one (tensor/ops/detail/draws.h).
+  /// Computes the words of kDrawn elements, equal to those of `words_of` for each (tensor/ops/detail/draws.h).
   void (*words)(const DrawFrom& from, Drawn& to);
-  /// The first n elements.
+  /// Computes uniform numbers for the first n elements.
   void (*uniform_f32)(const Drawn& drawn, const UniformNumbers<float>& u, float* to, std::int64_t n);
   void (*uniform_f64)(const Drawn& drawn, const UniformNumbers<double>& u, double* to, std::int64_t n);
 };
 
-/// From any dtype to any other, those included that are only stored: no other kernel takes these.
+/// The kernels that convert any dtype to any other, including storage types: no other kernel takes these.
 struct Conversions {
   struct Row {
     Block to[kDtypes.size()];
   };
-  Row between[kDtypes.size()];  ///< by the place of the operands' dtype in kDtypes, and then of the results'
+  Row between[kDtypes.size()];  ///< by the position of the operands' dtype in kDtypes, and then of the results'
 };
 
-/// The code of a link of a chain (chain.h), for blocks of several sizes: more of it only its level knows.
+/// The code of a link of a chain (chain.h), for blocks of several sizes. Its contents are known only to its level.
 struct LinkKernel {};
 
-/// One link: of the first, where the values come from; of the last, where they go.
+/// One link of a chain. The first one says where the values come from; the last one where they go.
 struct Link {
   const LinkKernel* kernel;
   const float* at;      ///< element 0 of row 0, or one line of a repeated value
-  std::ptrdiff_t skip;  ///< from the end of a row to the next one
-  /// The same of the second factor, where the other operand is a product.
+  std::ptrdiff_t skip;  ///< distance from the end of a row to the next one
+  /// Element 0 and distance of the second factor, where the other operand is a product.
   const float* at2;
   std::ptrdiff_t skip2;
 };
@@ -60,79 +60,80 @@ struct Link {
 /// The rows that a chain runs over.
 struct ChainRows {
   std::int64_t first, count, columns;
-  bool far = false;  ///< several operands come from memory, which foresees runs that are read together
+  bool far = false;  ///< several operands come from memory, where runs read together are prefetched
 };
 
-/// The code of chains.
+/// The code of the links of chains.
 struct ChainKernels {
   static constexpr std::size_t kCheap = 6;     ///< add, sub, mul, neg, square, relu
-  static constexpr std::size_t kProducts = 3;  ///< the first of them, also with a product for the other operand
+  static constexpr std::size_t kProducts = 3;  ///< the first of these, which also take a product as the other operand
   const LinkKernel* from[2];                   ///< by whether a value is repeated
   const LinkKernel* through[kCheap][2][2];     ///< by operation, place of the chain's value, repeated
   const LinkKernel* product[kProducts][2][2][2];
-  const LinkKernel* to[2];  ///< by whether results go past the caches
+  const LinkKernel* to[2];  ///< by whether results bypass the caches
   void (*run)(const Link* links, const ChainRows& rows);
 };
 
 inline constexpr std::int64_t kReductionBlock = 1024;  ///< elements (docs/numerics.md, rule 3)
-inline constexpr std::int64_t kReductionColumns = 64;  ///< that are reduced together, at most
+inline constexpr std::int64_t kReductionColumns = 64;  ///< most columns that are reduced together
 
-/// Rows of a block of which each joins the lane of its number, and these lanes.
+/// Consecutive rows of a block; each joins the lane of its number.
 struct DealtRows {
   const void* rows;  ///< dense
   std::int64_t count;
   std::int64_t width;
-  std::int64_t first;  ///< number of the first in its block
+  std::int64_t first;  ///< number of the first row in its block
   std::byte* lanes;
-  std::int64_t lane_bytes;  ///< from lane to lane
+  std::int64_t lane_bytes;  ///< distance from lane to lane
 };
-/// For kernels that reduce what they compute: n floats are joined into as many others, rows are dealt out, and an
-/// identity fills n.
+/// Functions for kernels that reduce what they compute: `join` joins n floats into n others, `deal` deals rows out to
+/// lanes, `clear` fills n elements with the identity.
 struct JoinRuns {
   void (*join)(void* to, const void* x, std::int64_t n);
   void (*deal)(const DealtRows& rows);
   void (*clear)(void* to, std::int64_t n);
-  std::int64_t lanes;  ///< that a block is dealt out to
+  std::int64_t lanes;  ///< lanes that a block is dealt out to
 };
-/// One reduction of one dtype.
+/// The kernels of one reduction for one dtype.
 struct ReductionKernels {
   RowReduction rows;
-  /// n rows of `width` columns, at most kReductionColumns, `stride` elements apart, reduced along the rows.
+  /// Reduces n rows of `width` columns, at most kReductionColumns, `stride` elements apart, along the rows.
   void (*columns)(const void* x, std::int64_t n, std::int64_t stride, std::int64_t width, void* out);
   JoinRuns joins;
 };
-/// A reduction of a level.
+/// The kernels of one reduction that a level has.
 struct ReductionTable {
-  bool widens;                ///< whether integers and bool are reduced as i64, so that a total has room
+  bool widens;                ///< whether integers and bool are reduced as i64, so that totals fit
   ReductionKernels dtype[4];  ///< f32, f64, i32, i64
 };
 
-/// Products of f32 or f64.
+/// The kernels of products of f32 or f64.
 template <class T>
 struct ProductKernels {
   bool rounds_once;              ///< whether multiply-adds are fused: rounded once (docs/numerics.md, rule 2)
-  std::int64_t lanes;            ///< of a packet
-  std::int64_t product_columns;  ///< of a thread's share of a product
-  /// gemm on one thread; K is not 0.
+  std::int64_t lanes;            ///< lanes of a packet
+  std::int64_t product_columns;  ///< columns of a thread's share of a product
+  /// Computes gemm on one thread; K is not 0.
   void (*product)(std::int64_t M, std::int64_t N, std::int64_t K, MatrixView<T> a, MatrixView<T> b, T* c,
                   std::int64_t ldc, bool add);
-  /// Copies B [K, N], K at most kBlockK, for product_of_panels: to K times the whole lines of a row of N elements. Both
-  /// are null for f64.
+  /// Copies B [K, N], K at most kBlockK, for product_of_panels; the copy has K times the whole lines of a row of N
+  /// elements. Both are null for f64.
   void (*pack_panels)(std::int64_t N, std::int64_t K, MatrixView<T> b, T* to);
-  /// C = A . B for the B of N columns that was packed, at least the first `columns` of them. Rows of A are contiguous;
-  /// rows of C have room for whole lines.
+  /// Computes C = A . B from the packed B of N columns, for at least the first `columns` of them. Rows of A are
+  /// contiguous; rows of C have room for whole lines.
   void (*product_of_panels)(std::int64_t M, std::int64_t N, std::int64_t columns, std::int64_t K, const T* a,
                             std::int64_t a_row, const T* panels, T* c, std::int64_t ldc);
   void (*pack_gates)(const T* w, std::int64_t row_step, std::int64_t K, std::int64_t gates, std::int64_t units,
                      std::int64_t gate_step, T* to);
   void (*pack_transposed)(const T* w, std::int64_t row_step, std::int64_t K, std::int64_t units, T* to,
                           std::int64_t block_rows);
-  /// c [rows, units] = a . w, plus `bias` where there is one; one gate.
+  /// Computes c [rows, units] = a . w, plus `bias` where there is one, for one gate.
   void (*packed_product)(const GateMatrix<T>& w, std::int64_t rows, const T* a, std::int64_t a_row, const T* bias,
                          T* c);
 };
 
-/// Memory of a thread for what a product packs: `bytes` that are aligned to 64 bytes, until the next call for the same.
+/// The operand of a product that is packed in a thread's memory. product_memory returns `bytes` of it, aligned to 64
+/// bytes, valid until the next call for the same operand.
 enum class PackedSide : std::uint8_t { rows, panels };
 std::byte* product_memory(PackedSide side, std::size_t bytes);
 
@@ -144,7 +145,7 @@ extern const Reduction sum_in_use, prod_in_use, max_in_use, min_in_use;
 extern const TableInUse<DrawKernels> draws_in_use;
 extern const FloatTablesInUse<ProductKernels> products_in_use;
 
-// ---- what a source of a level defines of them -------------------------------------------------------------
+// ---- definitions in the sources of a level ----------------------------------------------------------------
 
 namespace FERRITE_LEVEL {
 
@@ -152,7 +153,7 @@ extern const Conversions conversions;
 extern const ChainKernels chain_kernels;
 extern const DrawKernels draw_kernels;
 
-// What ProductKernels names.
+// The functions that ProductKernels names.
 template <class T>
 void product(std::int64_t M, std::int64_t N, std::int64_t K, MatrixView<T> a, MatrixView<T> b, T* c, std::int64_t ldc,
              bool add);

@@ -7,7 +7,7 @@
 
 namespace ferrite::detail::FERRITE_LEVEL {
 
-/// The lanes [begin, end) of packets: loads read nothing else and give zeros in the others, stores write nothing else.
+/// The lanes [begin, end) of packets: loads read only these and give zeros in the others, stores write only these.
 template <class T>
 class LanesWithin {
  public:
@@ -18,7 +18,8 @@ class LanesWithin {
 #ifdef __AVX512F__
     mask_ = static_cast<LaneMask<T>>((1U << end) - (1U << begin));
 #elif defined(__AVX2__)
-    // Words of -1 between words of 0: from the first word at which lane i meets -1 if begin <= i, and if i < end.
+    // Words of -1 between words of 0: a load from one word puts -1 in lane i if begin <= i, from another one if i <
+    // end.
     alignas(32) static constexpr std::int32_t words[24] = {0,  0,  0,  0,  0, 0, 0, 0, -1, -1, -1, -1,
                                                            -1, -1, -1, -1, 0, 0, 0, 0, 0,  0,  0,  0};
     constexpr std::int64_t kWords = sizeof(T) / 4;
@@ -51,7 +52,7 @@ class LanesWithin {
 #endif
   }
 
-  /// v with zeros in the other lanes.
+  /// Returns v with zeros in the other lanes.
   [[gnu::always_inline]] RawPacket<T> only(RawPacket<T> v) const {
 #ifdef __AVX512F__
     if constexpr (sizeof(T) == 4) {
@@ -78,7 +79,7 @@ class LanesWithin {
 #endif
 };
 
-/// Lanes 0, 2, 4, ... of two packets, one after the other.
+/// Returns lanes 0, 2, 4, ... of two packets, first those of a, then those of b.
 template <class T>
 [[gnu::always_inline]] inline RawPacket<T> every_second(RawPacket<T> a, RawPacket<T> b) {
 #ifdef __AVX512F__
@@ -109,7 +110,7 @@ template <class T>
 #endif
 }
 
-/// Lanes 1, 3, 5, ... of two packets of at least two lanes, one after the other.
+/// Returns lanes 1, 3, 5, ... of two packets of at least two lanes, first those of a, then those of b.
 template <class T>
 [[gnu::always_inline]] inline RawPacket<T> every_other(RawPacket<T> a, RawPacket<T> b) {
   return []<int... i>(RawPacket<T> x, RawPacket<T> y, std::integer_sequence<int, i...>) __attribute__((always_inline)) {
@@ -118,7 +119,7 @@ template <class T>
   (a, b, std::make_integer_sequence<int, kLanes<T>>());
 }
 
-/// As many lanes from lane k of a on, which those of b follow.
+/// Returns the lanes of a from lane k on, followed by the first k lanes of b.
 template <class T, int k>
 [[gnu::always_inline]] inline RawPacket<T> lanes_from(RawPacket<T> a, RawPacket<T> b) {
   if constexpr (k == 0) {
@@ -136,7 +137,7 @@ template <class T, int k>
   }
 }
 
-/// Lanes of a and b in turn: a0 b0 a1 b1 ... in two packets.
+/// Interleaves the lanes of a and b, a0 b0 a1 b1 ..., in two packets.
 template <class T>
 [[gnu::always_inline]] inline void in_turn(RawPacket<T> a, RawPacket<T> b, RawPacket<T>& low, RawPacket<T>& high) {
 #ifdef __AVX512F__

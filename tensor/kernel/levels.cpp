@@ -1,4 +1,4 @@
-/// The choice of a level: what the processor has, and what the environment asks for.
+/// The choice of a level: the instructions of the processor, and the request of the environment.
 #include "ferrite/tensor/kernel/levels.h"
 
 #include <array>
@@ -14,8 +14,8 @@ namespace ferrite {
 namespace detail {
 namespace {
 
-/// Whether this processor runs a level: what cmake/FerriteKernels.cmake lets the compiler use for it. The compiler's
-/// functions ask for the system's support of wide registers, too.
+/// Returns whether this processor runs a level: whether it has what cmake/FerriteKernels.cmake lets the compiler use
+/// for it. The compiler's functions also check the system's support of wide registers.
 bool processor_has(std::string_view level) {
 #if defined(__x86_64__) && defined(__GNUC__)
   __builtin_cpu_init();
@@ -42,7 +42,7 @@ std::array<Level, kNames.size()> all_levels() {
   return levels;
 }
 
-/// "sse2, avx2": all, or those that run.
+/// Returns "sse2, avx2": the names of all levels, or of those that run.
 std::string names_of(std::span<const Level> levels, bool that_run) {
   std::string names;
   for (const Level& level : levels)

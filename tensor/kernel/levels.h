@@ -1,22 +1,22 @@
 #pragma once
-/// Which of the library's levels (level.h) is in use: chosen once in a process, for all tables of kernels.
+/// The level (level.h) in use: chosen once in a process, for all tables of kernels.
 #include <atomic>
 #include <cstddef>
 
 namespace ferrite::detail {
 
-/// The position of the level in use in the list of FERRITE_EACH_LEVEL. Chosen by the first call that does not
-/// throw what choose_level throws.
+/// Returns the position of the level in use in the list of FERRITE_EACH_LEVEL. The first call that does not throw the
+/// error of choose_level decides.
 std::size_t level_in_use();
 
-/// The tables of one kind, one for each level, and that of the level in use.
+/// The tables of one kind, one for each level, and access to that of the level in use.
 template <class Table>
 class TableInUse {
  public:
-  /// `of_levels`: in the order of FERRITE_EACH_LEVEL; constants.
+  /// Stores the tables in the order of FERRITE_EACH_LEVEL, which must be constants.
   explicit constexpr TableInUse(const Table* const* of_levels) : of_levels_(of_levels) {}
 
-  /// Throws what choose_level throws, at the first calls in a process.
+  /// Returns the table of the level in use. The first calls in a process may throw the error of choose_level.
   const Table& get() const {
     const Table* const chosen = chosen_.load(std::memory_order_relaxed);  // a constant: nothing else is published
     return chosen ? *chosen : choose();
@@ -39,7 +39,7 @@ struct FloatTablesInUse {
   TableInUse<Table<float>> f32;
   TableInUse<Table<double>> f64;
 
-  /// Throws what TableInUse does.
+  /// Returns the table for T. Throws as TableInUse does.
   template <class T>
   const Table<T>& of() const {
     if constexpr (sizeof(T) == 4) {

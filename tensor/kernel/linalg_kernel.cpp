@@ -1,5 +1,5 @@
-/// Small matrices, factored row by row: inner loops run along rows, in the order of their elements, and the compiler
-/// makes packets of them.
+/// Small matrices, factored row by row: inner loops run along rows, in the order of their elements, and compilers
+/// vectorise them.
 #include "ferrite/tensor/kernel/linalg.h"
 
 #include <cmath>
@@ -9,7 +9,7 @@
 namespace ferrite::detail::FERRITE_LEVEL {
 namespace {
 
-/// y [n] -= s x [n].
+/// Computes y [n] -= s x [n].
 template <class T>
 [[gnu::always_inline]] inline void subtract(std::int64_t n, T s, const T* __restrict x, T* __restrict y) {
   for (std::int64_t i = 0; i < n; ++i) y[i] -= s * x[i];
@@ -82,7 +82,7 @@ void lu_solve(std::int64_t n, std::int64_t m, const T* lu, const std::int64_t* r
   solve_triangular(n, m, lu, x, {true, false});
 }
 
-/// a [rows, columns] becomes (1 - tau v v^T) a; its rows are `stride` apart. `sums`: as many elements as columns.
+/// Replaces a [rows, columns] by (1 - tau v v^T) a; its rows are `stride` apart. `sums`: as many elements as columns.
 template <class T>
 void reflect(std::int64_t rows, std::int64_t columns, const T* v, T tau, T* a, std::int64_t stride, T* sums) {
   for (std::int64_t j = 0; j < columns; ++j) sums[j] = 0;
@@ -122,7 +122,7 @@ void qr(std::int64_t m, std::int64_t n, T* a, T* q, T* r, T* work) {
     for (std::int64_t j = 0; j < n; ++j) r[i * n + j] = j < i ? T(0) : a[i * n + j];
 }
 
-/// Rows x, y become c x - s y, s x + c y.
+/// Rotates rows x, y to c x - s y, s x + c y.
 void rotate(std::int64_t n, double c, double s, double* __restrict x, double* __restrict y) {
   for (std::int64_t i = 0; i < n; ++i) {
     const double a = x[i], b = y[i];
@@ -131,7 +131,7 @@ void rotate(std::int64_t n, double c, double s, double* __restrict x, double* __
   }
 }
 
-/// a [n, n] symmetric becomes tridiagonal, d on its diagonal and e [n - 1] beside it, by Householder's reflections,
+/// Makes a symmetric a [n, n] tridiagonal, with d on its diagonal and e [n - 1] next to it, by Householder reflections,
 /// whose product transposed is v. `work`: 3 n elements.
 void tridiagonal(std::int64_t n, double* a, double* d, double* e, double* v, double* work) {
   double *x = work, *p = work + n, *sums = work + 2 * n;
@@ -164,7 +164,7 @@ void tridiagonal(std::int64_t n, double* a, double* d, double* e, double* v, dou
   if (n > 0) d[n - 1] = a[n * n - 1];
 }
 
-/// One implicit QL step on rows [l, m] of a tridiagonal matrix.
+/// Performs one implicit QL step on rows [l, m] of a tridiagonal matrix.
 void ql_step(std::int64_t n, std::int64_t l, std::int64_t m, double* d, double* e, double* v) {
   double g = (d[l + 1] - d[l]) / (2 * e[l]);
   const double root = std::sqrt(g * g + 1);

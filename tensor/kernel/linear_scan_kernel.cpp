@@ -1,4 +1,4 @@
-/// Linear recurrences of rows of channels, and their gradients: packets across channels, steps one after the other.
+/// Linear recurrences of rows of channels, and their gradients: packets across channels, step by step.
 #include "ferrite/tensor/kernel/linear_scan.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace ferrite::detail::FERRITE_LEVEL {
 namespace {
 
-constexpr std::int64_t kBlock = 256;  ///< steps whose terms are one chain in the gradient of an a that is the same
+constexpr std::int64_t kBlock = 256;  ///< steps that form one chain in the gradient of an a that is the same for all
 constexpr unsigned kStrip = 8;        ///< packets whose h stay in registers
 constexpr unsigned kGradientStrip = 4;
 
@@ -30,7 +30,7 @@ Packet<T> parts(Packet<T> x, std::index_sequence<I...>, std::index_sequence<1>) 
 }
 template <class T>
 using AllLanes = std::make_index_sequence<static_cast<std::size_t>(kLanes<T>)>;
-/// i x; with `Conjugate` -i x.
+/// Returns i x; with `Conjugate` -i x.
 template <class T, bool Conjugate>
 Packet<T> turned(Packet<T> x) {
   alignas(64) static constexpr T signs[17] = {1, -1, 1, -1, 1, -1, 1, -1, 1, -1, 1, -1, 1, -1, 1, -1, 1};
@@ -38,7 +38,7 @@ Packet<T> turned(Packet<T> x) {
   return swap * Packet<T>::load(signs + (Conjugate ? 0 : 1));
 }
 
-/// a h + c, or conj(a) h + c.
+/// Returns a h + c, or conj(a) h + c.
 template <bool Complex, bool Conjugate, class T>
 [[gnu::always_inline]] inline Packet<T> multiply_add(Packet<T> a, Packet<T> h, Packet<T> c) {
   if constexpr (Complex) {
@@ -49,7 +49,7 @@ template <bool Complex, bool Conjugate, class T>
     return fma(a, h, c);
   }
 }
-/// x conj(h).
+/// Returns x conj(h).
 template <bool Complex, class T>
 [[gnu::always_inline]] inline Packet<T> times_conjugate(Packet<T> x, Packet<T> h) {
   if constexpr (Complex) {
@@ -61,14 +61,14 @@ template <bool Complex, class T>
   }
 }
 
-// ---- which channels -----------------------------------------------------------------------------------
+// ---- packets of channels -------------------------------------------------------------------------------
 
-/// Packets of channels. The last of several begins so that it ends with the last channel: what it shares with the one
-/// before it is computed twice, to the same bits. A single one may have fewer lanes.
+/// Packets of channels. The last of several begins so that it ends with the last channel: the part that it shares with
+/// the one before is computed twice, to the same bits. A single one may have fewer lanes.
 template <class T>
 struct WholePackets {
   static constexpr std::int64_t W = kLanes<T>;
-  std::int64_t channels, first;  ///< first: the packet with which a strip begins
+  std::int64_t channels, first;  ///< first: the first packet of a strip
   std::int64_t at(std::int64_t p) const { return std::min((first + p) * W, channels - W); }
   Packet<T> load(const T* from, std::int64_t p) const { return Packet<T>::load(from + at(p)); }
   void store(T* to, std::int64_t p, Packet<T> v) const { v.store(to + at(p)); }
@@ -86,23 +86,23 @@ struct Steps {
   const LinearScanRow<T>& row;
   std::int64_t at(std::int64_t s) const { return (row.reverse ? row.steps - 1 - s : s) * row.width; }
   const T* a(std::int64_t s) const { return row.a + (row.same_a ? 0 : at(s)); }
-  /// Whether h counts as 0 before step s.
+  /// Returns whether h counts as 0 before step s.
   bool fresh(std::int64_t s) const {
     if (!row.resets) return false;
     return row.reverse ? s > 0 && row.resets[row.steps - s] : row.resets[s];
   }
 };
 
-/// The k-th packet to take of so many: in the order in which the steps lie in memory, since caches ask ahead only for
-/// what goes one way all the time.
+/// Returns the k-th packet to process, in the order in which the steps lie in memory, since caches prefetch only in one
+/// direction.
 template <bool Down>
 constexpr std::int64_t packet_at(std::int64_t k, std::int64_t packets) {
   return Down ? packets - 1 - k : k;
 }
 
-// ---- h ---------------------------------------------------------------------------------------------------
+// ---- the recurrence --------------------------------------------------------------------------------------
 
-/// P packets of channels, whose h stay in registers.
+/// Scans P packets of channels, whose h stay in registers.
 template <bool Complex, bool Down, unsigned P, class T, class Lanes>
 void scan_strip(const LinearScanRow<T>& row, const Lanes& lanes, const T* b, T* out) {
   const Steps<T> steps{row};
@@ -123,7 +123,7 @@ void scan_strip(const LinearScanRow<T>& row, const Lanes& lanes, const T* b, T* 
   }
 }
 
-/// Any number of packets: h is read again from the step before it, which is near.
+/// Scans any number of packets: h is read again from the step before, which is near.
 template <bool Complex, bool Down, class T>
 void scan_wide(const LinearScanRow<T>& row, const WholePackets<T>& lanes, std::int64_t packets, const T* b, T* out) {
   const Steps<T> steps{row};
@@ -145,7 +145,7 @@ void scan_wide(const LinearScanRow<T>& row, const WholePackets<T>& lanes, std::i
   }
 }
 
-// ---- its gradient ----------------------------------------------------------------------------------------
+// ---- the gradient ----------------------------------------------------------------------------------------
 
 template <class T>
 struct GradientOperands {
@@ -161,7 +161,7 @@ void gradient_strip(const LinearScanRow<T>& row, const Lanes& lanes, const Gradi
 #pragma GCC unroll 4
   for (unsigned p = 0; p < P; ++p) db[p] = part[p] = total[p] = T(0);
   std::int64_t in_block = 0;
-  bool arrives = false;  // whether a later step takes h of this one
+  bool arrives = false;  // whether a later step reads h of this one
   for (std::int64_t s = row.steps - 1; s >= 0; --s) {
     const std::int64_t at = steps.at(s);
     const T* a = s + 1 < row.steps ? steps.a(s + 1) : nullptr;
@@ -199,7 +199,7 @@ void gradient_strip(const LinearScanRow<T>& row, const Lanes& lanes, const Gradi
   }
 }
 
-/// Any number of packets, of an a of every step.
+/// Computes the gradient for any number of packets, with an a for every step.
 template <bool Complex, bool Down, class T>
 void gradient_wide(const LinearScanRow<T>& row, const WholePackets<T>& lanes, std::int64_t packets,
                    const GradientOperands<T>& o) {
@@ -229,7 +229,7 @@ void gradient_wide(const LinearScanRow<T>& row, const WholePackets<T>& lanes, st
 
 // ---- strips ----------------------------------------------------------------------------------------------
 
-/// f.operator()<P>(...) for P = n.
+/// Calls f.operator()<P>(...) for P = n.
 template <unsigned Most, class F>
 void with_packets(std::int64_t n, const F& f) {
   [&]<unsigned... P>(std::integer_sequence<unsigned, P...>) {
@@ -238,7 +238,7 @@ void with_packets(std::int64_t n, const F& f) {
   (std::make_integer_sequence<unsigned, Most>{});
 }
 
-/// f.operator()<P>(lanes of P packets) for all channels, in strips.
+/// Calls f.operator()<P>(lanes of P packets) for all channels, in strips.
 template <unsigned Most, class T, class F>
 void in_strips(std::int64_t channels, const F& f) {
   constexpr std::int64_t W = kLanes<T>;

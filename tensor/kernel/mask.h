@@ -1,5 +1,5 @@
 #pragma once
-/// What comparisons of packets give, lane by lane, and the choice between packets by it. With AVX-512 a comparison
+/// The results of comparing packets, lane by lane, and the selection between packets by them. With AVX-512 a comparison
 /// gives one bit for each lane; elsewhere a vector of all ones or all zeros.
 #include "ferrite/tensor/kernel/vectors.h"
 
@@ -76,7 +76,7 @@ FERRITE_COMPARISONS(RawFloats, float)
 FERRITE_COMPARISONS(RawDoubles, double)
 #undef FERRITE_COMPARISONS
 
-/// The sign bits of the lanes, lane i in bit i.
+/// Returns the sign bits of the lanes, lane i in bit i.
 template <class T>
 unsigned signs(Mask<T> m) {
 #if defined(__AVX__)

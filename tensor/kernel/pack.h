@@ -1,6 +1,6 @@
 #pragma once
-/// Copies of a matrix in the order in which a kernel reads it, kept with the storage that it stands on for as long as
-/// the elements stay what they are.
+/// Copies of a matrix in the order in which a kernel reads it, kept with the matrix's storage as long as its elements
+/// do not change.
 #include <cstdint>
 
 #include "ferrite/tensor/kernel/kernels.h"
@@ -8,7 +8,7 @@
 
 namespace ferrite::detail {
 
-/// What a pack is a copy of. Two with equal keys on one storage hold the same elements.
+/// Identifies what a pack is a copy of. Two packs with equal keys on one storage hold the same elements.
 struct PackKey {
   Dtype dtype{};
   std::int32_t gates = 1;
@@ -21,9 +21,9 @@ struct PackKey {
 };
 PackKey pack_key(const Tensor& w, std::int32_t gates);
 
-/// The pack of this key on w's storage, or null.
+/// Returns the pack with this key on w's storage, or null.
 const void* find_pack(const Tensor& w, const PackKey& key);
-/// Room for a pack that nobody sees yet.
+/// A pack under construction, which no other code sees yet.
 class NewPack {
  public:
   NewPack(const PackKey& key, std::int64_t elements);
@@ -34,8 +34,8 @@ class NewPack {
   T* data() const {
     return static_cast<T*>(elements());
   }
-  /// Hangs it on w's storage for every thread to find. It lives until the elements of w change or go; where another
-  /// thread has published the same meanwhile, both stay.
+  /// Attaches the pack to w's storage, where every thread finds it. It lives until the elements of w change or are
+  /// freed; where another thread has published the same pack meanwhile, both stay.
   const void* publish(const Tensor& w);
 
  private:
@@ -43,7 +43,7 @@ class NewPack {
   Storage* block_;
 };
 
-/// The pack of a matrix, made by fill(T*) if there is none.
+/// Returns the pack of a matrix, made by fill(T*) if there is none.
 template <class T, class Fill>
 const T* pack_of(const Tensor& w, const PackKey& key, std::int64_t elements, Fill&& fill) {
   if (const void* found = find_pack(w, key)) return static_cast<const T*>(found);
@@ -52,63 +52,63 @@ const T* pack_of(const Tensor& w, const PackKey& key, std::int64_t elements, Fil
   return static_cast<const T*>(made.publish(w));
 }
 
-/// Whether a packed copy pays where all of a matrix is read so many times: making it costs about two.
+/// Returns whether a packed copy pays when the whole matrix is read `passes` times: making it costs about two passes.
 constexpr bool packing_pays(std::int64_t passes) { return passes >= 4; }
 
-/// Counts a use of w as the constant side of a product; how often these elements have been so used before.
+/// Counts a use of w as the constant side of a product. Returns the number of earlier such uses of these elements.
 std::uint32_t count_use(const Tensor& w);
 
 // ---- gates ---------------------------------------------------------------------------------------------
 
-/// n rounded up to whole packets of the level in use: the distance of rows that are stored without a mask.
+/// Returns n rounded up to whole packets of the level in use: the distance of rows that are stored without a mask.
 template <class T>
 std::int64_t padded(std::int64_t n) {
   const std::int64_t lanes = products_in_use.of<T>().lanes;
   return (n + lanes - 1) / lanes * lanes;
 }
 
-/// Elements of the pack of [K, G * units].
+/// Returns the number of elements of the pack of a matrix [K, G * units].
 template <class T>
 std::int64_t gate_pack_size(std::int64_t K, std::int64_t gates, std::int64_t units) {
   return padded<T>(units) * gates * K;
 }
 
-/// w [K, G * units], row-major, as blocks of one packet of units: of every row all gates side by side.
+/// Packs w [K, G * units], row-major, as blocks of one packet of units: for each row, all gates next to each other.
 template <class T>
 void pack_gates(const T* w, std::int64_t row_step, std::int64_t K, std::int64_t gates, std::int64_t units,
                 std::int64_t gate_step, T* to) {
   products_in_use.of<T>().pack_gates(w, row_step, K, gates, units, gate_step, to);
 }
 
-/// The transpose of rows [0, units) and columns [0, K) of w, as one gate: to multiply by w from the other side. Blocks
-/// hold `block_rows` rows.
+/// Packs the transpose of rows [0, units) and columns [0, K) of w as one gate, to multiply by w from the other side.
+/// Blocks hold `block_rows` rows.
 template <class T>
 void pack_transposed(const T* w, std::int64_t row_step, std::int64_t K, std::int64_t units, T* to,
                      std::int64_t block_rows) {
   products_in_use.of<T>().pack_transposed(w, row_step, K, units, to, block_rows);
 }
 
-/// How a pack of gates is read.
+/// Returns the view with which a pack of gates is read.
 template <class T>
 GateMatrix<T> packed_gates(const T* data, std::int64_t K, std::int64_t gates, std::int64_t units) {
   const std::int64_t lanes = products_in_use.of<T>().lanes;
   return {data, K, units, gates * lanes, K * gates * lanes, lanes};
 }
-/// How a row-major matrix is read as it stands.
+/// Returns the view with which a row-major matrix is read in place.
 template <class T>
 GateMatrix<T> plain_gates(const T* data, std::int64_t row_step, std::int64_t K, std::int64_t units,
                           std::int64_t gate_step) {
   return {data, K, units, row_step, products_in_use.of<T>().lanes, gate_step};
 }
 
-/// w [K, N], of any strides of which one is 1, as one gate: what packed_product (kernels.h) reads.
+/// Packs w [K, N], of any strides of which one is 1, as one gate: the operand of packed_product (kernels.h).
 template <class T>
 void pack_columns(const Tensor& w, T* to) {
   const std::int64_t K = w.shape()[0], N = w.shape()[1];
   if (w.strides()[1] == 1 || N == 1) return pack_gates(w.data<T>(), w.strides()[0], K, 1, N, N, to);
   pack_transposed(w.data<T>(), w.strides()[1], K, N, to, K);
 }
-/// The pack that it gives on w's storage, made if there is none.
+/// Returns the pack made by pack_columns on w's storage; makes it if there is none.
 template <class T>
 const T* column_pack(const Tensor& w) {
   return pack_of<T>(w, pack_key(w, 1), gate_pack_size<T>(w.shape()[0], 1, w.shape()[1]),

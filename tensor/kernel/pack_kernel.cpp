@@ -57,7 +57,7 @@ struct StoreRow {
   }
 };
 
-/// One column, K at most kBlockK: the general product takes rows as lanes, so that none is idle.
+/// Computes one column, K at most kBlockK: the general product takes rows as lanes, so that none is idle.
 template <class T>
 void one_column(const GateMatrix<T>& w, std::int64_t rows, const T* a, std::int64_t a_row, const T* bias, T* c) {
   alignas(64) T column[kBlockK];

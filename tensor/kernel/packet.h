@@ -3,11 +3,10 @@
 /// written in. Every function is applied to whole packets only, so a value does not depend on its place in a run
 /// (docs/numerics.md, rule 1).
 ///
-/// Functions are in packet_exp.h, packet_log.h, packet_pow.h, packet_trigonometry.h, packet_math.h, packet_error.h and
-/// packet_rounding.h, which state their errors. They consist of operations that IEEE 754 defines, in one order: with a
-/// multiply-add that rounds once (AVX2, AVX-512, NEON) their bits are the same on every processor, and no library has a
-/// say in them. Of f64 error functions, inverse trigonometric and hyperbolic functions are the C library's, lane
-/// by lane.
+/// Functions are in packet_exp.h, packet_log.h, packet_trigonometry.h, packet_math.h and packet_bits.h, which state
+/// their errors. They consist of operations that IEEE 754 defines, in one order: with a multiply-add that rounds once
+/// (AVX2, AVX-512, NEON) their bits are the same on every processor and do not depend on any library. In f64, error
+/// functions and inverse trigonometric and hyperbolic functions are the C library's, lane by lane.
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -36,7 +35,7 @@ struct Packet {
   friend Packet operator-(Packet a, Packet b) { return a.raw - b.raw; }
   friend Packet operator*(Packet a, Packet b) { return a.raw * b.raw; }
   friend Packet operator/(Packet a, Packet b) { return a.raw / b.raw; }
-  friend Packet operator-(Packet a) { return -a.raw; }  // the sign bit turned over, of zeros too
+  friend Packet operator-(Packet a) { return -a.raw; }  // the sign bit is inverted, of zeros too
   friend Mask<T> operator<(Packet a, Packet b) { return less(a.raw, b.raw); }
   friend Mask<T> operator<=(Packet a, Packet b) { return less_equal(a.raw, b.raw); }
   friend Mask<T> operator>(Packet a, Packet b) { return less(b.raw, a.raw); }
@@ -48,7 +47,7 @@ template <class T>
 Packet<T> select(Mask<T> m, Packet<T> a, std::type_identity_t<Packet<T>> b) {
   return chosen(m, a.raw, b.raw);
 }
-/// a, or +0 where the mask is false: cheaper than to choose it.
+/// Returns a, or +0 where the mask is false: cheaper than a select.
 template <class T>
 Packet<T> or_zero(Mask<T> m, Packet<T> a) {
   return masked(m, a.raw);
@@ -61,13 +60,13 @@ template <class T>
 Mask<T> greater_or_nan(Packet<T> a, Packet<T> b) {
   return not_less_equal(a.raw, b.raw);
 }
-/// a * b + c, in one rounding where the machine has such an instruction.
+/// Returns a * b + c, rounded once where the machine has such an instruction.
 template <class T>
 Packet<T> fma(Packet<T> a, std::type_identity_t<Packet<T>> b, std::type_identity_t<Packet<T>> c) {
   return fma_raw(a.raw, b.raw, c.raw);
 }
 
-/// c[0] + c[1] z + c[2] z^2 + ...
+/// Returns c[0] + c[1] z + c[2] z^2 + ...
 template <class T, class C, std::size_t N>
 [[gnu::always_inline]] inline Packet<T> polynomial(Packet<T> z, const C (&c)[N]) {
   Packet<T> p = T(c[N - 1]);
@@ -76,7 +75,7 @@ template <class T, class C, std::size_t N>
   return p;
 }
 
-/// Stores the first n elements.
+/// Stores the first n elements of a packet.
 template <class T>
 inline void put(T* to, Packet<T> v, std::int64_t n) {
   if (n == kLanes<T>) return v.store(to);
@@ -92,7 +91,7 @@ inline void put(T* to, Packet<T> v, std::int64_t n) {
 #endif
 }
 
-/// f applied lane by lane.
+/// Applies f lane by lane.
 template <class T, class F>
 Packet<T> by_lane(Packet<T> x, F f) {
   alignas(64) T v[static_cast<std::size_t>(kLanes<T>)];
@@ -116,7 +115,7 @@ template <class T>
 Packet<T> abs(Packet<T> x) {
   return without_raw(set_raw(T(-0.0)), x.raw);
 }
-/// NaN if either is NaN (the machine's own instruction takes the second operand).
+/// Returns the larger, or NaN if either is NaN (the machine's own instruction returns the second operand).
 template <class T>
 Packet<T> max(Packet<T> a, std::type_identity_t<Packet<T>> b) {
   return select(a > b, a, select(is_nan(a), a, b));
@@ -125,12 +124,12 @@ template <class T>
 Packet<T> min(Packet<T> a, std::type_identity_t<Packet<T>> b) {
   return select(a < b, a, select(is_nan(a), a, b));
 }
-/// The machine's own maximum, which keeps a NaN that is its first operand.
+/// Returns the machine's own maximum, which keeps a NaN in the first operand.
 template <class T>
 Packet<T> first_max(Packet<T> a, std::type_identity_t<Packet<T>> b) {
   return max_raw(a.raw, b.raw);
 }
-/// The machine's own minimum, which keeps a NaN that is its first operand.
+/// Returns the machine's own minimum, which keeps a NaN in the first operand.
 template <class T>
 Packet<T> first_min(Packet<T> a, std::type_identity_t<Packet<T>> b) {
   return min_raw(a.raw, b.raw);

@@ -1,7 +1,7 @@
 #pragma once
-/// The bits of packets as whole numbers, a lane each, with the operators of the language: +, -, &, |, <<, and >>, which
-/// shifts 32-bit lanes with their sign and 64-bit lanes without (AVX2 cannot do it with). Also the halves of a packet
-/// of floats in doubles; rounding to whole numbers.
+/// The bits of packets as integers, one for each lane, with the operators of the language: +, -, &, |, <<, and >>,
+/// which shifts 32-bit lanes with their sign and 64-bit lanes without (AVX2 cannot do it with). Also the halves of a
+/// packet of floats as doubles, and rounding to whole numbers.
 #include <bit>
 #include <cstdint>
 #include <iterator>
@@ -14,7 +14,7 @@ namespace ferrite::detail::FERRITE_LEVEL {
 using Bits = RawBits<float>;
 using Bits64 [[gnu::vector_size(kVectorBytes)]] = std::uint64_t;
 
-/// A vector that holds v in every lane.
+/// Returns a vector that holds v in every lane.
 inline Bits bits(std::int32_t v) { return Bits{} + v; }
 inline Bits64 bits64(std::uint64_t v) { return Bits64{} + v; }
 
@@ -24,22 +24,22 @@ inline Packet<float> from_bits(Bits b) { return raw_from_bits(b); }
 inline Packet<double> from_bits(Bits64 b) { return std::bit_cast<RawDoubles>(b); }
 
 inline Packet<float> to_floats(Bits b) { return __builtin_convertvector(b, RawFloats); }
-/// The conversion of whole numbers below 2^31 to integers.
+/// Converts whole numbers below 2^31 to integers.
 inline Bits to_bits(Packet<float> x) { return __builtin_convertvector(x.raw, Bits); }
 
-/// Added to a float below 2^22 in size, it leaves the nearest whole number in the last bits of the sum: 1.5 2^23.
+/// Leaves the nearest whole number in the last bits of the sum when added to a float below 2^22 in size: 1.5 2^23.
 inline constexpr float kWholeInLastBits = 12582912.0F;
-/// The same for doubles below 2^51.
+/// Leaves the nearest whole number in the last bits of the sum when added to a double below 2^51 in size.
 inline constexpr double kWholeInLastBits64 = 0x1.8p52;
 
-/// 2^n for whole n, of normal numbers.
+/// Returns 2^n for whole n, where that is a normal number.
 inline Packet<float> power_of_two(Packet<float> n) { return from_bits((to_bits(n) + bits(127)) << 23); }
 inline Packet<double> power_of_two(Packet<double> n) {
   return from_bits((bits_of(n + Packet<double>(kWholeInLastBits64)) + bits64(1023)) << 52);
 }
 
-/// What rounding took from p = a b. Without an instruction for it the product is one of halves (Dekker, "A
-/// floating-point technique for extending the available precision", 1971).
+/// Returns the rounding error of p = a b. Without a fused multiply-add it multiplies halves (Dekker, "A floating-point
+/// technique for extending the available precision", 1971).
 [[gnu::always_inline]] inline Packet<double> rest_of_product(Packet<double> a, Packet<double> b, Packet<double> p) {
   if constexpr (kRoundsOnce) {
     return fma(a, b, -p);
@@ -51,7 +51,7 @@ inline Packet<double> power_of_two(Packet<double> n) {
   }
 }
 
-/// The floats of a packet in doubles.
+/// The floats of a packet as doubles.
 struct Doubles {
   Packet<double> at[2];
 };
@@ -76,7 +76,7 @@ template <int... lane>
 [[gnu::always_inline]] inline Packet<float> joined(FloatPart a, FloatPart b, std::integer_sequence<int, lane...>) {
   return RawFloats(__builtin_shufflevector(a, b, lane...));
 }
-/// Rounds them to floats.
+/// Rounds doubles to a packet of floats.
 inline Packet<float> to_floats(const Doubles& x) {
   const auto part = [&](int i) { return __builtin_convertvector(x.at[i].raw, FloatPart); };
   return joined(part(0), part(1), std::make_integer_sequence<int, kLanes<float>>{});
@@ -84,7 +84,7 @@ inline Packet<float> to_floats(const Doubles& x) {
 
 // ---- packets of floats computed in doubles ----------------------------------------------------------------
 
-/// f of packets of doubles, rounded once.
+/// Applies f to packets of doubles and rounds the result once.
 template <class F, class... X>
 Packet<float> in_doubles(F f, X... x) {
   const auto run = [&](const auto&... wide) {
@@ -97,7 +97,7 @@ Packet<float> in_doubles(F f, X... x) {
 
 // ---- rounding to whole numbers, and division with remainder: exact, of both widths ------------------------
 
-/// y where the mask says so, else f of the operands, which is computed lane by lane: for rare ones.
+/// Returns y where the mask holds, else f of the operands, computed lane by lane: for rare operands.
 template <class T, class F>
 Packet<T> mended(Mask<T> usual, Packet<T> y, Packet<T> x, F f) {
   if (all(usual)) [[likely]]
@@ -111,13 +111,13 @@ Packet<T> mended(Mask<T> usual, Packet<T> y, Packet<T> a, Packet<T> b, F f) {
   return select(usual, y, by_lane(a, b, f));
 }
 
-/// To the nearest whole number, halves to even: what is added to 2^23 (2^52) is rounded to one.
+/// Rounds to the nearest whole number, halves to even: a number added to 2^23 (2^52) is rounded to a whole one.
 template <class T>
 Packet<T> nearest(Packet<T> x) {
   if constexpr (kRoundsToWhole) {
     return nearest_raw(x.raw);
   } else {
-    const Packet<T> whole(T(1) / std::numeric_limits<T>::epsilon());  // from here on all are whole
+    const Packet<T> whole(T(1) / std::numeric_limits<T>::epsilon());  // all larger floats are whole
     const Packet<T> size = abs(x);
     return select(size < whole, copysign((size + whole) - whole, x), x);
   }
@@ -138,7 +138,7 @@ Packet<T> trunc(Packet<T> x) {
   return copysign(near - or_zero(near > size, Packet<T>(T(1))), x);
 }
 
-/// a - b trunc(a / b). The quotient, rounded, is one too large at most; with one rounding a - b q is exact.
+/// Returns a - b trunc(a / b). The rounded quotient is at most one too large; with one rounding a - b q is exact.
 template <class T>
 Packet<T> fmod(Packet<T> a, Packet<T> b) {
   const auto exact = [](T x, T y) { return std::fmod(x, y); };
@@ -153,14 +153,14 @@ Packet<T> fmod(Packet<T> a, Packet<T> b) {
     return mended((q < most) & (step < P(std::numeric_limits<T>::infinity())), y, a, b, exact);
   }
 }
-/// The rest with the divisor's sign.
+/// Returns the remainder with the divisor's sign.
 template <class T>
 Packet<T> remainder(Packet<T> a, Packet<T> b) {
   using P = Packet<T>;
   const P r = fmod(a, b), zero(T(0));
   return r + or_zero(((r < zero) & (zero < b)) | ((zero < r) & (b < zero)), b);
 }
-/// Python's: the quotient of what is left without the rest, so that it is whole to a rounding.
+/// Returns floor(a / b), as Python's //: the quotient of a without the remainder, so that it is whole up to rounding.
 template <class T>
 Packet<T> floor_divide(Packet<T> a, Packet<T> b) {
   using P = Packet<T>;

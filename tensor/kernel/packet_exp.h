@@ -3,8 +3,8 @@
 ///
 /// x = n ln(2) + r, |r| <= ln(2) / 2, and e^x = 2^n e^r by a polynomial of r (tests/data/make_kernel_polynomials.py).
 /// Errors in ULP with a multiply-add that rounds once (AVX2; AVX-512 and NEON compute the same bits), and without one
-/// (SSE2), over all numbers, denormal ones in and out included. Of floats all were tried with it for exp and expm1; for
-/// exp2 all from 1/8 to 16 in size, and every 131st.
+/// (SSE2), over all numbers, including denormal operands and results. With it, exp and expm1 were tested on all floats;
+/// exp2 on all floats from 1/8 to 16 in size, and on every 131st.
 ///
 ///   f32: exp 0.87 (0.9), exp2 0.90 (1.1), expm1 0.97 (1.2); tanh 3, softplus 3, sigmoid 2.7, above 4 0.6.
 ///   f64: exp 0.83 (0.84), exp2 0.85 (1.05), expm1 0.75 (0.75), sigmoid 0.8 (0.8); tanh, softplus 1.15 (1.15).
@@ -14,11 +14,11 @@
 
 namespace ferrite::detail::FERRITE_LEVEL {
 
-/// x 2^n for whole n from -252 to 254 (doubles: from -2046 to 2049), in two factors so that results reach the
+/// Returns x 2^n for whole n from -252 to 254 (doubles: from -2046 to 2049), in two factors so that results reach the
 /// denormals and the largest numbers.
 [[gnu::always_inline]] inline Packet<float> scale(Packet<float> x, Packet<float> n) {
 #ifdef __AVX512F__
-  return _mm512_scalef_ps(x.raw, n.raw);  // which rounds as the last factor does
+  return _mm512_scalef_ps(x.raw, n.raw);  // this rounds as the last factor does
 #else
   const Bits whole = to_bits(n), half = whole >> 1;
   return x * from_bits((half + bits(127)) << 23) * from_bits((whole - half + bits(127)) << 23);
@@ -28,20 +28,20 @@ namespace ferrite::detail::FERRITE_LEVEL {
 #ifdef __AVX512F__
   return _mm512_scalef_pd(x.raw, n.raw);
 #else
-  // Half of n + 2046 without a shift that keeps signs: both halves are exponents as they are stored.
+  // Half of n + 2046 without a shift that keeps signs: both halves are exponents in their stored form.
   const Bits64 whole = bits_of(n + Packet<double>(kWholeInLastBits64 + 2046));
   const Bits64 half = (whole << 51) & bits64(0x7ff0000000000000);
   return x * from_bits(half) * from_bits((whole << 52) - half);
 #endif
 }
 
-/// x - n ln(2), ln(2) in two parts.
+/// Returns x - n ln(2), with ln(2) in two parts.
 [[gnu::always_inline]] inline Packet<float> less_powers(Packet<float> x, Packet<float> n) {
   return fma(n, Packet<float>(2.12194440e-4F), fma(n, Packet<float>(-0.693359375F), x));
 }
 
-/// e^r = 1 + r + r^2 low + r^4 high for |r| <= ln(2) / 2: off by 1.5e-8 of e^r - 1 at most (a fit at Chebyshev's
-/// points, least squares weighted by the errors again and again).
+/// The series e^r = 1 + r + r^2 low + r^4 high for |r| <= ln(2) / 2: off by at most 1.5e-8 of e^r - 1 (fitted at
+/// Chebyshev's points by least squares, weighted repeatedly by the errors).
 struct ExpSeries {
   Packet<float> squared, low, high;
 };
@@ -51,14 +51,14 @@ struct ExpSeries {
   const P middle = fma(P(8.36604089e-3F), r, 4.16668542e-2F);
   return {squared, fma(P(1.66665494e-1F), r, 0.5F), fma(squared, P(1.38982246e-3F), middle)};
 }
-/// e^r there, rounded twice.
+/// Returns e^r for |r| <= ln(2) / 2, rounded twice.
 [[gnu::always_inline]] inline Packet<float> exp_reduced(Packet<float> r) {
   const ExpSeries s = exp_series(r);
   return fma(fma(s.squared, s.high, s.low), s.squared, r + 1.0F);
 }
 
-/// e^x = 2^n (1 + first + rest): `first` = x - n c, c being ln(2) of few digits, is exact, and what that leaves of
-/// n ln(2) is in the rest beside r^2 / 2 + r^3 E(r), off by 4e-10 of e^r - 1 (doubles: by 1e-18).
+/// The parts of e^x = 2^n (1 + first + rest): `first` = x - n c, c being ln(2) to few digits, is exact, and `rest`
+/// holds the remainder of n ln(2) as well as r^2 / 2 + r^3 E(r), off by 4e-10 of e^r - 1 (doubles: by 1e-18).
 template <class T>
 struct ExpParts {
   Packet<T> n, first, rest;
@@ -71,9 +71,9 @@ struct ExpParts {
   const P high = fma(P(0.00019824093F), r, 0.00139333331F);
   return {n, first, fma(z, fma(z, fma(z, high, middle), low), second)};
 }
-/// n, `first` and what that leaves of n ln(2); r, their sum, and what it was rounded by, which moves e^r - 1 - r by r
-/// times that; r^2; and e^r = 1 + r + r^2 (1 / 2 + `odd` r + `even` r^2). Even and odd powers are apart since the steps
-/// of a recurrence wait for it.
+/// The parts of a reduced e^x: n; `first`, and `second`, the remainder of n ln(2); r, their sum (its rounding error
+/// changes e^r - 1 - r by r times that error); r^2; and the factors of e^r = 1 + r + r^2 (1 / 2 + `odd` r + `even`
+/// r^2). Even and odd powers are separate since the steps of a recurrence wait for the result.
 struct ExpReduced {
   Packet<double> n, first, second, r, squared, odd, even;
 };
@@ -93,7 +93,7 @@ struct ExpReduced {
   return {e.n, e.first, fma(e.squared, fma(e.r, e.odd, fma(e.squared, e.even, 0.5)), e.second)};
 }
 
-/// e^x is 0 from `least` down and infinite from `most` on, 2^x from `least2` and `most2`.
+/// The ends of the range: e^x is 0 from `least` down and infinite from `most` on; 2^x from `least2` and `most2`.
 template <class T>
 struct ExpEnds;
 template <>
@@ -105,7 +105,7 @@ struct ExpEnds<double> {
   static constexpr double least = -746.0, most = 710.0, least2 = -1076.0, most2 = 1025.0;
 };
 
-/// Bounds keep a NaN, being the first operand; beyond them e^x is 0 or infinite.
+/// Returns e^x. The bounds keep a NaN, which is the first operand; beyond them e^x is 0 or infinite.
 template <class T>
 Packet<T> exp(Packet<T> x) {
   using P = Packet<T>;
@@ -113,7 +113,7 @@ Packet<T> exp(Packet<T> x) {
   return scale(P(T(1)) + (e.first + e.rest), e.n);
 }
 
-/// 2^(x + rest), the rest being below the last digit of x: 2^r = 1 + r ln(2) + r^2 Q(r) for |r| <= 1/2.
+/// Returns 2^(x + rest), where rest is below the last digit of x: 2^r = 1 + r ln(2) + r^2 Q(r) for |r| <= 1/2.
 [[gnu::always_inline]] inline Packet<float> exp2_of(Packet<float> x, Packet<float> rest) {
   using P = Packet<float>;
   static constexpr float kSeries[] = {0.240226492F, 0.0555036999F, 0.00961825252F, 0.00133866479F, 0.000153964676F};
@@ -138,8 +138,8 @@ Packet<T> exp2(Packet<T> x) {
   return exp2_of(first_min(first_max(x, P(ExpEnds<T>::least2)), P(ExpEnds<T>::most2)), P(T(0)));
 }
 
-/// e^x - 1 = 2 (2^(n-1) - 1/2 + 2^(n-1) first + 2^(n-1) rest), of which all but the rest is carried exactly. Near 0 it
-/// is x: so -0 stays.
+/// Returns e^x - 1 = 2 (2^(n-1) - 1/2 + 2^(n-1) first + 2^(n-1) rest), where everything but the rest is exact. Near 0
+/// it is x, so -0 stays.
 inline Packet<float> expm1(Packet<float> x) {
   using P = Packet<float>;
   const ExpParts<float> e = exp_parts(first_min(first_max(x, P(-18.0F)), P(ExpEnds<float>::most)));
@@ -149,7 +149,7 @@ inline Packet<float> expm1(Packet<float> x) {
   const P half = high + (fma(power, e.rest, low) + lost);
   return select(abs(x) < P(0x1p-25F), x, half + half);
 }
-/// r^2 / 2 is carried, too.
+/// Returns e^x - 1; r^2 / 2 is carried exactly, too.
 inline Packet<double> expm1(Packet<double> x) {
   using P = Packet<double>;
   const ExpReduced e = exp_reduced_parts(first_min(first_max(x, P(-38.0)), P(ExpEnds<double>::most)));
@@ -163,14 +163,14 @@ inline Packet<double> expm1(Packet<double> x) {
   return select(abs(x) < P(0x1p-54), x, half + half);
 }
 
-/// e^x = 2^n + 2^n less_one.
+/// The parts of e^x = 2^n + 2^n less_one.
 struct Exponential {
   Packet<float> power;     ///< 2^n, exact
   Packet<float> less_one;  ///< e^r - 1, |r| <= ln(2) / 2
 };
-/// e^(2 x), x from 0 to 44, or e^-x, |x| <= 88.37, by `times` = 2 or -1, with few dependent operations: the steps of
-/// a recurrence wait for it. Where a multiply-add rounds once, r takes one, and what that leaves of n ln(2), which
-/// matters to large n alone, is added to the series' first term.
+/// Returns e^(2 x), x from 0 to 44, or e^-x, |x| <= 88.37, by `times` = 2 or -1, with few dependent operations, since
+/// the steps of a recurrence wait for it. Where multiply-adds round once, r takes one of them, and the remainder of n
+/// ln(2), which matters only for large n, is added to the series' first term.
 template <int times>
 [[gnu::always_inline]] inline Exponential exponential(Packet<float> x) {
   using P = Packet<float>;
@@ -190,8 +190,8 @@ template <int times>
   return {power, fma(s.squared * s.squared, s.high, fma(s.squared, s.low, first))};
 }
 
-/// t / (t + 2) with t = e^(2|x|) - 1, which is exact to a rounding also near 0; 1 from 9.1 on. A NaN stays, being the
-/// first operand of the bound. (A rational function would take 0.7 of the time, and be off by 2.6e-7.)
+/// Returns tanh(x) = t / (t + 2) with t = e^(2|x|) - 1, which is exact to a rounding also near 0; 1 from 9.1 on. A NaN
+/// stays, being the first operand of the bound. (A rational function would take 0.7 of the time, and be off by 2.6e-7.)
 [[gnu::always_inline]] inline Packet<float> tanh(Packet<float> x) {
   using P = Packet<float>;
   const Exponential e = exponential<2>(first_min(abs(x), P(9.1F)));
@@ -200,9 +200,9 @@ template <int times>
   return or_raw(y.raw, and_raw(x.raw, P(-0.0F).raw));
 }
 
-/// 1 / (1 + e^-x), and 1 - e^-x / (1 + e^-x) above 4: near 1 the sum has fewer digits than the result, and the gate of
-/// a state that decays slowly would be off in the same direction step after step. 0 from -88.37 down, whatever the
-/// exponential gives there. A NaN stays, being the first operand of the bound.
+/// Returns 1 / (1 + e^-x), and 1 - e^-x / (1 + e^-x) above 4: near 1 the sum has fewer digits than the result, and the
+/// gate of a state that decays slowly would be off in the same direction at every step. 0 from -88.37 down, whatever
+/// the exponential gives there. A NaN stays, being the first operand of the bound.
 [[gnu::always_inline]] inline Packet<float> sigmoid(Packet<float> x) {
   using P = Packet<float>;
   const P one(1.0F);
@@ -212,10 +212,10 @@ template <int times>
   return select(x > P(4.0F), fma(-fma(e.power, e.less_one, e.power), y, one), y);
 }
 
-/// e^-|x| = 2^n (high + low), the low part being what the sum of the high one lost.
+/// The parts of e^-|x| = 2^n (high + low), the low part being the rounding error of the high one.
 struct FallingExp {
   Packet<double> n, high, low;
-  /// 2^n, or, beside 1 as little as nothing, 2^-1000.
+  /// Returns 2^n, or 2^-1000 where that is smaller: next to 1, both are negligible.
   Packet<double> power() const { return power_of_two(first_max(n, Packet<double>(-1000.0))); }
 };
 [[gnu::always_inline]] inline FallingExp falling_exp(Packet<double> x) {
@@ -224,7 +224,7 @@ struct FallingExp {
   const P high = P(1.0) + (e.first + e.rest);
   return {e.n, high, ((P(1.0) - high) + e.first) + e.rest};
 }
-/// A quotient and what its digits lack.
+/// A quotient and its rounding error.
 struct Quotient {
   Packet<double> high, low;
 };
@@ -236,7 +236,8 @@ struct Quotient {
   return {q, inverse * (left + (a_low - q * b_low))};
 }
 
-/// From 0.625 on 1 - 2 / (e^(2 |x|) + 1), below |x| + |x|^3 P(x^2) / Q(x^2): one division serves both. 1 from 20 on.
+/// Returns 1 - 2 / (e^(2 |x|) + 1) from 0.625 on, below |x| + |x|^3 P(x^2) / Q(x^2), with the sign of x: one division
+/// serves both. 1 from 20 on.
 inline Packet<double> tanh(Packet<double> x) {
   using P = Packet<double>;
   static constexpr double kAbove[] = {-1614.0662099613849, -99.257628993836036, -0.96438740014558189};
@@ -251,7 +252,8 @@ inline Packet<double> tanh(Packet<double> x) {
   return or_raw(y.raw, and_raw(x.raw, P(-0.0).raw));
 }
 
-/// 1 / (1 + t), t = e^-|x|, or t / (1 + t) for negative x, with what 1 + t and the quotient lose.
+/// Returns 1 / (1 + t), t = e^-|x|, or t / (1 + t) for negative x, corrected for the rounding of 1 + t and the
+/// quotient.
 inline Packet<double> sigmoid(Packet<double> x) {
   using P = Packet<double>;
   const P one(1.0), zero(0.0);
@@ -263,8 +265,8 @@ inline Packet<double> sigmoid(Packet<double> x) {
   return scale(q.high + q.low, or_zero(x < zero, t.n));
 }
 
-/// x sigmoid(x): far below 0, where the sigmoid ends before its product with x does, x e^x, in two factors since e^x
-/// may be denormal. Off by 4 ULP (f64: 4).
+/// Returns x sigmoid(x). Far below 0, where the sigmoid underflows before its product with x does, it is x e^x, in two
+/// factors since e^x may be denormal. Off by 4 ULP (f64: 4).
 template <class T>
 Packet<T> silu(Packet<T> x) {
   using P = Packet<T>;
@@ -276,21 +278,21 @@ Packet<T> silu(Packet<T> x) {
   return select(far, (x * half) * half, y);
 }
 
-/// e^x for x <= 0: 0 from -104 on. A NaN stays, being the first operand.
+/// Returns e^x for x <= 0; 0 from -104 on. A NaN stays, being the first operand.
 [[gnu::always_inline]] inline Packet<float> exp_not_positive(Packet<float> x) {
   using P = Packet<float>;
   const P bounded = first_max(x, P(-104.0F));
   const P n = fma(bounded, P(1.44269504088896341F), P(kWholeInLastBits)) - P(kWholeInLastBits);
   return scale(exp_reduced(less_powers(bounded, n)), n);
 }
-/// ln(1 + e^x) = max(x, 0) + ln(1 + t), t = e^-|x|; ln(1 + t) = 2 artanh(s), s = t / (2 + t).
+/// Returns ln(1 + e^x) = max(x, 0) + ln(1 + t), t = e^-|x|; ln(1 + t) = 2 artanh(s), s = t / (2 + t).
 inline Packet<float> softplus(Packet<float> x) {
   using P = Packet<float>;
   static constexpr float kSeries[] = {0.666666746F, 0.39998889F, 0.286165982F, 0.214307398F, 0.242895618F};
   const P t = exp_not_positive(-abs(x)), s = t / (t + P(2.0F)), z = s * s;
   return max(x, P(0.0F)) + fma(s * z, polynomial(z, kSeries), s + s);
 }
-/// The same, where s has the digits that t and the division lose.
+/// Returns ln(1 + e^x), with s corrected for the rounding of t and of the division.
 inline Packet<double> softplus(Packet<double> x) {
   using P = Packet<double>;
   static constexpr double kEven[] = {0.66666666666666663, 0.28571428567105062, 0.18181789417326447, 0.13314135550881162,

@@ -4,8 +4,8 @@
 /// x = 2^n (1 + f), 1 + f from sqrt(1/2) to sqrt(2), and ln(x) = n ln(2) + f - f^2 / 2 + f^3 L(f), where the first sum
 /// is carried exactly and L a polynomial (tests/data/make_kernel_polynomials.py); of doubles, one of s = f / (2 + f).
 /// Errors in ULP with a multiply-add that rounds once (AVX2; AVX-512 and NEON compute the same bits), and without one
-/// (SSE2), over all numbers, denormal ones included. Of floats all were tried with it for log1p; for the others all
-/// from 1/8 to 16, and every 131st.
+/// (SSE2), over all numbers, including denormal ones. With it, log1p was tested on all floats; the others on all floats
+/// from 1/8 to 16, and on every 131st.
 ///
 ///   f32: log 0.86 (0.86), log2 0.98 (1.2), log10 0.88 (1), log1p 0.83 (0.9).
 ///   f64: log 0.84 (0.88), log2 0.95 (1.05), log10 0.91 (0.98), log1p 0.81 (0.86); log_of_normal 1.
@@ -14,9 +14,9 @@
 
 namespace ferrite::detail::FERRITE_LEVEL {
 
-/// What logarithms of a width are made of. ln(2) and log10(2) are in a part of few digits, whose products with
-/// exponents are exact, and a rest; log2(e) and log10(e) in a number and what that leaves. Denormal numbers are scaled
-/// by 2^lift.
+/// The constants of logarithms for one width. ln(2) and log10(2) are split into a part of few digits, whose products
+/// with exponents are exact, and a rest; log2(e) and log10(e) into a rounded number and its error. Denormal numbers are
+/// scaled by 2^lift.
 template <class T>
 struct LogNumbers;
 template <>
@@ -34,7 +34,7 @@ struct LogNumbers<double> {
   static constexpr double log10_2 = 0.30102999566361177, log10_2_rest = 3.6942390771589308e-13;
 };
 
-/// ln(1 + f) - f = -f^2 / 2 + f^3 L(f) for 1 + f from sqrt(1/2) to sqrt(2).
+/// Returns ln(1 + f) - f = -f^2 / 2 + f^3 L(f) for 1 + f from sqrt(1/2) to sqrt(2).
 [[gnu::always_inline]] inline Packet<float> log_less_first(Packet<float> f) {
   using P = Packet<float>;
   static constexpr float kLog[] = {0.333333135F,  -0.250000089F, 0.200021192F,  -0.166679963F, 0.142195508F,
@@ -42,8 +42,8 @@ struct LogNumbers<double> {
   const P square = f * f;
   return fma(f * square, polynomial(f, kLog), square * P(-0.5F));
 }
-/// -f^2 / 2 + s (f^2 / 2 + s^2 R(s^2)), s = f / (2 + f) (as in FreeBSD's e_log.c; R interpolated at Chebyshev's
-/// points, off by 5e-18 of the whole).
+/// Coefficients of ln(1 + f) - f = -f^2 / 2 + s (f^2 / 2 + s^2 R(s^2)), s = f / (2 + f) (as in FreeBSD's e_log.c; R
+/// interpolated at Chebyshev's points, off by 5e-18 of the whole).
 inline constexpr double kLogRatio[] = {0.66666666666666696, 0.39999999999898889, 0.28571428626253836,
                                        0.22222211089379496, 0.18182892432536871, 0.15331611722055008,
                                        0.14617807153417325};
@@ -53,17 +53,18 @@ inline constexpr double kLogRatio[] = {0.66666666666666696, 0.39999999999898889,
   return fma(s, fma(z, polynomial(z, kLogRatio), half_square), -half_square);
 }
 
-/// x = 2^n (1 + f).
+/// The parts of x = 2^n (1 + f).
 template <class T>
 struct LogParts {
   Packet<T> n, f;
 };
-/// The parts of x, which must be positive, finite and normal.
+/// Returns the parts of x, which must be positive, finite and normal.
 [[gnu::always_inline]] inline LogParts<float> log_parts(Packet<float> x) {
   const Bits n = (bits_of(x) - bits(0x3f3504f3)) >> 23;
   return {to_floats(n), from_bits(bits_of(x) - (n << 23)) - Packet<float>(1.0F)};
 }
-/// Exponents from the root of 1/2 on, biased by 1023 so that a shift without sign does, and the number 2^52 + those.
+/// Returns exponents that begin at the root of 1/2, biased by 1023 so that an unsigned shift suffices; from_biased
+/// converts them to doubles by way of 2^52.
 [[gnu::always_inline]] inline Bits64 biased_exponent(Packet<double> x) {
   return (bits_of(x) + bits64(0x3ff0000000000000 - 0x3fe6a09e667f3bcd)) >> 52;
 }
@@ -74,7 +75,7 @@ struct LogParts {
   const Bits64 biased = biased_exponent(x);
   return {from_biased(biased), from_bits(bits_of(x) - ((biased - bits64(1023)) << 52)) - Packet<double>(1.0)};
 }
-/// a + b + rest, a being 0 or the larger one: what the first sum loses is added to the rest.
+/// Returns a + b + rest, a being 0 or the larger one; the rounding error of the first sum is added to the rest.
 template <class T>
 [[gnu::always_inline]] inline Packet<T> sum_of(Packet<T> a, Packet<T> b, Packet<T> rest) {
   const Packet<T> high = a + b;
@@ -86,10 +87,10 @@ template <class T>
   using N = LogNumbers<T>;
   return sum_of(x.n * P(N::ln2), x.f, fma(x.n, P(N::ln2_rest), log_less_first(x.f)));
 }
-/// ln(x) of positive, finite and normal x.
+/// Returns ln(x) of positive, finite and normal x.
 inline Packet<float> log_of_normal(Packet<float> x) { return log_of(log_parts(x)); }
 
-/// f of the parts of x. -infinity of 0, NaN of what is below.
+/// Returns f of the parts of x; -infinity for 0, NaN for negative x.
 template <class T, class F>
 [[gnu::always_inline]] inline Packet<T> of_any_number(Packet<T> x, F f) {
   using P = Packet<T>;
@@ -108,8 +109,8 @@ Packet<T> log(Packet<T> x) {
   return of_any_number(x, log_of<T>);
 }
 
-/// f c of a constant in two numbers, c = high + low: the product, rounded, and what that leaves. Without an instruction
-/// for it the product is one of halves of 12 digits (Dekker, "A floating-point technique", 1971).
+/// The product f c of a constant in two numbers, c = high + low: rounded, and its error. Without a fused multiply-add
+/// the product is one of halves of 12 digits (Dekker, "A floating-point technique", 1971).
 template <class T>
 struct Scaled {
   Packet<T> high, low;
@@ -135,7 +136,8 @@ Packet<T> log2(Packet<T> x) {
   using N = LogNumbers<T>;
   return of_any_number(x, [](LogParts<T> v) {
     const Scaled<T> s = scaled_by(v.f, N::log2e, N::log2e_rest);
-    // The rounding of f^2 in log_less_first would cost half a digit at both ends of the range of f: it is added here.
+    // The rounding error of f^2 in log_less_first would cost half a digit at both ends of the range of f: it is added
+    // here.
     const P square = v.f * v.f, low = fma(fma(v.f, v.f, -square), P(T(-0.5) * N::log2e), s.low);
     return sum_of(v.n, s.high, fma(log_less_first(v.f), P(N::log2e), low));
   });
@@ -151,7 +153,7 @@ Packet<T> log10(Packet<T> x) {
   });
 }
 
-/// The exponent n of a normal number as log_parts takes it, and 2^(2 - n), which is normal for all.
+/// The exponent n of a normal number, as by log_parts, and 2^(2 - n), which is normal for all.
 template <class T>
 struct Power {
   Packet<T> n, inverse;
@@ -164,8 +166,8 @@ struct Power {
   const Bits64 biased = biased_exponent(x);
   return {from_biased(biased), from_bits((bits64(2048) - biased) << 52)};
 }
-/// 1 + x = 2^n (1 + f + e): n of the rounded sum, f = x / 2^n + (1 / 2^n - 1) rounded, and e, what that loses. x / 4
-/// is what is scaled, so that the factor is a normal number for all x. Near 0 it is x: so -0 stays.
+/// Returns ln(1 + x), with 1 + x = 2^n (1 + f + e): n of the rounded sum, f = x / 2^n + (1 / 2^n - 1) rounded, and e
+/// its rounding error. x / 4 is scaled, so that the factor is a normal number for all x. Near 0 it is x, so -0 stays.
 template <class T>
 Packet<T> log1p(Packet<T> x) {
   using P = Packet<T>;
@@ -181,8 +183,8 @@ Packet<T> log1p(Packet<T> x) {
   return select(usual, y, edge);
 }
 
-/// ln(x) in doubles, x positive and normal, or infinite or NaN, which stay: n ln(2) + f - (f^2 / 2 - ...) without what
-/// the sums lose.
+/// Returns ln(x) in doubles; x is positive and normal, or infinite or NaN, which stay: n ln(2) + f - (f^2 / 2 - ...)
+/// without the rounding errors of the sums.
 inline Packet<double> log_of_normal(Packet<double> x) {
   using P = Packet<double>;
   const LogParts<double> v = log_parts(x);
@@ -192,13 +194,13 @@ inline Packet<double> log_of_normal(Packet<double> x) {
 }
 
 // ---- powers -----------------------------------------------------------------------------------------------
-// 2^(y log2 |x|), the logarithm and the product with twice the digits (of floats in doubles, of doubles in pairs of
-// them), with the special values of C99 (F.9.4.4). Of floats off by 1 ULP at most (SSE2, which has no multiply-add that
-// rounds once: 1.2) in 10^8 pairs, bases near 1 and results at the ends of floats among them (tests/ranges: every
-// exponent of x by y of all sizes); of doubles by 1.1 (1.2).
+// 2^(y log2 |x|), with the logarithm and the product in twice the digits (floats in doubles, doubles in pairs of them),
+// and with the special values of C99 (F.9.4.4). Floats are off by at most 1 ULP (SSE2, which has no multiply-add that
+// rounds once: 1.2) in 10^8 pairs, including bases near 1 and results at the ends of floats (tests/ranges: every
+// exponent of x by y of all sizes); doubles by 1.1 (1.2).
 
-/// y log2(x), of x = 2^n (1 + f) by s = f / (2 + f): log2(1 + f) = s (2 / ln(2) + s^2 L(s^2)), off by 2e-11 of it. The
-/// quotient is one of floats, which a step of Newton's method makes one of doubles: 1 / (2 + f) = (1 - s) / 2.
+/// Returns y log2(x), of x = 2^n (1 + f) by s = f / (2 + f): log2(1 + f) = s (2 / ln(2) + s^2 L(s^2)), off by 2e-11 of
+/// it. The quotient is one of floats, refined to doubles by a step of Newton's method: 1 / (2 + f) = (1 - s) / 2.
 [[gnu::always_inline]] inline Doubles scaled_log2(LogParts<float> x, Packet<float> y) {
   using D = Packet<double>;
   static constexpr double kSeries[] = {2.8853900817779268, 0.96179669230114528, 0.57707977949931699,
@@ -212,7 +214,8 @@ inline Packet<double> log_of_normal(Packet<double> x) {
   return out;
 }
 
-/// |x|^y for finite x and y, x not 0: 2^w, w = y log2 |x|, by the series of exp2. w is a float and what that leaves.
+/// Returns |x|^y for finite x and y, x not 0: 2^w, w = y log2 |x|, by the series of exp2. w is a float and its rounding
+/// error.
 [[gnu::always_inline]] inline Packet<float> power_of_size(Packet<float> size, Packet<float> y) {
   using P = Packet<float>;
   using D = Packet<double>;
@@ -227,8 +230,8 @@ inline Packet<double> log_of_normal(Packet<double> x) {
   return exp2_of(high, to_floats(w));
 }
 
-/// log2(x) of x = 2^n (1 + f) as the sum of two doubles, off by 2^-65 of it: s (2 / ln(2) (1 + s^2 / 3) + s^4 L(s^2)),
-/// s = f / (2 + f), of which all but L is carried in two.
+/// Returns log2(x) of x = 2^n (1 + f) as the sum of two doubles, off by 2^-65 of it: s
+/// (2 / ln(2) (1 + s^2 / 3) + s^4 L(s^2)), s = f / (2 + f), where all but L is carried in two doubles.
 [[gnu::always_inline]] inline Quotient log2_in_two(LogParts<double> x) {
   using P = Packet<double>;
   static constexpr double kSeries[] = {0.57707801635558531, 0.41219858311114388, 0.32059889796715468,
@@ -246,7 +249,7 @@ inline Packet<double> log_of_normal(Packet<double> x) {
   const P high = x.n + log;
   return {high, ((x.n - high) + log) + log_low};
 }
-/// Exponents beyond 2^66 in size have the same limits as that.
+/// Returns |x|^y for doubles. Exponents beyond 2^66 in size have the same limits as 2^66.
 [[gnu::always_inline]] inline Packet<double> power_of_size(Packet<double> size, Packet<double> y) {
   using P = Packet<double>;
   const Mask<double> small = size < P(std::numeric_limits<double>::min());
@@ -258,26 +261,26 @@ inline Packet<double> log_of_normal(Packet<double> x) {
   return exp2_of(bounded, or_zero(bounded == w, rest_of_product(by, log.high, w) + by * log.low));
 }
 
-/// Which numbers are whole, and the sign bit where they are odd.
+/// Masks of whole numbers, and the sign bit where they are odd.
 template <class T>
 struct Parity {
   Mask<T> whole;
   Packet<T> odd;
 };
-/// Floats of 2^24 and more are even, so a bounded number has the parity of y.
+/// Returns the parity of y. Floats of 2^24 and more are even, so a bounded number has the same parity.
 [[gnu::always_inline]] inline Parity<float> parity(Packet<float> y) {
   const Packet<float> bounded = first_min(abs(y), Packet<float>(0x1p24F));
   const Bits whole = to_bits(bounded);
   return {to_floats(whole) == bounded, from_bits(whole << 31)};
 }
-/// Half of an odd number lies between two whole ones.
+/// Returns the parity of y. Half of an odd number lies between two whole ones.
 [[gnu::always_inline]] inline Parity<double> parity(Packet<double> y) {
   using P = Packet<double>;
   const P half = y * P(0.5);
   return {nearest(y) == y, or_zero(abs(half - nearest(half)) == P(0.5), P(-0.0))};
 }
 
-/// The power where x or y is 0, infinite or NaN, or x is negative, as C99 (F.9.4.4) defines it.
+/// Returns the power where x or y is 0, infinite or NaN, or x is negative, as C99 (F.9.4.4) defines it.
 template <class T>
 [[gnu::always_inline]] inline Packet<T> power_at_edges(Packet<T> power, Packet<T> x, Packet<T> y) {
   using P = Packet<T>;

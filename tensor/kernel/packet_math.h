@@ -1,5 +1,5 @@
 #pragma once
-/// Further functions of packets: the error function, inverse trigonometric, hyperbolic, special ones.
+/// Further functions of packets: the error function, inverse trigonometric, hyperbolic and special functions.
 ///
 /// Errors in ULP of f32 over the whole range unless said (tests/ranges, on every instruction set): asin, sinc 2.5,
 /// acos, atan, atan2, sinh, cosh 2, asinh, acosh, lgamma and trigamma of positive numbers 1, atanh 3, erfinv 3.1. f64:
@@ -13,12 +13,12 @@
 
 namespace ferrite::detail::FERRITE_LEVEL {
 
-// ---- the error function, and what is made of it -----------------------------------------------------------
-// Errors in ULP over the whole range (tests/ranges, on every instruction set); f32: erf, erfc 4, gelu 6, below 0
-// 6 + 1.3 x^2; f64, the C library's lane by lane: gelu 6.
+// ---- the error function, and functions of it ----------------------------------------------------------------
+// Errors in ULP over the whole range (tests/ranges, on every instruction set); in f32, erf, erfc 4, gelu 6, below 0 6 +
+// 1.3 x^2; in f64, by the C library lane by lane, gelu 6.
 
-/// Phi(-a) e^(a^2 / 2) for a >= 0, Phi the normal distribution function: t times a polynomial of t = 1 / (1 + 0.4 a),
-/// off by 5.7e-9 at most (tests/data/make_kernel_polynomials.py).
+/// Scale of t in Phi(-a) e^(a^2 / 2) for a >= 0, Phi the normal distribution function: t times a polynomial of t = 1 /
+/// (1 + 0.4 a), off by at most 5.7e-9 (tests/data/make_kernel_polynomials.py).
 inline constexpr double kTailScale = 0.4;
 template <class T>
 [[gnu::always_inline]] inline Packet<T> scaled_tail(Packet<T> t) {
@@ -27,7 +27,7 @@ template <class T>
                                     -0.311563522F,  0.0864094272F, -0.00950689055F};
   return t * polynomial(t, kTail);
 }
-/// Phi(-|x|) and e^(-x^2 / 2).
+/// The values Phi(-|x|) and e^(-x^2 / 2).
 template <class T>
 struct NormalTail {
   Packet<T> below, power;
@@ -42,7 +42,7 @@ inline NormalTail<double> normal_tail(Packet<double> x) {
   return {P(0.5) * erfc(abs(x) * P(1 / std::numbers::sqrt2)), exp(x * x * P(-0.5))};
 }
 
-/// e^(-x^2) for x from 0 to 12. What x^2 loses when it is rounded is added to the exponential, so that the error does
+/// Returns e^(-x^2) for x from 0 to 12. The rounding error of x^2 is added to the exponential, so that the error does
 /// not grow with x: exact with one rounding, else by splitting x into a short number and a rest.
 inline Packet<float> exp_of_square(Packet<float> x) {
   using P = Packet<float>;
@@ -54,7 +54,7 @@ inline Packet<float> exp_of_square(Packet<float> x) {
     return exp_not_positive(-(high * high)) * exp((high - x) * (x + high));
   }
 }
-/// erfc(x) e^(x^2) for x >= 0.
+/// Returns erfc(x) e^(x^2) for x >= 0.
 template <class T>
 [[gnu::always_inline]] inline Packet<T> scaled_erfc(Packet<T> x) {
   using P = Packet<T>;
@@ -62,7 +62,7 @@ template <class T>
   return tail + tail;
 }
 
-/// erf(x) by the Maclaurin series, |x| < 0.9.
+/// Returns erf(x) by the Maclaurin series, |x| < 0.9.
 [[gnu::always_inline]] inline Packet<float> erf_near(Packet<float> x) {
   using P = Packet<float>;
   const P s = x * x;
@@ -81,7 +81,8 @@ inline Packet<float> erf(Packet<float> x) {
   const P far = copysign(P(1.0F) - exp_of_square(size) * scaled_erfc(size), x);
   return select(size < P(0.8F), erf_near(x), far);
 }
-/// The factor of the exponential in doubles: small differences of x weigh twice there.
+/// Returns erfc(x). The factor of the exponential is computed in doubles, since small differences of x count twice
+/// there.
 inline Packet<float> erfc(Packet<float> x) {
   using P = Packet<float>;
   const P size = first_min(abs(x), P(12.0F));
@@ -90,16 +91,16 @@ inline Packet<float> erfc(Packet<float> x) {
   return select(abs(x) < P(0.5F), P(1.0F) - erf_near(x), far);
 }
 
-/// x Phi(x): no cancellation on the negative side, and 0 at its end. A NaN stays, being the first operand.
+/// Returns x Phi(x): no cancellation on the negative side, and 0 at its end. A NaN stays, being the first operand.
 inline Packet<float> gelu(Packet<float> x) {
   using P = Packet<float>;
   const P bounded = first_max(x, P(-40.0F));
   const P below = normal_tail(bounded).below;
   return bounded * select(bounded < P(0.0F), below, P(1.0F) - below);
 }
-/// x Phi(x) for x <= -36 by its asymptotic series, -phi(x) (1 - 1/x^2 + 3/x^4 - 15/x^6 + ...) (Abramowitz and Stegun,
-/// 26.2.12): eight terms leave 1e-17. Phi(x) itself loses its digits from -37.5 on, where it is below the least normal
-/// number, and the factor x would enlarge the error.
+/// Returns x Phi(x) for x <= -36 by its asymptotic series, -phi(x) (1 - 1/x^2 + 3/x^4 - 15/x^6 + ...) (Abramowitz and
+/// Stegun, 26.2.12): eight terms leave 1e-17. Phi(x) itself loses its digits from -37.5 on, where it is below the least
+/// normal number, and the factor x would enlarge the error.
 inline double gelu_far_below(double x) {
   const double square = x * x, lost = std::fma(x, x, -square), r = 1 / square;
   double series = 0;
@@ -107,7 +108,7 @@ inline double gelu_far_below(double x) {
   const double density = std::exp(-square / 2) * (1 - lost / 2);
   return -(density * (std::numbers::inv_sqrtpi / std::numbers::sqrt2) * (1 + series));
 }
-/// What -x / sqrt(2) loses when it is rounded is added to erfc by its slope: it weighs x^2 times there.
+/// Returns x Phi(x). The rounding error of -x / sqrt(2) is added to erfc by its slope, since it counts x^2 times there.
 inline double gelu_number(double x) {
   constexpr double root = std::numbers::sqrt2 / 2, root_rest = -4.833646656726457e-17;
   if (x < -40) return -0.0;
@@ -118,7 +119,7 @@ inline double gelu_number(double x) {
   return x * (0.5 * tail);
 }
 inline Packet<double> gelu(Packet<double> x) { return by_lane(x, gelu_number); }
-/// Its derivative, Phi(x) + x phi(x).
+/// Returns the derivative of gelu, Phi(x) + x phi(x).
 template <class T>
 Packet<T> gelu_slope(Packet<T> x) {
   using P = Packet<T>;
@@ -160,16 +161,16 @@ inline Packet<double> lgamma(Packet<double> x) {
 
 // ---- f32: angles ---------------------------------------------------------------------------------------
 
-/// Half of pi: a float, and what that leaves of it.
+/// Half of pi as a float, and its rounding error.
 inline constexpr float kHalfPi = 1.57079637F, kHalfPiRest = -4.37113883e-8F;
 
-/// asin(s) = s + s z A(z), z = s^2, s up to 1 / 2.
+/// Returns asin(s) = s + s z A(z), z = s^2, s up to 1 / 2.
 [[gnu::always_inline]] inline Packet<float> asin_reduced(Packet<float> s, Packet<float> z) {
   static constexpr float kAsin[] = {0.166666597F,  0.0750050396F, 0.0445169546F,
                                     0.0318077169F, 0.014438604F,  0.0375164524F};
   return fma(s * z, polynomial(z, kAsin), s);
 }
-/// Above 1/2: pi / 2 - 2 asin(sqrt((1 - x) / 2)).
+/// Returns asin(x); above 1/2 it is pi / 2 - 2 asin(sqrt((1 - x) / 2)).
 inline Packet<float> asin(Packet<float> x) {
   using P = Packet<float>;
   const P size = abs(x);
@@ -188,7 +189,7 @@ inline Packet<float> acos(Packet<float> x) {
   return select(steep, select(x < P(0.0F), left, y + y), P(kHalfPi) - (y - P(kHalfPiRest)));
 }
 
-/// atan(q) = q + q z B(z), z = q^2, q from 0 to 1.
+/// Returns atan(q) = q + q z B(z), z = q^2, q from 0 to 1.
 [[gnu::always_inline]] inline Packet<float> atan_reduced(Packet<float> q) {
   static constexpr float kAtan[] = {-0.333332986F, 0.199985489F,   -0.142642409F, 0.109521814F,   -0.0840343684F,
                                     0.0579573587F, -0.0311776139F, 0.0109144812F, -0.00179359387F};
@@ -202,7 +203,8 @@ inline Packet<float> atan(Packet<float> x) {
   const P y = atan_reduced(select(steep, P(1.0F) / size, size));
   return copysign(select(steep, P(kHalfPi) - (y - P(kHalfPiRest)), y), x);
 }
-/// By the quotient of the smaller and the larger of the sizes; 1 of two infinities, 0 of two zeros.
+/// Returns the angle from the quotient of the smaller and the larger of the sizes; 1 for two infinities, 0 for two
+/// zeros.
 inline Packet<float> atan2(Packet<float> y, Packet<float> x) {
   using P = Packet<float>;
   const P a = abs(y), b = abs(x), zero(0.0F), infinity(std::numeric_limits<float>::infinity());
@@ -211,13 +213,14 @@ inline Packet<float> atan2(Packet<float> y, Packet<float> x) {
   const P quotient =
       select((small == infinity) & (large == infinity), P(1.0F), select(large == zero, small, small / large));
   const P angle = atan_reduced(quotient);
-  // From the axis that is nearer: 0, pi / 2 or pi, and on to or back from it.
+  // From the nearer axis: 0, pi / 2 or pi, plus or minus the angle.
   const P axis = select(steep, P(kHalfPi), or_zero(left, P(2 * kHalfPi)));
   const P rest = select(steep, P(kHalfPiRest), or_zero(left, P(2 * kHalfPiRest)));
   const P turned = select(steep, select(left, angle, -angle), select(left, -angle, angle));
   return copysign(axis + (turned + rest), y);
 }
-/// One root; operands that are far from 1 are scaled by powers of two, so that squares neither overflow nor vanish.
+/// Returns sqrt(x^2 + y^2) with one root; operands far from 1 are scaled by powers of two, so that squares neither
+/// overflow nor vanish.
 inline Packet<float> hypot(Packet<float> x, Packet<float> y) {
   using P = Packet<float>;
   const P a = abs(x), b = abs(y), infinity(std::numeric_limits<float>::infinity());
@@ -229,7 +232,7 @@ inline Packet<float> hypot(Packet<float> x, Packet<float> y) {
   return select((a == infinity) | (b == infinity), infinity, sqrt(fma(p, p, q * q)) * up);
 }
 
-/// sin(pi x) / (pi x): of x the distance to the nearest whole number, sin(pi r) = pi r (1 + r^2 S(r^2)).
+/// Returns sin(pi x) / (pi x), from the distance r of x to the nearest whole number: sin(pi r) = pi r (1 + r^2 S(r^2)).
 inline Packet<float> sinc(Packet<float> x) {
   using P = Packet<float>;
   static constexpr float kSine[] = {-1.64493406F, 0.811742187F, -0.190747961F, 0.0261175465F, -0.00223714951F};
@@ -246,7 +249,7 @@ inline Packet<double> sinc(Packet<double> x) {
 
 // ---- f32: hyperbolic functions and logarithms ----------------------------------------------------------
 
-/// e^x / 2 for x >= 0, infinite where twice that is far beyond floats. NaN stays.
+/// Returns e^x / 2 for x >= 0; infinite where twice that is far beyond floats. NaN stays.
 inline Packet<float> half_exp(Packet<float> x) {
   using P = Packet<float>;
   const P bounded = first_min(x, P(91.0F));
@@ -279,7 +282,8 @@ inline Packet<float> acosh(Packet<float> x) {
   return select(P(1.0F) <= x, y, P(std::numeric_limits<float>::quiet_NaN()));
 }
 
-/// ln(a / b) / 2 of positive operands whose difference, over their sum, is u: by atanh's series for |u| < 1/2.
+/// Returns ln(a / b) / 2 of positive operands whose difference, divided by their sum, is u: by atanh's series for |u| <
+/// 1/2.
 inline Packet<float> half_log_ratio(Packet<float> u, Packet<float> a, Packet<float> b) {
   using P = Packet<float>;
   static constexpr float kAtanh[] = {0.333333373F, 0.199997276F,  0.142948523F, 0.109671824F,
@@ -298,8 +302,8 @@ inline Packet<float> atanh(Packet<float> x) {
 
 // ---- special functions ---------------------------------------------------------------------------------
 
-/// Infinite at -1 and 1, NaN outside: y E(w), w = -ln(1 - y^2), by two polynomials as in Giles, "Approximating the
-/// erfinv function" (2010).
+/// Returns the inverse of erf, infinite at -1 and 1, NaN outside: y E(w), w = -ln(1 - y^2), by two polynomials as in
+/// Giles, "Approximating the erfinv function" (2010).
 inline Packet<float> erfinv(Packet<float> y) {
   using P = Packet<float>;
   static constexpr float kNear[] = {1.50140941F,     0.24664028F,      -0.00417738687F,  -0.0012527419F,
@@ -315,7 +319,8 @@ inline Packet<float> erfinv(Packet<float> y) {
   return select(size < one, y * select(w < P(5.0F), near, far), end);
 }
 
-/// ln Gamma(x) for x > 0: Stirling's series from 9 on, less the logarithm of the product of the steps up to there.
+/// Returns ln Gamma(x) for x > 0: Stirling's series from 9 on, minus the logarithm of the product of the steps up to
+/// there.
 inline Packet<double> log_gamma_positive(Packet<double> x) {
   using P = Packet<double>;
   static constexpr double kSeries[] = {1.0 / 12,   -1.0 / 360,      1.0 / 1260, -1.0 / 1680,
@@ -326,7 +331,7 @@ inline Packet<double> log_gamma_positive(Packet<double> x) {
     product = select(below, product * y, product);
     y = y + or_zero(below, P(1.0));
   }
-  // One logarithm: of x, or of the product, beside which that of y, from 9 to 10, is a series about 9.5.
+  // One logarithm: of x, or of the product; then that of y, from 9 to 10, is a series about 9.5.
   static constexpr double kLog[] = {2.2512917986064953, 1.0,     -1.0 / 2, 1.0 / 3, -1.0 / 4,  1.0 / 5,
                                     -1.0 / 6,           1.0 / 7, -1.0 / 8, 1.0 / 9, -1.0 / 10, 1.0 / 11,
                                     -1.0 / 12};
@@ -346,8 +351,8 @@ inline Packet<float> lgamma(Packet<float> x) {
                 [](float v) { return static_cast<float>(log_gamma_of(static_cast<double>(v))); });
 }
 
-/// The derivative of ln Gamma for x > 0: the asymptotic series from 10 on, less 1 / x of the steps up to there, which
-/// are summed as one fraction.
+/// Returns the derivative of ln Gamma for x > 0: the asymptotic series from 10 on, minus 1 / x of the steps up to
+/// there, which are summed as one fraction.
 inline Packet<double> digamma_positive(Packet<double> x) {
   using P = Packet<double>;
   static constexpr double kSeries[] = {1.0 / 12,  -1.0 / 120,     1.0 / 252, -1.0 / 240,
@@ -362,8 +367,8 @@ inline Packet<double> digamma_positive(Packet<double> x) {
   const P inverse = P(1.0) / y, square = inverse * inverse;
   return log_of_normal(y) - fma(square, polynomial(square, kSeries), P(0.5) * inverse) - above / below;
 }
-/// digamma from 1 to 2, where the terms of the series cancel near its zero: the distance from the zero, which is given
-/// as a number and a rest, times a polynomial of x - 1.5 that is off by 3.4e-18.
+/// Returns digamma from 1 to 2, where the terms of the series cancel near its zero: the distance from the zero, which
+/// is given as a number and a rest, times a polynomial of x - 1.5 that is off by 3.4e-18.
 inline Packet<double> digamma_middle(Packet<double> x) {
   using P = Packet<double>;
   static constexpr double kRatio[] = {
@@ -389,13 +394,13 @@ inline Packet<float> digamma(Packet<float> x) {
   return in_doubles([](Packet<double> v) { return digamma(v); }, x);
 }
 
-/// The second derivative likewise.
+/// Returns the second derivative of ln Gamma for x > 0, by the asymptotic series from 10 on.
 inline Packet<double> trigamma_positive(Packet<double> x) {
   using P = Packet<double>;
   static constexpr double kSeries[] = {1.0 / 6,  -1.0 / 30,     1.0 / 42, -1.0 / 30,
                                        5.0 / 66, -691.0 / 2730, 7.0 / 6,  -3617.0 / 510};
   const Mask<double> raised = x < P(10.0);
-  const P first = or_zero(raised, P(1.0) / (x * x));  // of small x nearly all
+  const P first = or_zero(raised, P(1.0) / (x * x));  // nearly all of the result for small x
   P y = x + or_zero(raised, P(1.0)), above = 0.0, below = 1.0;
   for (int step = 0; step < 9; ++step) {
     const Mask<double> small = y < P(10.0);

@@ -1,11 +1,11 @@
 #pragma once
-/// Sine, cosine and tangent of packets, all arguments reduced by as many digits of pi as they need.
+/// Sine, cosine and tangent of packets; arguments are reduced by as many digits of pi as they need.
 ///
-/// Of floats the rest of x by pi / 2 is taken in three floats up to 1e5, in two doubles up to 2^27, and by integers
-/// beyond; of doubles in three doubles up to 2^30 (SSE2: four, 2^20) and by integers beyond. Then a polynomial of it
-/// (tests/data/make_kernel_polynomials.py). Errors in ULP with a multiply-add that rounds once (AVX2; AVX-512 and NEON
-/// compute the same bits), and without one (SSE2), over all numbers. Of floats were tried with it all positive ones for
-/// sin; for cos and tan all from 1/8 to 2^17, and every 131st.
+/// The remainder of a float x by pi / 2 is taken in three floats up to 1e5, in two doubles up to 2^27, and by integers
+/// beyond; that of a double in three doubles up to 2^30 (SSE2: four, 2^20) and by integers beyond. Then a polynomial of
+/// it is evaluated (tests/data/make_kernel_polynomials.py). Errors in ULP with a multiply-add that rounds once (AVX2;
+/// AVX-512 and NEON compute the same bits), and without one (SSE2), over all numbers. With it, sin was tested on all
+/// positive floats; cos and tan on all from 1/8 to 2^17, and on every 131st.
 ///
 ///   f32: sin, cos 1.6 (1.6), tan 1.3 (2.1).
 ///   f64: sin, cos 0.83 (0.9), tan 1.3 (1.55).
@@ -13,8 +13,8 @@
 
 namespace ferrite::detail::FERRITE_LEVEL {
 
-/// x = k pi / 2 + r - over, k in the last bits of `quadrant`, r from -pi / 4 to pi / 4 (and 0.8 % beyond), `over` what
-/// r was rounded by.
+/// A reduced argument: x = k pi / 2 + r - over, k in the last bits of `quadrant`, r from -pi / 4 to pi / 4
+/// (and 0.8 % beyond), `over` the rounding error of r.
 struct Turned {
   Packet<float> r, over;
   Bits quadrant;
@@ -23,8 +23,9 @@ struct Turned {
 /// The argument from which the number of quarter turns has too many digits for the sums of `turned`.
 inline constexpr float kManyTurns = 1e5F;
 
-/// The rest of one large number. Of 2 / pi 96 bits are multiplied with the 24 of x: those whose products reach from
-/// twice a quarter turn down (Payne and Hanek, "Radian reduction for trigonometric functions", 1983), so 62 are left.
+/// Returns the remainder of one large number. 96 bits of 2 / pi are multiplied by the 24 of x: those whose products
+/// reach from twice a quarter turn down (Payne and Hanek, "Radian reduction for trigonometric functions", 1983), so 62
+/// are left.
 inline double turned_lane(std::uint32_t x, std::int32_t& quadrant) {
   static constexpr std::uint32_t kTwoByPi[] = {0,          0xa2f9836e, 0x4e441529, 0xfc2757d1,
                                                0xf534ddc0, 0xdb629599, 0x3c439041, 0xfe600000};
@@ -80,9 +81,9 @@ inline constexpr float kManyMoreTurns = kRoundsOnce ? 0x1p27F : kManyTurns;
   std::memcpy(&t.quadrant, quadrant, sizeof quadrant);
 }
 
-/// pi / 2 in three floats, each rounded down, so that what is taken from -0 is +0 and leaves it. The first difference
-/// is exact, being a multiple of 2^-24 below 1. Without an instruction for it the rest is taken in doubles, of which
-/// the first constant has 33 bits.
+/// Reduces x by pi / 2 in three floats, each rounded down, so that subtracting from -0 subtracts +0 and keeps it. The
+/// first difference is exact, being a multiple of 2^-24 below 1. Without a fused multiply-add the remainder is computed
+/// in doubles, of which the first constant has 33 bits.
 template <bool with_over>
 [[gnu::always_inline]] inline Turned turned(Packet<float> x) {
   using P = Packet<float>;
@@ -109,13 +110,13 @@ template <bool with_over>
   return t;
 }
 
-/// sin(r), or cos(r) for odd quadrants, the sign turned over for the second two.
+/// Returns sin(r), or cos(r) for odd quadrants, with the sign inverted in the third and fourth.
 [[gnu::always_inline]] inline Packet<float> sine(Packet<float> r, Bits quadrant) {
   using P = Packet<float>;
   static constexpr float kSin[] = {-0.166666672F, 0.00833332911F, -0.000198392721F, 2.71771432e-06F};
   static constexpr float kCos[] = {-0.5F, 0.0416666679F, -0.00138888811F, 2.47989592e-05F, -2.71740646e-07F};
   const P z = r * r, cos = fma(z, polynomial(z, kCos), P(1.0F));
-  const P sin = copysign(fma(r * z, polynomial(z, kSin), r), r);  // else of -0 it were 0
+  const P sin = copysign(fma(r * z, polynomial(z, kSin), r), r);  // otherwise the sine of -0 would be 0
   const Mask<float> odd = P(0.0F) < from_bits((quadrant & bits(1)) << 24);
   const Bits sign = (quadrant & bits(2)) << 30;
   return from_bits(bits_of(select(odd, cos, sin)) ^ sign);
@@ -129,8 +130,8 @@ inline Packet<float> cos(Packet<float> x) {
   return sine(t.r, t.quadrant + bits(1));
 }
 
-/// tan(r - over) = r + (r^3 T(r^2) - over (1 + tan(r)^2)); for odd quadrants -1 by that, with what the sum and the
-/// quotient lose.
+/// Returns tan(r - over) = r + (r^3 T(r^2) - over (1 + tan(r)^2)); for odd quadrants -1 divided by that, with the
+/// rounding errors of the sum and the quotient.
 inline Packet<float> tan(Packet<float> x) {
   using P = Packet<float>;
   static constexpr float kTan[] = {0.333333522F, 0.133325815F,     0.0540694781F, 0.0212315507F,
@@ -146,25 +147,25 @@ inline Packet<float> tan(Packet<float> x) {
 
 // ---- f64 -----------------------------------------------------------------------------------------------
 
-/// x = k pi / 2 + r - over, as above.
+/// A reduced argument in doubles: x = k pi / 2 + r - over, as in Turned.
 struct TurnedDoubles {
   Packet<double> r, over;
   Bits64 quadrant;
 };
 
-/// pi / 2 in two doubles, each rounded down, so that what is taken from -0 is +0 and leaves it.
+/// Half of pi in two doubles, each rounded down, so that subtracting from -0 subtracts +0 and keeps it.
 inline constexpr double kQuarterTurn = 1.5707963267948966, kQuarterTurnRest = 6.1232339957367648e-17;
 
-/// The argument from which large_turn reduces lane by lane.
+/// The argument from which turn_large reduces doubles lane by lane.
 inline constexpr double kManyTurns64 = kRoundsOnce ? 0x1p30 : 0x1p20;
 
-/// The rest of one large number in quarter turns, in two doubles, and its quadrant; NaN of what is not finite.
+/// The remainder of one large number in quarter turns, in two doubles, and its quadrant; NaN if it is not finite.
 struct LaneTurn {
   double high, low;
   std::uint64_t quadrant;
 };
-/// 192 bits of 2 / pi are multiplied with the 53 of x: those whose products reach from twice a quarter turn down (Payne
-/// and Hanek), so that 2^-137 is lost, and no double is nearer to a quarter turn than 2^-62.
+/// Reduces one large number. 192 bits of 2 / pi are multiplied by the 53 of x: those whose products reach from twice a
+/// quarter turn down (Payne and Hanek), so that 2^-137 is lost, and no double is nearer to a quarter turn than 2^-62.
 inline LaneTurn turned_lane(double x) {
   static constexpr std::uint32_t kTwoByPi[] = {
       0,          0,          0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf534ddc0, 0xdb629599, 0x3c439041,
@@ -176,7 +177,7 @@ inline LaneTurn turned_lane(double x) {
   const std::uint32_t exponent = static_cast<std::uint32_t>(raw >> 52) & 2047, from = exponent - 1013;
   if (exponent == 2047) return {std::numeric_limits<double>::quiet_NaN(), 0, 0};
   const std::uint64_t digits = (raw & 0xfffffffffffff) | 0x10000000000000;
-  std::uint32_t turns[6] = {};  // the least word first
+  std::uint32_t turns[6] = {};  // the least significant word first
   for (std::uint32_t place = 0; place < 2; ++place) {
     std::uint64_t carry = 0;
     for (std::uint32_t i = 0; i + place < 6; ++i) {
@@ -231,7 +232,7 @@ inline LaneTurn turned_lane(double x) {
   t.over = select(few, t.over, (r - product) - rest);
 }
 
-/// a - b, and what rounding took from it.
+/// The difference a - b, and its rounding error.
 struct Difference {
   Packet<double> high, low;
 };
@@ -239,8 +240,8 @@ struct Difference {
   const Packet<double> high = a - b, taken = a - high;
   return {high, (a - (high + taken)) + (taken - b)};
 }
-/// The first difference is exact, being a multiple of 2^-53 below 1. Without a multiply-add that rounds once the first
-/// three parts have 33 bits, whose products with 20 are exact.
+/// Reduces x by pi / 2. The first difference is exact, being a multiple of 2^-53 below 1. Without a multiply-add that
+/// rounds once the first three parts have 33 bits, whose products with 20 are exact.
 [[gnu::always_inline]] inline TurnedDoubles turned(Packet<double> x) {
   using P = Packet<double>;
   const P sum = fma(x, P(0.63661977236758138), P(kWholeInLastBits64)), n = sum - P(kWholeInLastBits64);
@@ -253,7 +254,7 @@ struct Difference {
   } else {
     const Difference a = difference(x - n * P(1.5707963267341256), n * P(6.077100506303966e-11));
     const Difference b = difference(a.high, n * P(2.0222662487111665e-21));
-    const P rest = n * P(8.4784276603688996e-32) - (a.low + b.low);  // +0 of -0, which leaves it
+    const P rest = n * P(8.4784276603688996e-32) - (a.low + b.low);  // +0 for -0, which keeps it
     t.r = b.high - rest;
     t.over = rest - (b.high - t.r);
   }
@@ -262,12 +263,12 @@ struct Difference {
   return t;
 }
 
-/// Whether the quadrants are odd.
+/// Returns a mask of the odd quadrants.
 [[gnu::always_inline]] inline Mask<double> odd_turns(Bits64 quadrant) {
   return Packet<double>(0.0) < from_bits((quadrant & bits64(1)) << 53);
 }
-/// sin(r - over) = r + (r^3 S(r^2) - over cos(r)), or, for odd quadrants, its cosine, where 1 - r^2 / 2 is carried with
-/// what the difference loses; the sign turned over for the second two.
+/// Returns sin(r - over) = r + (r^3 S(r^2) - over cos(r)), or, for odd quadrants, its cosine, where 1 - r^2 / 2 is
+/// carried with its rounding error; the sign is inverted in the third and fourth.
 [[gnu::always_inline]] inline Packet<double> sine(const TurnedDoubles& t, Bits64 quadrant) {
   using P = Packet<double>;
   static constexpr double kSin[] = {-0.16666666666666666,   0.0083333333333309462,   -0.00019841269836754971,
@@ -278,7 +279,7 @@ struct Difference {
   const P sin = t.r + fma(t.r * z, polynomial(z, kSin), -(t.over * near_cos));
   const P cos = near_cos + (((one - near_cos) - half) + fma(z * z, polynomial(z, kCos), t.over * t.r));
   const Bits64 sign = (quadrant & bits64(2)) << 62;
-  // The sine has the sign of r: else that of -0 were 0.
+  // The sine has the sign of r: otherwise that of -0 would be 0.
   return from_bits(bits_of(select(odd_turns(quadrant), cos, copysign(sin, t.r))) ^ sign);
 }
 inline Packet<double> sin(Packet<double> x) {
@@ -289,7 +290,7 @@ inline Packet<double> cos(Packet<double> x) {
   const TurnedDoubles t = turned(x);
   return sine(t, t.quadrant + bits64(1));
 }
-/// As of floats, by a quotient of polynomials.
+/// Returns tan(x), by a quotient of polynomials.
 inline Packet<double> tan(Packet<double> x) {
   using P = Packet<double>;
   static constexpr double kAbove[] = {-1302.3181805344127, 83.769019493168059, -0.95643607655486351,

@@ -1,20 +1,20 @@
 #pragma once
-/// Philox4x32-10 for any number of counters side by side. Its functions are inlined wherever they stand: kernels of
-/// several instruction sets share none.
+/// Philox4x32-10 for any number of counters in parallel. Its functions are always inlined, since kernels of several
+/// instruction sets must not share functions.
 #include <cstddef>
 #include <cstdint>
 
 namespace ferrite::detail {
 
-/// What the words of an element and those behind it are made from.
+/// The inputs from which the words of an element and of those after it are made.
 struct DrawFrom {
-  std::uint64_t index;   ///< of the element
-  std::uint32_t beyond;  ///< differs from the upper half of the index in the second word of the counter
+  std::uint64_t index;   ///< index of the first element
+  std::uint32_t beyond;  ///< combined by xor with the upper half of the index in the second word of the counter
   std::uint32_t call, stream;
   std::uint32_t key[2];
 };
 
-/// The counters of N elements: two words of the element, one of the call and one of the stream.
+/// Sets the counters of N elements: two words of the element, one of the call and one of the stream.
 template <std::size_t N>
 [[gnu::always_inline]] inline void set_counters(const DrawFrom& from, std::uint32_t (&c)[4][N]) {
   for (std::size_t n = 0; n < N; ++n) {
@@ -25,7 +25,7 @@ template <std::size_t N>
   }
 }
 
-/// All rounds for N counters side by side, c[0..3][n].
+/// Runs all rounds for N counters in parallel, c[0..3][n].
 template <std::size_t N>
 [[gnu::always_inline]] inline void philox_rounds(std::uint32_t (&c)[4][N], std::uint32_t key0, std::uint32_t key1) {
   for (int round = 0; round < 10; ++round) {

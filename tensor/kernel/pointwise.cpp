@@ -13,7 +13,7 @@ namespace ferrite {
 namespace detail {
 namespace {
 
-/// The kernel of a pointwise operation.
+/// Returns the kernel of a pointwise operation.
 Block block_of(const Primitive& op, Dtype operands) {
   const Blocks& blocks = op.own_blocks ? *op.own_blocks : op.blocks->get();
   return blocks.of[static_cast<int>(operands)];
@@ -47,13 +47,13 @@ void repeat_literal(Repeated& to, const Scalar& s, Dtype dtype) {
 /// One operand of an evaluation: a literal (no tensor) or a strided tensor.
 struct Argument {
   const Tensor* tensor = nullptr;
-  std::int64_t bytes = 0;  ///< of an element
+  std::int64_t bytes = 0;  ///< size of an element
   Repeated repeated;
 };
 
 std::int64_t to_lines(std::int64_t bytes) { return (bytes + kLine - 1) / kLine * kLine; }
 
-/// Whether whole lines may be read from `from` up to n elements without leaving the storage.
+/// Returns whether whole lines may be read from `from` up to n elements without leaving the storage.
 bool padded(const Tensor& x, const std::byte* from, std::int64_t n, std::int64_t bytes) {
   Storage* s = x.impl()->storage;
   const std::int64_t at = from - s->data();
@@ -94,7 +94,7 @@ class Evaluation {
   }
 
  private:
-  /// Every tensor has the elements of the result in the same order, padded to whole lines.
+  /// Returns whether every tensor has the elements of the result in the same order, padded to whole lines.
   bool flat(std::int64_t n) const {
     for (std::size_t j = 0; j < count_; ++j) {
       const Tensor* x = arguments_[j].tensor;
@@ -147,7 +147,7 @@ class Evaluation {
     return walk;
   }
 
-  /// Rows too short to be worth a call each: every tensor is copied to the shape and order of the result.
+  /// Copies every tensor to the shape and order of the result, for rows too short to be worth a call each.
   void materialize() {
     const Shape& shape = out_.shape();
     for (std::size_t j = 0; j < count_; ++j) {
@@ -190,7 +190,7 @@ class Evaluation {
       copy_strided(gathered[j], {1}, from, {step[j + 1]}, {m}, a.bytes);
       in[j] = gathered[j];
     }
-    // Whole packets may spill over the end of the row: what they overwrite is written afterwards, or is padding.
+    // Whole packets may extend beyond the end of the row: what they overwrite is written afterwards, or is padding.
     block_(in, packet_step, Writer::raw(out_) + (at[0] + c) * out_bytes_, m);
   }
 
@@ -202,7 +202,7 @@ class Evaluation {
   Tensor copies_[kMostOperands];
 };
 
-/// The common case, without ceremony: few elements, no literals, every operand in the order of the result.
+/// Evaluates the common case with little overhead: few elements, no literals, every operand in the order of the result.
 bool eval_small(const Primitive& op, Inputs in, Tensor& out) {
   const TensorImpl& to = *out.impl();
   if (static_cast<int>(in.size()) != op.arity) return false;

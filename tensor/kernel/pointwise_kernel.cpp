@@ -1,5 +1,5 @@
-/// The kernels of arithmetic, functions, logic, conversions and mathematics: the tables of all families but that of
-/// activations, whose functions the compiler inlines less often where they share a source with these.
+/// The kernels of arithmetic, functions, logic, conversions and mathematics: the tables of all families except
+/// activations, whose functions the compiler inlines less often when they share a source with these.
 #include <limits>
 
 #include "ferrite/tensor/kernel/block.h"
@@ -18,8 +18,8 @@ namespace {
 template <class T>
 constexpr bool kIsHalf = std::is_same_v<T, bfloat16> || std::is_same_v<T, float16>;
 
-/// Floats that do not fit an integer saturate; NaN gives 0. (The C++ conversion would be undefined.) Integers that do
-/// not fit a narrower one lose their high bits. Floats are rounded once, to nearest even.
+/// Converts a number. Floats that do not fit an integer saturate; NaN gives 0. (The C++ conversion would be undefined.)
+/// Integers that do not fit a narrower one lose their high bits. Floats are rounded once, to nearest even.
 template <class To, class From>
 To convert(From v) {
   if constexpr (kIsHalf<From> && (std::is_same_v<To, bool> || std::is_same_v<To, double>)) {
@@ -39,7 +39,7 @@ To convert(From v) {
   }
 }
 
-/// The same for a run of values, or one value repeated.
+/// Converts a run of values, or one value repeated.
 template <class From, class To>
 void convert_run(const void* const* in, const std::ptrdiff_t* step, void* out, std::int64_t n) {
   const From* from = static_cast<const From*>(in[0]);

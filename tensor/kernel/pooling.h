@@ -1,16 +1,16 @@
 #pragma once
-/// What the kernels of pooling share with their callers.
+/// Types shared by the kernels of pooling and their callers.
 #include <cstdint>
 
 namespace ferrite::detail {
 
-/// Windows along one axis: window i holds elements i * stride + tap * dilation - before of the n that are there;
+/// Windows along one axis: window i holds the elements i * stride + tap * dilation - before that exist among n;
 /// adaptive ones hold [floor(i n / size), ceil((i + 1) n / size)).
 struct PoolAxis {
   std::int64_t n = 1, size = 1, kernel = 1, stride = 1, before = 0, dilation = 1;
   bool adaptive = false;
 };
-/// The elements first, first + step, ... below last of one window.
+/// One window: the elements first, first + step, ... below last.
 struct PoolWindow {
   std::int64_t first, last, step;
 };
@@ -23,21 +23,21 @@ constexpr PoolWindow window_of(const PoolAxis& a, std::int64_t i) {
   return {first, last < first ? first : last, a.dilation};
 }
 
-/// Depth, height and width.
+/// The three axes of pooling: depth, height and width.
 struct PoolAxes {
   PoolAxis axis[3];
 };
 
-/// What a level (level.h) has for a dtype, for one plane.
+/// The kernels of pooling that a level (level.h) has for a dtype, for one plane.
 template <class T>
 struct PoolKernels {
-  /// The largest element of every window, a NaN before all; -inf of none.
+  /// Computes the largest element of every window, where NaN counts as largest; -inf for empty windows.
   void (*max)(const T* x, const PoolAxes& a, T* y);
-  /// Its place in the plane: of the first of equal ones, of the last NaN.
+  /// Computes the position of the largest element in the plane: the first of equal ones, the last NaN.
   void (*places)(const T* x, const PoolAxes& a, std::int64_t* to);
-  /// Sums over every window, rows before columns.
+  /// Sums every window, rows before columns.
   void (*sum)(const T* x, const PoolAxes& a, T* y);
-  /// The adjoint: adds to x.
+  /// Adds the adjoint of `sum` to x.
   void (*spread)(const T* y, const PoolAxes& a, T* x);
 };
 }  // namespace ferrite::detail

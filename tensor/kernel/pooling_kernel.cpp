@@ -1,4 +1,4 @@
-/// Pooling of planes: windows that lie side by side are taken together, as many as a packet has lanes.
+/// Pooling of planes: neighbouring windows are processed together, as many as a packet has lanes.
 #include "ferrite/tensor/kernel/pooling.h"
 
 #include <algorithm>
@@ -12,8 +12,8 @@
 namespace ferrite::detail::FERRITE_LEVEL {
 namespace {
 
-/// f(place of the row of results, first element of a row of the plane) for every row of results and all rows that its
-/// windows hold, ascending.
+/// Calls f(place of the row of results, first element of a row of the plane) for every row of results and all rows that
+/// its windows hold, ascending.
 template <class F>
 void each_row(const PoolAxes& a, const F& f) {
   const PoolAxis &d = a.axis[0], &h = a.axis[1], &w = a.axis[2];
@@ -26,19 +26,19 @@ void each_row(const PoolAxes& a, const F& f) {
     }
 }
 
-/// f(first window, last window, what the first one reads, distance) for every tap along a row: the windows of which it
-/// is there read elements `distance` apart.
+/// Calls f(first window, last window, element read by the first one, distance) for every tap along a row: the windows
+/// for which the tap exists read elements `distance` apart.
 template <class F>
 void each_tap(const PoolAxis& w, const F& f) {
   for (std::int64_t t = 0; t < w.kernel; ++t) {
-    const std::int64_t at = t * w.dilation - w.before;  // of window 0
+    const std::int64_t at = t * w.dilation - w.before;  // position for window 0
     const std::int64_t first = at >= 0 ? 0 : (-at + w.stride - 1) / w.stride;
     const std::int64_t last = at >= w.n ? 0 : std::min(w.size, (w.n - 1 - at) / w.stride + 1);
     if (first < last) f(first, last, first * w.stride + at, w.stride);
   }
 }
 
-/// one(y, x) for n results and elements that lie `step` apart.
+/// Calls one(y, x) for n results and elements that lie `step` apart.
 template <class T, class Y, class One>
 void along(Y* y, T* x, std::int64_t step, std::int64_t n, const One& one) {
   if (step == 1) {
@@ -50,7 +50,7 @@ void along(Y* y, T* x, std::int64_t step, std::int64_t n, const One& one) {
   }
 }
 
-/// one(y, x) for every window of a row and every element that it holds.
+/// Calls one(y, x) for every window of a row and every element that it holds.
 template <class T, class Y, class One>
 void row_of_windows(const PoolAxis& w, Y* y, T* x, const One& one) {
   if (w.adaptive) {
@@ -65,7 +65,7 @@ void row_of_windows(const PoolAxis& w, Y* y, T* x, const One& one) {
   });
 }
 
-/// Vectors of the compiler: W numbers, or integers as wide.
+/// Vectors of the compiler: W numbers, or integers of the same width.
 template <class T, int W>
 struct VectorOf {
   using Place = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
@@ -73,7 +73,7 @@ struct VectorOf {
   using Places [[gnu::vector_size(W * sizeof(T))]] = Place;
 };
 
-/// x[0], x[step], ..., one for each lane; nothing behind the last one is read.
+/// Loads x[0], x[step], ..., one for each lane; nothing after the last one is read.
 template <class T, int W, int Step, std::size_t... I>
 [[gnu::always_inline]] inline void load(const T* x, std::int64_t step, typename VectorOf<T, W>::Type& v,
                                         std::index_sequence<I...>) {
@@ -88,7 +88,7 @@ template <class T, int W, int Step, std::size_t... I>
     v = typename VectorOf<T, W>::Type{x[static_cast<std::int64_t>(I) * step]...};
   }
 }
-/// x[0], x[2], ... and x[1], x[3], ...
+/// Loads x[0], x[2], ... and x[1], x[3], ...
 template <class T, int W, std::size_t... I>
 [[gnu::always_inline]] inline void load_pairs(const T* x, typename VectorOf<T, W>::Type& even,
                                               typename VectorOf<T, W>::Type& odd, std::index_sequence<I...>) {
@@ -99,19 +99,19 @@ template <class T, int W, std::size_t... I>
   odd = __builtin_shufflevector(low, high, (2 * I + 1)...);
 }
 
-/// Windows of a row that hold all of their taps: from `first` to `last`.
+/// The windows of a row that hold all of their taps: from `first` to `last`.
 struct Inside {
   std::int64_t first, last;
 };
 Inside inside(const PoolAxis& w) {
   if (w.adaptive) return {0, 0};
   const std::int64_t first = (w.before + w.stride - 1) / w.stride;
-  const std::int64_t end = w.n - 1 + w.before - (w.kernel - 1) * w.dilation;  // of where a window begins
+  const std::int64_t end = w.n - 1 + w.before - (w.kernel - 1) * w.dilation;  // of the start of a window
   const std::int64_t last = std::min(w.size, end < 0 ? 0 : end / w.stride + 1);
   return {first, std::max(first, last)};
 }
 
-/// The rows of a plane that the windows of a row of results hold: f(first element of each), ascending.
+/// The rows of a plane that the windows of a row of results hold: calls f(first element of each), ascending.
 struct HeldRows {
   PoolWindow deep, high;
   std::int64_t height, width;
@@ -123,9 +123,9 @@ struct HeldRows {
   }
 };
 
-/// Windows side by side whose best elements, or sums, stay in registers until they are complete: fold.template
-/// packet<W, Step>(rows, window) does W of them that hold all their taps, fold.one(rows, window) any one. What a
-/// packet stores it may store again.
+/// Computes neighbouring windows whose best elements, or sums, stay in registers until they are complete: fold.template
+/// packet<W, Step>(rows, window) computes W of them that hold all their taps, fold.one(rows, window) any one. Results
+/// of a packet may be stored twice.
 template <int W, int Step, class Fold>
 void packets(const HeldRows& rows, const Inside& in, const Fold& fold) {
   for (std::int64_t i = in.first; i + W <= in.last; i += W) fold.template packet<W, Step>(rows, i);
@@ -164,7 +164,7 @@ void each_window(const PoolAxes& a, const Inside& in, Fold fold) {
     }
 }
 
-/// Join<V>, to which every element of a window is added in the order of the plane: a packet of windows, or one.
+/// Folds every element of a window, in the order of the plane, into a Join<V>: for a packet of windows, or one.
 template <class T, template <class> class Join>
 struct Folded {
   using Number = T;
@@ -199,7 +199,8 @@ struct Folded {
   }
 };
 
-/// The first of the largest, or the last NaN. What is NaN is kept apart, so that one instruction finds the larger.
+/// The first of the largest elements, or the last NaN. NaN is kept separately, so that one instruction finds the
+/// larger.
 template <class V>
 struct Best {
   V best = V{} - std::numeric_limits<float>::infinity(), nan{};
@@ -267,14 +268,14 @@ struct BestPlaces {
   }
 };
 
-/// Whether the windows are squares of two by two elements, side by side, that the plane has whole.
+/// Returns whether the windows are adjacent squares of two by two elements that all lie in the plane.
 bool are_squares(const PoolAxes& a) {
   const auto pairs = [](const PoolAxis& w) {
     return !w.adaptive && w.kernel == 2 && w.stride == 2 && w.before == 0 && w.dilation == 1 && 2 * w.size <= w.n;
   };
   return a.axis[0].n == 1 && a.axis[0].size == 1 && a.axis[0].kernel == 1 && pairs(a.axis[1]) && pairs(a.axis[2]);
 }
-/// W squares of the rows x and below, which read 2 * W elements of each.
+/// Computes W squares of the rows x and below, reading 2 * W elements of each.
 template <int W, template <class> class Join, class T>
 [[gnu::always_inline]] inline void squares_of_rows(const T* x, const T* below, T* y) {
   constexpr auto lanes = std::make_index_sequence<static_cast<std::size_t>(W)>();

@@ -10,17 +10,17 @@ namespace ferrite::detail {
 /// Most elements of a row that is sorted by counting.
 inline constexpr std::int64_t kShortRow = 64;
 
-/// ranks[i] = how many of the n elements, at most kShortRow, come before x[i]: smaller ones (larger ones with
-/// `descending`), and of equal ones those before it. A NaN is larger than all numbers; 0 and -0 are equal.
+/// Computes ranks[i], the number of the n elements, at most kShortRow, that come before x[i]: smaller ones (larger ones
+/// with `descending`), and of equal ones those before it. A NaN is larger than all numbers; 0 and -0 are equal.
 template <class T>
 using RankRow = void (*)(const T* x, std::int64_t n, bool descending, std::int32_t* ranks);
 
-/// Most elements of a row that is sorted by a network, and how many rows one call takes.
+/// Most elements of a row that is sorted by a network, and the number of rows that one call takes.
 inline constexpr std::int64_t kNetworkRow = 256;
 inline constexpr std::int64_t kNetworkRows = 8;
 
-/// places[r * kNetworkRow + j] = where the element of rows[r] is that comes j-th, j < k, in the order of RankRow:
-/// `count` rows, at most kNetworkRows, of n elements, at most kNetworkRow.
+/// Computes places[r * kNetworkRow + j], the position in rows[r] of the element that comes j-th, j < k, in the order of
+/// RankRow, for `count` rows, at most kNetworkRows, of n elements, at most kNetworkRow.
 template <class T>
 using SortRows = void (*)(const T* const* rows, std::int64_t count, std::int64_t n, bool descending, std::int64_t k,
                           std::uint8_t* places);
@@ -34,7 +34,7 @@ struct RankKernels {
 
 extern const TableInUse<RankKernels> ranks_in_use;
 
-/// An integer in whose order elements are sorted.
+/// Returns an integer in whose order elements are sorted.
 [[gnu::always_inline]] inline std::int32_t order_key(std::int32_t x) { return x; }
 [[gnu::always_inline]] inline std::int64_t order_key(std::int64_t x) { return x; }
 [[gnu::always_inline]] inline std::int32_t order_key(bool x) { return x ? 1 : 0; }

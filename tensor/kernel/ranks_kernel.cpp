@@ -1,4 +1,4 @@
-/// Short rows sorted: by a network of comparisons, or by counting for every element how many come before it.
+/// Sorts short rows by a network of comparisons, or by counting for every element how many come before it.
 #include <algorithm>
 #include <cstring>
 
@@ -8,8 +8,8 @@
 namespace ferrite::detail::FERRITE_LEVEL {
 namespace {
 
-/// Batcher's odd-even merge sort (Knuth, The Art of Computer Programming 3, 5.2.2, algorithm M) of n packets, lane by
-/// lane. Comparisons with packets behind the last one, which would be the largest, are left out.
+/// Sorts n packets lane by lane by Batcher's odd-even merge sort (Knuth, The Art of Computer Programming 3, 5.2.2,
+/// algorithm M). Comparisons with packets after the last one, which would be the largest, are left out.
 void sort_lanes(double* v, std::int64_t n) {
   using P = Packet<double>;
   constexpr std::int64_t W = kLanes<double>;
@@ -26,8 +26,8 @@ void sort_lanes(double* v, std::int64_t n) {
       }
 }
 
-/// As many rows as a packet has lanes: keys and places together are the mantissas of numbers from 1 to 2, for which all
-/// instruction sets have a minimum and a maximum, and of which no two are equal.
+/// Sorts as many rows as a packet has lanes: keys and places together are the mantissas of numbers from 1 to 2, for
+/// which all instruction sets have a minimum and a maximum, and of which no two are equal.
 template <class T>
 void sort_rows(const T* const* rows, std::int64_t count, std::int64_t n, bool descending, std::int64_t k,
                std::uint8_t* places) {
@@ -57,11 +57,11 @@ void sort_rows(const T* const* rows, std::int64_t count, std::int64_t n, bool de
   }
 }
 
-/// Vectors of the compiler, which divides them into what the instruction set has.
+/// Vectors of the compiler, which splits them into those of the instruction set.
 using Keys [[gnu::vector_size(64)]] = std::int64_t;
 constexpr std::int64_t kKeys = 8;
 
-/// A comparison of vectors is -1 where it holds: subtracted, it counts.
+/// Counts the keys before each. A comparison of vectors is -1 where it holds: subtracted, it counts.
 void count_before(const std::int64_t* keys, std::int64_t n, std::int32_t* ranks) {
   constexpr Keys kNumbers = {0, 1, 2, 3, 4, 5, 6, 7};
   for (std::int64_t first = 0; first < n; first += kKeys) {

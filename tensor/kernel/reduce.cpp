@@ -1,4 +1,4 @@
-/// Reductions of strided tensors, taken apart into runs and columns for the kernels.
+/// Reductions of strided tensors, split into runs and columns for the kernels.
 #include "ferrite/tensor/kernel/reduce.h"
 
 #include <algorithm>
@@ -10,12 +10,12 @@
 namespace ferrite::detail {
 namespace {
 
-/// bool is reduced as what it is widened to.
+/// Returns the kernels for a dtype; bool is reduced as the type that it is widened to.
 const ReductionKernels& kernels_of(const Reduction& kind, Dtype dtype) {
   return kind.get().dtype[static_cast<int>(dtype)];
 }
 
-/// x with the kept axes first and the reduced ones last.
+/// The tensor x with the kept axes first and the reduced ones last.
 struct Arranged {
   Tensor x;
   std::int64_t kept = 1;
@@ -68,7 +68,7 @@ Arranged made_contiguous(const Tensor& x, const Shape& axes) {
   return arrange(copy, last);
 }
 
-/// The kept axes seen as rows of columns with stride 1 (width) after merging; 0 where that is not so.
+/// Returns the width of rows of columns with stride 1 that the merged kept axes form; 0 where they do not.
 std::int64_t column_width(const Arranged& a, Walk<1>& outer) {
   Walk<1> merged;
   for (int i = 0; i < a.kept_shape.rank(); ++i) merged.push(a.kept_shape[i], {a.kept_strides[i]});
@@ -80,10 +80,10 @@ std::int64_t column_width(const Arranged& a, Walk<1>& outer) {
   return width;
 }
 
-/// The same for all dtypes: bytes are what distinguishes them here.
+/// Reduces in the same way for all dtypes, which differ here only in their bytes.
 struct Reducing {
   const ReductionKernels& k;
-  std::int64_t bytes;  ///< of an element
+  std::int64_t bytes;  ///< size of an element
   std::byte* out;
 
   void runs(const Arranged& a) const {
@@ -133,7 +133,7 @@ void reduce_all(const Reduction& kind, const Tensor& x, const Shape& axes, Tenso
   reducing.runs(made_contiguous(x, axes));
 }
 
-/// Integers and bool widened to i64, so that a sum has room.
+/// Returns integers and bool widened to i64, so that a sum fits.
 Tensor widened(const Tensor& x) {
   if (is_float(x.dtype()) || x.dtype() == Dtype::i64) return x;
   Tensor wide = Tensor::empty({x.shape(), Dtype::i64});

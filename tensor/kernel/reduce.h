@@ -1,5 +1,5 @@
 #pragma once
-/// Reductions of tensors, and their kernels for others that reduce what they compute.
+/// Reductions of tensors, and kernels for other operations that reduce what they compute.
 #include "ferrite/tensor/kernel/kernels.h"
 #include "ferrite/tensor/primitive.h"
 
@@ -10,10 +10,10 @@ namespace ferrite::detail {
 /// row-major order of the reduced axes, lanes halved pairwise, blocks ascending; whatever the strides.
 void reduce(const Reduction& kind, const Tensor& x, const Shape& axes, Tensor& out);
 
-/// The same for contiguous rows of floats; null for other dtypes.
+/// Returns the reduction of contiguous rows of floats, in the same order as `reduce`; null for other dtypes.
 RowReduction row_reduction(const Reduction& kind, Dtype dtype);
 
-/// For f32 or f64.
+/// Returns the functions that join runs in a reduction, for f32 or f64.
 JoinRuns join_runs(const Reduction& kind, Dtype dtype);
 
 }  // namespace ferrite::detail

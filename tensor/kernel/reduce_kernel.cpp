@@ -18,8 +18,8 @@ void join_row(T* acc, const T* x, std::int64_t width) {
   for (; c < width; ++c) acc[c] = Op::join(acc[c], x[c]);
 }
 
-/// n rows of `width` columns each, a stride apart, reduced along the rows: each column in the order of a run. Lanes
-/// that no row reaches would join an identity, which changes nothing: they are left out.
+/// Reduces n rows of `width` columns, a stride apart, along the rows: each column in the order of a run. Lanes without
+/// a row would join an identity, which changes nothing: they are left out.
 template <class Op, class T>
 void reduce_columns(const void* from, std::int64_t n, std::int64_t stride, std::int64_t width, void* to) {
   const T* const x = static_cast<const T*>(from);

@@ -1,5 +1,5 @@
 #pragma once
-/// Reductions of runs in the order of docs/numerics.md, rule 3: the operations, and what is reduced of each block.
+/// Reductions of runs in the order of docs/numerics.md, rule 3: the operations, and the reduction of each block.
 #include <algorithm>
 #include <limits>
 
@@ -10,7 +10,7 @@ namespace ferrite::detail::FERRITE_LEVEL {
 
 constexpr std::int64_t kBlock = kReductionBlock;
 
-/// Lanes that a block is dealt out to: a property of the dtype, not of the machine.
+/// Number of lanes that a block is dealt out to: a property of the dtype, not of the machine.
 template <class T>
 constexpr std::int64_t kSplit = sizeof(T) == 8 ? 8 : 16;
 
@@ -76,12 +76,12 @@ struct MinOf {
   }
 };
 
-/// The lanes of a packet turned by `by` places: lane i becomes lane i + by.
+/// Rotates the lanes of a packet: lane i of the result is lane i + by of x.
 template <int by, class T, int... i>
 [[gnu::always_inline]] inline Packet<T> turned(Packet<T> x, std::integer_sequence<int, i...>) {
   return shuffled(x.raw, x.raw, std::integer_sequence<int, (i + by) % kLanes<T>...>());
 }
-/// The lanes of a packet, halved pairwise in registers: of the first `lanes` of them, lane i meets lane i + lanes / 2.
+/// Reduces the first `lanes` lanes of a packet in registers by halving: lane i meets lane i + lanes / 2.
 template <int lanes, class T, class Join>
 [[gnu::always_inline]] inline T fold(Packet<T> x, const Join& join) {
   if constexpr (lanes == 1) {
@@ -92,7 +92,7 @@ template <int lanes, class T, class Join>
   }
 }
 
-/// The lanes of one block, halved pairwise: lane i meets lane i + half.
+/// Reduces the lanes of one block by halving: lane i meets lane i + half.
 template <class Op, std::int64_t half, class T>
 T fold(T* lanes) {
   for (std::int64_t i = 0; i < half; ++i) lanes[i] = Op::join(lanes[i], lanes[i + half]);
@@ -100,7 +100,7 @@ T fold(T* lanes) {
   return lanes[0];
 }
 
-/// At least one element and fewer than there are lanes. The lanes that none reaches would join an identity, which
+/// Reduces at least one element and fewer than there are lanes. Lanes without an element would join an identity, which
 /// changes nothing: they are left out.
 template <class Op, class T>
 T reduce_few(const T* x, std::int64_t n) {
@@ -111,7 +111,7 @@ T reduce_few(const T* x, std::int64_t n) {
   return lanes[0];
 }
 
-/// What is reduced: packet(i) begins at element i, few(i, n) points at the n elements from i on.
+/// A source of contiguous elements: packet(i) begins at element i, few(i, n) points to the n elements from i on.
 template <class T>
 struct Run {
   const T* x;
@@ -119,7 +119,7 @@ struct Run {
   const T* few(std::int64_t i, std::int64_t) const { return x + i; }
 };
 
-/// The elements of one block dealt out to lanes, which are then halved pairwise.
+/// Reduces one block: deals its elements out to lanes, which are then halved pairwise.
 template <class Op, class T, class Source>
 [[gnu::always_inline]] inline T reduce_block(const Source& source, std::int64_t from, std::int64_t end) {
   const std::int64_t whole = from + (end - from) / kSplit<T> * kSplit<T>;
@@ -153,7 +153,7 @@ template <class Op, class T, class Source>
   }
 }
 
-/// n elements of a source, each asked for once and in order. Rows are short: not to be called.
+/// Reduces n elements of a source, each requested once and in order. Always inlined, since rows are short.
 template <class Op, class T, class Source>
 [[gnu::always_inline]] inline T reduce(std::int64_t n, const Source& source) {
   if (n == 0) return Op::template identity<T>;
@@ -166,7 +166,7 @@ template <class Op, class T, class Source>
   return total;
 }
 
-/// One run of contiguous elements.
+/// Reduces one run of contiguous elements.
 template <class Op, class T>
 [[gnu::always_inline]] inline T reduce_run(const T* x, std::int64_t n) {
   return reduce<Op, T>(n, Run<T>{x});

@@ -7,7 +7,7 @@
 
 namespace ferrite::detail {
 
-/// Rows of n elements, one after the other.
+/// Consecutive rows of n elements.
 struct DenseRows {
   std::int64_t count, n;
 };
@@ -18,26 +18,27 @@ struct ScoreRows {
   std::int64_t count, n, step, first;
 };
 
-/// For f32 and f64; n is not 0.
+/// Kernels of composites along rows for f32 and f64; n is not 0.
 template <class T>
 struct RowKernels {
   void (*softmax)(const T* x, T* y, const DenseRows& rows);
-  /// The softmax of what each row sees, in place, and 0 in the rest of its n elements.
+  /// Computes the softmax of the elements that each row sees, in place, and writes 0 to the rest of its n elements.
   void (*weights)(T* scores, const ScoreRows& rows);
-  /// Hides scores, as -infinity: where `seen` is 0, and where what is added is -infinity. Whether any is left.
+  /// Hides scores by writing -infinity: `hide` where `seen` is 0, `add_mask` where the added mask is -infinity. Returns
+  /// whether any score is left.
   bool (*hide)(T* scores, const std::uint8_t* seen, std::int64_t n);
   bool (*add_mask)(T* scores, const T* mask, std::int64_t n);
   void (*log_softmax)(const T* x, T* y, const DenseRows& rows);
-  /// One result for each row.
+  /// Computes logsumexp, one result for each row.
   void (*logsumexp)(const T* x, T* y, const DenseRows& rows);
   void (*layer_norm)(const T* x, T* y, T epsilon, const DenseRows& rows);
-  /// What a cotangent g becomes behind y = softmax(x), y = log_softmax(x), layer_norm(x).
+  /// Compute the cotangent of x from the cotangent g of y = softmax(x), y = log_softmax(x) and layer_norm(x).
   void (*softmax_grad)(const T* g, const T* y, T* to, const DenseRows& rows);
   void (*log_softmax_grad)(const T* g, const T* y, T* to, const DenseRows& rows);
   void (*layer_norm_grad)(const T* g, const T* x, T* to, T epsilon, const DenseRows& rows);
-  /// The sum of the squares of the distances from the mean, divided by `divisor`: one result for each row.
+  /// Computes the sum of the squared distances from the mean, divided by `divisor`: one result for each row.
   void (*var)(const T* x, T* y, T divisor, const DenseRows& rows);
-  /// The sums of squares, of |x|^3, of absolute values, and the largest absolute value.
+  /// Compute the sum of squares, of |x|^3, of absolute values, and the largest absolute value of each row.
   void (*squares)(const T* x, T* y, const DenseRows& rows);
   void (*cubes)(const T* x, T* y, const DenseRows& rows);
   void (*sizes)(const T* x, T* y, const DenseRows& rows);

@@ -11,7 +11,7 @@
 namespace ferrite::detail::FERRITE_LEVEL {
 namespace {
 
-/// to[i] = f(x[i]) on whole packets, the last one padded, as pointwise operations do it; f may store besides.
+/// Computes to[i] = f(x[i]) in whole packets, the last one padded, as pointwise operations do; f may store as well.
 template <class T, class F>
 [[gnu::always_inline]] inline void map(const T* x, T* to, std::int64_t n, const F& f) {
   constexpr std::int64_t W = kLanes<T>;
@@ -22,7 +22,7 @@ template <class T, class F>
   std::copy_n(x + i, n - i, last);
   put(to + i, f(Packet<T>::load(last)), n - i);
 }
-/// to[i] = f(a[i], b[i]) in the same way.
+/// Computes to[i] = f(a[i], b[i]) in whole packets.
 template <class T, class F>
 [[gnu::always_inline]] inline void map(const T* a, const T* b, T* to, std::int64_t n, const F& f) {
   using P = Packet<T>;
@@ -35,7 +35,7 @@ template <class T, class F>
   std::copy_n(b + i, n - i, last_b);
   put(to + i, f(P::load(last_a), P::load(last_b)), n - i);
 }
-/// f of one number.
+/// Returns f of one number.
 template <class T, class F>
 [[gnu::always_inline]] inline T one(T x, const F& f) {
   T y;
@@ -43,7 +43,7 @@ template <class T, class F>
   return y;
 }
 
-/// f of a run, computed where it is reduced.
+/// A run of f(x), computed where it is reduced.
 template <class T, class F>
 struct Mapped {
   const T* x;
@@ -64,7 +64,7 @@ struct MappedPairs {
     return map(a + i, b + i, rest, n, f), rest;
   }
 };
-/// f of a run, stored on the way.
+/// A run of f(x), which is also stored.
 template <class T, class F>
 struct Stored {
   const T* x;
@@ -78,26 +78,26 @@ struct Stored {
   [[gnu::always_inline]] const T* few(std::int64_t i, std::int64_t n) const { return map(x + i, to + i, n, f), to + i; }
 };
 
-/// f(x) reduced.
+/// Reduces f(x).
 template <class Op, class T, class F>
 [[gnu::always_inline]] inline T reduce_of(const T* x, std::int64_t n, const F& f) {
   alignas(64) T rest[static_cast<std::size_t>(kSplit<T>)];
   return reduce<Op, T>(n, Mapped<T, F>{x, f, rest});
 }
-/// The sum of f(x).
+/// Sums f(x).
 template <class T, class F>
 [[gnu::always_inline]] inline T sum_of(const T* x, std::int64_t n, const F& f) {
   return reduce_of<SumOf>(x, n, f);
 }
-/// The sum of f(a, b).
+/// Sums f(a, b).
 template <class T, class F>
 [[gnu::always_inline]] inline T sum_of(const T* a, const T* b, std::int64_t n, const F& f) {
   alignas(64) T rest[static_cast<std::size_t>(kSplit<T>)];
   return reduce<SumOf, T>(n, MappedPairs<T, F>{a, b, f, rest});
 }
 
-/// The largest f(x). Of numbers below infinity and not all 0 it does not depend on the order: by the machine's own
-/// maximum, which knows no NaN; any others in the order of reductions.
+/// Returns the largest f(x). For numbers below infinity that are not all 0 it does not depend on the order: then the
+/// machine's own maximum is used, which ignores NaN; otherwise the order of reductions.
 template <class T, class F>
 [[gnu::always_inline]] inline T largest_of(const T* x, std::int64_t n, const F& f) {
   using P = Packet<T>;
@@ -113,7 +113,7 @@ template <class T, class F>
     take(0, f(P::load(x + i)));
     take(1, f(P::load(x + i + W)));
   }
-  if (n >= W && i < n) {  // elements may be seen twice
+  if (n >= W && i < n) {  // some elements are read twice
     if (i + W <= n) take(0, f(P::load(x + i)));
     take(1, f(P::load(x + n - W)));
   }
@@ -124,7 +124,7 @@ template <class T, class F>
   return reduce_of<MaxOf>(x, n, f);
 }
 
-/// The largest element, 0 where it is not finite: the shift that keeps exp in range.
+/// Returns the largest element, 0 where it is not finite: the shift that keeps exp in range.
 template <class T>
 T shift(const T* x, std::int64_t n) {
   const T m = largest_of(x, n, [](Packet<T> v) { return v; });
@@ -132,7 +132,7 @@ T shift(const T* x, std::int64_t n) {
 }
 
 /// Quotients by one divisor, correctly rounded like those of a division but without one: the product with the inverse
-/// and with what that lacks is off by less than a unit of its last place, and a step of Newton's from there rounds as
+/// and with its error is off by less than a unit of its last place, and a step of Newton's method from there rounds as
 /// the division does (Markstein 1990). That holds where the remainder is exact, so the divisor lies within `kLeast` and
 /// `kMost`, and the dividend is no smaller than `kTiny`.
 template <class T>
@@ -152,7 +152,8 @@ class Quotients {
   Packet<T> by_, inverse_, lacks_;
 };
 
-/// y[i] / by, in place. Some packets at a time, so that one comparison tells of all of them whether they are too small.
+/// Computes y[i] / by in place. Takes some packets at a time, so that one comparison finds out whether any of them is
+/// too small.
 template <class T>
 [[gnu::always_inline]] inline void divide(T* y, std::int64_t n, T by) {
   using P = Packet<T>;
@@ -175,7 +176,7 @@ template <class T>
   map(y + i, y + i, n - i, [all = P(by)](P e) { return e / all; });
 }
 
-/// The softmax of a row; x may be y.
+/// Computes the softmax of a row; x may be y.
 template <class T>
 [[gnu::noinline]] void softmax_row(const T* x, T* y, std::int64_t n) {
   const Packet<T> m(shift(x, n));
@@ -186,7 +187,8 @@ template <class T>
 void softmax(const T* x, T* y, const DenseRows& rows) {
   for (std::int64_t r = 0; r < rows.count; ++r, x += rows.n, y += rows.n) softmax_row(x, y, rows.n);
 }
-/// Rows end with whole packets of their lanes: what is hidden there is -infinity, which adds zeros to sums.
+/// Computes the weights of rows, which end with whole packets of their lanes: the hidden elements there are -infinity,
+/// which adds zeros to sums.
 template <class T>
 void weights(T* scores, const ScoreRows& rows) {
   const auto seen = [&](std::int64_t r) { return std::min(rows.n, rows.first + r); };

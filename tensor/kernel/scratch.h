@@ -1,5 +1,5 @@
 #pragma once
-/// Memory that kernels work in: that of the thread, what whoever runs them has reserved, or that of one call.
+/// Workspaces of kernels: those of the thread, those that a caller has reserved, or those of one call.
 #include <cstddef>
 #include <memory>
 #include <new>
@@ -8,15 +8,15 @@
 
 namespace ferrite::detail {
 
-/// Memory of a thread, aligned to 64 bytes, kept between calls; grows to the most that was asked for. What was there is
-/// gone after `take`.
+/// Memory of a thread, aligned to 64 bytes, kept between calls; grows to the largest size requested. `take` discards
+/// its contents.
 class Scratch {
  public:
   std::byte* take(std::size_t bytes) {
     if (bytes > size_) grow(bytes);
     return data_.get();
   }
-  /// n elements.
+  /// Returns room for n elements.
   template <class T>
   T* get(std::size_t n) {
     return reinterpret_cast<T*>(take(n * sizeof(T)));
@@ -36,26 +36,26 @@ class Scratch {
   std::size_t size_ = 0;
 };
 
-/// All that kernels of one thread work in.
+/// The workspaces of the kernels of one thread.
 struct KernelMemory {
-  Scratch rows, panels;  ///< what a product packs
+  Scratch rows, panels;  ///< packed operands of products
   Scratch tiles;         ///< values between the operations of a tile
-  Scratch partials;      ///< what the threads of a reduction give
+  Scratch partials;      ///< partial results of the threads of a reduction
   Scratch blocks;        ///< the lanes, or the elements, of one block of a reduction
 };
 
-/// Of the caller that lends some to this thread, or null.
+/// The memory of the caller that lends it to this thread, or null.
 inline constinit thread_local KernelMemory* lent_kernel_memory = nullptr;
 
-/// What kernels on this thread work in.
+/// Returns the workspaces of kernels on this thread.
 inline KernelMemory& kernel_memory() {
   if (lent_kernel_memory) return *lent_kernel_memory;
   thread_local KernelMemory own;
   return own;
 }
 
-/// While it lives, kernels on this thread work in memory that was reserved for them: where it is large enough, they ask
-/// nobody for any, on whatever thread they run.
+/// Makes kernels on this thread use reserved memory while it lives: where it is large enough, they allocate nothing, on
+/// whatever thread they run.
 class LendKernelMemory {
  public:
   explicit LendKernelMemory(KernelMemory& memory) : before_(lent_kernel_memory) { lent_kernel_memory = &memory; }

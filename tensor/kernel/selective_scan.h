@@ -6,11 +6,11 @@
 
 namespace ferrite::detail {
 
-/// Rows of numbers by channel that kernels read and write in whole packets are a multiple of this long.
+/// Rows of numbers by channel that kernels read and write in whole packets have a multiple of this length.
 constexpr std::int64_t kScanPadding = 16;
-/// The most steps that the backward kernel takes at once: it holds their states.
+/// Most steps that the backward kernel takes at once: it holds their states.
 constexpr std::int64_t kScanSteps = 16;
-/// The most channels that the backward kernel takes at once.
+/// Most channels that the backward kernel takes at once.
 constexpr std::int64_t kScanChannels = 128;
 
 /// The operands of some steps, for some channels:
@@ -22,34 +22,35 @@ constexpr std::int64_t kScanChannels = 128;
 template <class T>
 struct ScanSteps {
   std::int64_t steps, channels, states;
-  std::int64_t row;          ///< from a step to the next in x, delta and y
-  std::int64_t width;        ///< from a state to the next in A
-  std::int64_t state_width;  ///< and in states, their gradients and that of A
+  std::int64_t row;          ///< distance from a step to the next in x, delta and y
+  std::int64_t width;        ///< distance from a state to the next in A
+  std::int64_t state_width;  ///< the same distance in states, their gradients and that of A
   const T* x = nullptr;      ///< [steps, channels]
   const T* delta = nullptr;  ///< [steps, channels]
   const T* A = nullptr;      ///< [states, channels padded]
   const T* B = nullptr;      ///< [steps, states]
   const T* C = nullptr;      ///< [steps, states]
-  const T* D = nullptr;      ///< [channels padded], or null: no such term
+  const T* D = nullptr;      ///< [channels padded], or null: the term is left out
 };
 
-/// What arrives at these steps, and the gradients. Shapes and distances of x's gradient are those of x, and so on.
+/// The cotangents of some steps, and the gradients. Shapes and distances of x's gradient are those of x, and so on.
 template <class T>
 struct ScanBack {
   const T* dy = nullptr;
   const T* before = nullptr;  ///< the state before the first step
-  T* dstate = nullptr;        ///< of the state after the last step; replaced by that of the state before the first
+  T* dstate = nullptr;        ///< cotangent of the state after the last step, replaced by that before the first
   T *dx = nullptr, *ddelta = nullptr;
   T *dA = nullptr, *dD = nullptr;  ///< added to; dD may be null if D is
-  T *dB = nullptr, *dC = nullptr;  ///< the sums over these channels
+  T *dB = nullptr, *dC = nullptr;  ///< sums over these channels
 };
 
-/// For f32 and f64. The exponentials of f32 are 0 from -87.7 down and infinite from 88.4 on, else within 2 ULP.
+/// Kernels of the selective scan for f32 and f64. The exponentials of f32 are 0 from -87.7 down and infinite from 88.4
+/// on, else within 2 ULP.
 template <class T>
 struct SelectiveScanKernels {
-  /// Any number of steps; `state` [states, channels padded] goes on. y may be null: only the state is wanted.
+  /// Runs any number of steps and updates `state` [states, channels padded]. y may be null: only the state is wanted.
   void (*forward)(const ScanSteps<T>& s, T* state, T* y);
-  /// kScanSteps and kScanChannels at most; states are computed again.
+  /// Runs at most kScanSteps and kScanChannels backward; recomputes the states.
   void (*backward)(const ScanSteps<T>& s, const ScanBack<T>& g);
 };
 

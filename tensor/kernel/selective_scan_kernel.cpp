@@ -13,13 +13,13 @@ namespace ferrite::detail::FERRITE_LEVEL {
 namespace {
 
 constexpr int kStates = 4;              ///< states that are in registers together
-constexpr std::int64_t kTogether = 32;  ///< steps that they take before the next ones follow
+constexpr std::int64_t kTogether = 32;  ///< steps for which they are processed before the next states
 
-/// In registers.
+/// Packets in registers.
 template <int Count, class T>
 using Packets = Packet<T>[static_cast<std::size_t>(Count)];
 
-/// n elements, zeros in the other lanes.
+/// Loads n elements, with zeros in the other lanes.
 template <class T>
 [[gnu::always_inline]] inline Packet<T> take(const T* from, std::int64_t n) {
   if (n >= kLanes<T>) return Packet<T>::load(from);
@@ -28,8 +28,9 @@ template <class T>
   return Packet<T>::load(part);
 }
 
-/// e^x as in packet.h with one power of two, whose exponent is what the rounding to an integer leaves in the last bits:
-/// 0 where that were a denormal number, infinite from 2^127.5 on. A NaN stays, being the first operand of the bounds.
+/// Returns e^x as in packet_exp.h but with one power of two, whose exponent is taken from the last bits left by
+/// rounding to an integer: 0 where that would be a denormal number, infinite from 2^127.5 on. A NaN stays, being the
+/// first operand of the bounds.
 [[gnu::always_inline]] inline Packet<float> decay(Packet<float> x) {
   using P = Packet<float>;
   const P bounded = first_min(first_max(x, P(-88.0F)), P(88.4F));
@@ -38,8 +39,8 @@ template <class T>
   const P power = from_bits(bits_of(sum) << 23);
   return exp_reduced(less_powers(bounded, sum - shift)) * power;
 }
-/// The same of doubles: e^r = 1 + r + r^2 P(r) for |r| <= ln(2) / 2, off by 1.6e-17 (interpolated at Chebyshev's
-/// points).
+/// Returns e^x of doubles in the same way: e^r = 1 + r + r^2 P(r) for |r| <= ln(2) / 2, off by 1.6e-17 (interpolated at
+/// Chebyshev's points).
 [[gnu::always_inline]] inline Packet<double> decay(Packet<double> x) {
   using P = Packet<double>;
   static constexpr double kSeries[] = {0.50000000000000011,    0.16666666666666669,    0.041666666666624164,
@@ -50,12 +51,12 @@ template <class T>
   const P shift = 0x1.8p52 + 1023.0;
   const P sum = fma(bounded, P(std::numbers::log2e), shift), n = sum - shift;
   const P power = from_bits(bits_of(sum) << 52);
-  // ln(2) in two parts, of which the products with the first are exact.
+  // ln(2) in two parts; products with the first are exact.
   const P r = fma(n, P(-5.497923018708371e-14), fma(n, P(-0.6931471805598903), bounded));
   return (fma(r * r, polynomial(r, kSeries), r) + P(1.0)) * power;
 }
 
-/// Steps of one packet of channels: what does not depend on the state.
+/// The parts of steps of one packet of channels that do not depend on the state.
 template <class T>
 struct Inputs {
   static constexpr std::int64_t size = kTogether * kLanes<T>;
@@ -64,7 +65,7 @@ struct Inputs {
   alignas(64) T y[static_cast<std::size_t>(size)];  ///< sums so far
 };
 
-/// `Count` states from the n-th on; A and state are at their first one, of the packet.
+/// Advances `Count` states from the n-th on; A and state point to the first of them, in the packet.
 template <int Count, bool Sums, class T>
 [[gnu::always_inline]] inline void advance(const ScanSteps<T>& s, std::int64_t first, std::int64_t steps,
                                            std::int64_t n, const T* A, T* state, Inputs<T>& in) {
@@ -122,7 +123,7 @@ void forward(const ScanSteps<T>& s, T* state, T* y) {
 
 // ---- the gradient --------------------------------------------------------------------------------------
 
-/// to[i] = the sum of the lanes of packet i of `count`. Memory of both ends with a whole number of W packets.
+/// Sums lanes: to[i] = the sum of the lanes of packet i of `count`. Both arrays end with a whole number of W packets.
 template <class T>
 void add_lanes(const T* packets, std::int64_t count, T* to) {
   constexpr int W = kLanes<T>;
@@ -136,7 +137,7 @@ void add_lanes(const T* packets, std::int64_t count, T* to) {
   }
 }
 
-/// What the walk back over some steps works in.
+/// The workspace of the walk back over some steps.
 template <class T>
 struct Walk {
   static constexpr std::size_t W = static_cast<std::size_t>(kLanes<T>), S = kScanSteps;
@@ -146,7 +147,7 @@ struct Walk {
   alignas(64) T of_u[S * kScanChannels], of_exponent[S * kScanChannels];  ///< sums over states, [packet, step, lane]
 };
 
-/// The states of a packet and their decays, for the walk back.
+/// Recomputes the states of a packet and their decays, for the walk back.
 template <int Count, class T>
 [[gnu::always_inline]] inline void recompute(const ScanSteps<T>& s, const ScanBack<T>& g, std::int64_t n,
                                              std::int64_t c, std::int64_t lanes, Walk<T>& walk) {
@@ -170,8 +171,8 @@ template <int Count, class T>
   }
 }
 
-/// Of the states n, n + 1, ... of a packet. The first packet begins the sums over channels, the first states begin
-/// those over states.
+/// Walks back over the states n, n + 1, ... of a packet. The first packet begins the sums over channels, the first
+/// states begin those over states.
 template <int Count, class T>
 [[gnu::always_inline]] inline void walk_back(const ScanSteps<T>& s, const ScanBack<T>& g, std::int64_t n,
                                              std::int64_t c, std::int64_t lanes, Walk<T>& walk) {
@@ -212,7 +213,7 @@ template <int Count, class T>
   }
 }
 
-/// The gradients of some states' B and C from the sums by lane.
+/// Stores the gradients of some states' B and C from the sums by lane.
 template <class T>
 void store_sums(const ScanSteps<T>& s, std::int64_t n, std::int64_t count, const T* lanes, T* to) {
   alignas(64) T sums[static_cast<std::size_t>(kScanSteps * kStates + kScanPadding)];

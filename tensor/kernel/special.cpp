@@ -1,4 +1,4 @@
-/// Gamma's logarithm, its derivatives, and the inverse of erf, for one number.
+/// The logarithm of Gamma, its derivatives, and the inverse of erf, for one number.
 #include <math.h>  // lgamma_r, which std does not name
 
 #include <algorithm>
@@ -16,12 +16,12 @@ constexpr double kPi = std::numbers::pi;
 constexpr double kUnbounded = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-/// Bernoulli's numbers B_2, B_4, ...
+/// Bernoulli numbers B_2, B_4, ...
 constexpr double kBernoulli[] = {1.0 / 6,       -1.0 / 30,       1.0 / 42,       -1.0 / 30,
                                  5.0 / 66,      -691.0 / 2730,   7.0 / 6,        -3617.0 / 510,
                                  43867.0 / 798, -174611.0 / 330, 854513.0 / 138, -236364091.0 / 2730};
 
-/// a^-n times a factor that may bring it back where the power alone is no normal number.
+/// Returns a^-n times a factor, which may bring it back into range where the power alone is not a normal number.
 double scaled_power(double a, int n, double factor) {
   const double power = std::pow(a, -n);
   if (power > 1e-290) return power * factor;
@@ -29,9 +29,9 @@ double scaled_power(double a, int n, double factor) {
   return std::pow(a, -half) * factor * std::pow(a, half - n);
 }
 
-/// factor zeta(s, x), zeta(s, x) = the sum of (x + k)^-s over k >= 0, s > 1, x > 0: terms up to 24, from the least,
-/// and Euler's and Maclaurin's sum of the others,
-/// a^(1 - s) (1 / (s - 1) + 1 / (2 a) + sum of B_2k s (s + 1) ... (s + 2k - 2) / (2k)! a^-2k).
+/// Returns factor zeta(s, x), zeta(s, x) = the sum of (x + k)^-s over k >= 0, s > 1, x > 0: terms up to 24, the
+/// smallest first, and the Euler-Maclaurin sum of the others, a^(1 - s) (1 / (s - 1) + 1 / (2 a) + sum of B_2k s
+/// (s + 1) ... (s + 2k - 2) / (2k)! a^-2k).
 double hurwitz_zeta(int s, double x, double factor) {
   constexpr double kEnough = 24;
   const int terms = x < kEnough ? static_cast<int>(std::ceil(kEnough - x)) : 0;
@@ -46,7 +46,7 @@ double hurwitz_zeta(int s, double x, double factor) {
   return total;
 }
 
-/// cot(pi x), from the distance to the nearest whole number.
+/// Returns cot(pi x), from the distance to the nearest whole number.
 double cotangent_of_pi(double x) {
   const double r = x - std::nearbyint(x), size = std::fabs(r);
   if (size <= 0.25) return 1 / std::tan(kPi * r);
@@ -77,16 +77,16 @@ double digamma_of(double x) {
 
 namespace {
 
-/// factor (a^-s - b^-s), gap = b - a, with the digits of a small gap.
+/// Returns factor (a^-s - b^-s), gap = b - a, with all digits for a small gap.
 double power_difference(double a, double b, double gap, int s, double factor) {
   if (std::fabs(gap) > a / 4) return scaled_power(a, s, factor) - scaled_power(b, s, factor);
   return scaled_power(b, s, factor) * std::expm1(s * std::log1p(gap / a));
 }
 
-/// factor times the sum of (x + k)^-s over k >= 0 for x < 0, from the distances to the poles on both sides of x, which
-/// are exact: those of the poles up to 0 are left + k, k < poles, the others right + k. Of odd s their terms have two
-/// signs: those of equal k are subtracted before they are added up. (A reflection would have the digits of a power of a
-/// cotangent.)
+/// Returns factor times the sum of (x + k)^-s over k >= 0 for x < 0, from the distances to the poles on both sides of
+/// x, which are exact: those of the poles up to 0 are left + k, k < poles, the others right + k. For odd s their terms
+/// have two signs: those of equal k are subtracted before they are added up. (A reflection would have the digits of a
+/// power of a cotangent.)
 double zeta_below(int s, double x, double factor) {
   constexpr double kPairs = 24;
   const double poles = std::ceil(-x), left = -(x + (poles - 1)), right = x + poles, last = 1 - x;
@@ -94,7 +94,7 @@ double zeta_below(int s, double x, double factor) {
   double total = hurwitz_zeta(s, right + pairs, factor);
   if (poles > pairs) {
     total += sign * hurwitz_zeta(s, left + pairs, factor);
-    total -= sign * hurwitz_zeta(s, last, factor);  // least of all, and all that is left between two equal distances
+    total -= sign * hurwitz_zeta(s, last, factor);  // the smallest term, and the only one between two equal distances
   }
   for (double k = pairs; k-- > 0;)
     total += sign > 0 ? scaled_power(left + k, s, factor) + scaled_power(right + k, s, factor)
@@ -134,7 +134,7 @@ double erfinv_of(double y, int steps) {
   }
   double x = p * size;
   const double left = 1 - size;  // exact from 1 / 2 on
-  if (left < 1e-8) {             // beyond that approximation: steps on ln erfc, which is nearly a parabola
+  if (left < 1e-8) {             // beyond the approximation: steps on ln erfc, which is nearly a parabola
     x = std::sqrt(-std::log(left));
     for (int step = 0; step < 4; ++step) {
       const double tail = std::erfc(x);

@@ -12,7 +12,7 @@ namespace {
 template <class T>
 using V = Packet<T>;
 
-/// A number times a factor, as a product of one term rounds it.
+/// Returns a number times a factor, rounded like a product of one term.
 template <class T>
 V<T> scaled(V<T> number, V<T> factor) {
   return fma(number, factor, V<T>(T(0)));
@@ -24,7 +24,8 @@ template <class T>
   return behind.function == CheapFunction::relu ? Relu::f(sum) : LeakyRelu::f(sum, V<T>(behind.slope));
 }
 
-/// U packets of columns, from the first to the last: what they read may be written by those before them.
+/// Processes U packets of columns, from the first to the last: their operands may be overwritten by the packets before
+/// them.
 template <class T, int U>
 void next_few(const NextWeights<T>& w, const T* x, const T* sums, T* next, const T* added, T* y) {
   constexpr std::int64_t W = kLanes<T>;
@@ -54,7 +55,7 @@ void next_few(const NextWeights<T>& w, const T* x, const T* sums, T* next, const
   }
 }
 
-/// Columns in groups of as many packets as U. f64, for checks, stays small.
+/// Processes columns in groups of U packets. f64, for checks, stays small.
 template <class T, int U>
 void next_any(const NextWeights<T>& all, const T* x, const T* sums, T* next, const T* added, T* y) {
   const std::int64_t step = U * kLanes<T>;
@@ -77,19 +78,19 @@ void next_any(const NextWeights<T>& all, const T* x, const T* sums, T* next, con
   }
 }
 
-/// `channels` of some packets of steps.
+/// Computes `channels` for some packets of steps.
 template <class T>
 struct ChannelSums {
   static constexpr std::int64_t W = kLanes<T>;
   const T* w;
   std::int64_t units;
   const ChannelRows<T>& x;
-  std::int64_t pitch;  ///< of y
+  std::int64_t pitch;  ///< pitch of y
   const BehindSums<T>& behind;
   const T* added;
   T* y;
 
-  /// P packets from step t on, of all outputs.
+  /// Computes P packets from step t on, for all outputs.
   template <int P>
   void packets(std::int64_t t) const {
     constexpr int kAtOnce = sizeof(T) == 4 ? 4 : 1;  // f64, for checks, stays small
@@ -98,7 +99,7 @@ struct ChannelSums {
     if constexpr (kAtOnce > 1)
       if (j < units) with_count<kAtOnce - 1>(units - j, [&](auto left) { outputs<P, left>(t, j); });
   }
-  /// U outputs from j on.
+  /// Computes U outputs from j on.
   template <int P, int U>
   void outputs(std::int64_t t, std::int64_t j) const {
     RawPacket<T> acc[static_cast<std::size_t>(U)][static_cast<std::size_t>(P)];
@@ -128,7 +129,7 @@ struct ChannelSums {
       for (int p = 0; p < P; ++p) store_raw(to + u * pitch + p * W, acc[u][p]);
     for (std::int64_t u = j; u < j + U; ++u) finish(u, t, t + P * W);
   }
-  /// What is behind the sums of an output: in a function of its own, which is shorter than one for each tile.
+  /// Applies `behind` to the sums of an output: one function for all tiles keeps the code short.
   [[gnu::noinline]] void finish(std::int64_t j, std::int64_t t, std::int64_t end) const {
     const T* const row = added ? added + (behind.factors ? 0 : j * pitch) : nullptr;
     for (T* const to = y + j * pitch; t < end; t += W) {

@@ -1,5 +1,5 @@
 #pragma once
-/// How a source that belongs to no level names the tables that every level has of one kind.
+/// How a source that belongs to no level names the tables of one kind, of which every level has one.
 #include "ferrite/tensor/kernel/levels.h"
 #include "ferrite_levels.h"
 
@@ -9,12 +9,12 @@
 #define FERRITE_TABLES(Table, name, in_use)                                  \
   FERRITE_LIST_TABLES(FERRITE_EACH_LEVEL_WITH, Table, name, in_use##_levels) \
   constinit const ferrite::detail::TableInUse<Table> in_use(in_use##_levels);
-/// The same for tables that AVX-512 takes from AVX2.
+/// Declares and defines like FERRITE_TABLES, for tables that AVX-512 takes from AVX2.
 #define FERRITE_TABLES_TO_AVX2(Table, name, in_use)                                  \
   FERRITE_LIST_TABLES(FERRITE_EACH_LEVEL_TO_AVX2_WITH, Table, name, in_use##_levels) \
   constinit const ferrite::detail::TableInUse<Table> in_use(in_use##_levels);
-/// The same for the tables that FERRITE_DEFINE_FLOAT_TABLES (level.h) makes, of which AVX-512 takes those of f64 from
-/// AVX2.
+/// Declares and defines like FERRITE_TABLES, for the tables that FERRITE_DEFINE_FLOAT_TABLES (level.h) makes, of which
+/// AVX-512 takes those of f64 from AVX2.
 #define FERRITE_FLOAT_TABLES(Table, name, in_use)                                                            \
   FERRITE_LIST_TABLES(FERRITE_EACH_LEVEL_WITH, Table<float>, name##_f32, in_use##_f32)                       \
   FERRITE_LIST_TABLES(FERRITE_EACH_LEVEL_TO_AVX2_WITH, Table<double>, name##_f64, in_use##_f64)              \

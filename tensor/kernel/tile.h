@@ -1,6 +1,6 @@
 #pragma once
-/// The innermost loop of products whose sums are finished in registers: some rows against some packets of columns.
-/// Summation as everywhere: blocks of 256 k, ascending, each one chain (docs/numerics.md, rule 2).
+/// The innermost loop of products whose sums are finished in registers: some rows by some packets of columns. The order
+/// of summation is the usual one: blocks of 256 k, ascending, each one chain (docs/numerics.md, rule 2).
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -11,33 +11,33 @@
 
 namespace ferrite::detail::FERRITE_LEVEL {
 
-/// Whether the machine has 32 registers of vectors, or 16.
+/// Whether the machine has 32 vector registers, rather than 16.
 #if defined(__AVX512F__) || defined(__aarch64__)
 inline constexpr bool kManyRegisters = true;
 #else
 inline constexpr bool kManyRegisters = false;
 #endif
 
-/// Number of packets that hold n elements.
+/// Returns the number of packets that hold n elements.
 template <class T>
 constexpr std::int64_t packets_of(std::int64_t n) {
   return (n + kLanes<T> - 1) / kLanes<T>;
 }
 
-/// n rounded up to whole packets: the distance of rows that are stored without a mask.
+/// Returns n rounded up to whole packets: the distance of rows that are stored without a mask.
 template <class T>
 constexpr std::int64_t padded(std::int64_t n) {
   return packets_of<T>(n) * kLanes<T>;
 }
 
-/// a b + c as the packets round it.
+/// Returns a b + c, rounded as packets round it.
 template <class T>
 [[gnu::always_inline]] inline T scalar_fma(T a, T b, T c) {
   if constexpr (kRoundsOnce) return std::fma(a, b, c);
   return a * b + c;
 }
 
-/// x [n] . w [n] as one chain, n at most kBlockK, in as few instructions as can be: other work is under way beside it.
+/// Returns x [n] . w [n] as one chain, n at most kBlockK, in few instructions: other work runs at the same time.
 template <class T>
 [[gnu::always_inline]] inline T one_sum(const T* x, const T* w, std::int64_t n) {
   T sum = 0;
@@ -50,7 +50,7 @@ template <class T>
 template <class P, int MR, int U, int G>
 using TileOf = P[static_cast<std::size_t>(MR)][static_cast<std::size_t>(U)][static_cast<std::size_t>(G)];
 
-/// sums[m][u][g] = one chain over k in [0, K), K at most kBlockK.
+/// Computes sums[m][u][g], each one chain over k in [0, K), K at most kBlockK.
 template <class T, int MR, int U, int G>
 [[gnu::always_inline]] inline void tile_chain(const T* a, std::int64_t a_row, const T* b, const GateMatrix<T>& w,
                                               std::int64_t K, TileOf<Packet<T>, MR, U, G>& sums) {
@@ -64,7 +64,7 @@ template <class T, int MR, int U, int G>
   const T* columns[static_cast<std::size_t>(U)];
 #pragma GCC unroll 16
   for (int u = 0; u < U; ++u) columns[u] = b + u * w.u_step;
-  // Rows that one pointer reaches: with more, addresses leave the registers.
+  // Rows that one pointer reaches: with more, addresses would not stay in registers.
   constexpr int kHalf = MR > 4 ? (MR + 1) / 2 : MR;
   const T* below = a + kHalf * a_row;
   const T* const end = a + K;
@@ -85,7 +85,7 @@ template <class T, int MR, int U, int G>
         for (int g = 0; g < G; ++g) acc[m][u][g] = fma_raw(x, bv[u][g], acc[m][u][g]);
     }
   };
-  if constexpr (MR == 1 && U == 1)  // so short a loop is over before its end is foreseen
+  if constexpr (MR == 1 && U == 1)  // so short a loop ends before its branch is predicted
     for (; end - a >= 4; ++a) one(), ++a, one(), ++a, one(), ++a, one();
   for (; a != end; ++a, ++below) one();
 #pragma GCC unroll 16
@@ -96,7 +96,7 @@ template <class T, int MR, int U, int G>
       for (int g = 0; g < G; ++g) sums[m][u][g] = acc[m][u][g];
 }
 
-/// All K rows of w, from its unit block `block` on.
+/// Multiplies by all K rows of w, starting at its unit block `block`.
 template <class T, int MR, int U, int G>
 [[gnu::always_inline]] inline void tile_product(const T* a, std::int64_t a_row, const GateMatrix<T>& w,
                                                 std::int64_t block, TileOf<Packet<T>, MR, U, G>& sums) {
@@ -114,32 +114,32 @@ template <class T, int MR, int U, int G>
   }
 }
 
-/// Most rows of a tile with G gates, and the next smaller number of rows for what is left.
+/// Most rows of a tile with G gates; fewer_rows returns the next smaller number, for the remaining rows.
 template <int G>
 inline constexpr int kMostRows = kManyRegisters ? (G == 4 ? 6 : 8) : (G == 4 ? 3 : 4);
 constexpr int fewer_rows(int rows, int gates) {
   if (gates == 1 && rows <= 4) return rows - 1;
   return rows == 8 ? 4 : rows == 6 || rows == 4 ? 2 : 1;
 }
-/// Unit blocks that a tile of so many rows takes at once: enough chains to hide their latency, few enough registers.
-/// One row whose weights are `far`, beyond the first cache, waits for them rather than for its
-/// chains: the fewer at once, the more of the gates before overlap with the product behind.
+/// Returns the number of unit blocks that a tile of `rows` rows takes at once: enough chains to hide their latency, few
+/// enough for the registers. One row whose weights are `far`, beyond the first cache, waits for them rather than for
+/// its chains: with fewer at once, more of the gates' work overlaps with the product that follows.
 constexpr int units_at_once(int rows, int gates, bool far) {
   const int chains = rows == 1 ? (kManyRegisters && far ? 4 : 12) : (kManyRegisters ? 24 : 12);
   const int most =
-      std::max(1, rows == 3 && gates > 1 ? 1 : chains / (rows * gates));  // 9 chains: enough, half the code
+      std::max(1, rows == 3 && gates > 1 ? 1 : chains / (rows * gates));  // 9 chains: enough, with half the code
   return most >= 8 ? 8 : most >= 4 ? 4 : rows == 1 ? most : most >= 2 ? 2 : 1;
 }
 
-/// f(row, first unit, number of units, sums[G]) for every packet of units and every row of a . w. f may be called in
-/// any order; the sums of lanes beyond the units are of no meaning. Where F has `kFewRows`, the rows are those of a
-/// batch, not of all its steps. Where it has `given`, that is the sums of one row, made before, or null.
+/// Calls f(row, first unit, number of units, sums[G]) for every packet of units and every row of a . w, in any order;
+/// the sums of lanes beyond the units are meaningless. Where F has `kFewRows`, the rows are those of a batch, not of
+/// all its steps. Where it has `given`, that holds the sums of one row, computed before, or null.
 template <class T, int G, class F>
 class EachUnit {
  public:
   EachUnit(const GateMatrix<T>& w, const T* a, std::int64_t a_row, const F& f) : w_(w), a_(a), a_row_(a_row), f_(f) {}
 
-  /// One row of one packet of units: a step of a small stream, where each instruction on the way shows.
+  /// Computes one row of one packet of units: a step of a small stream, where each instruction on the way counts.
   [[gnu::always_inline]] void run_alone() { tile_at<1, 1>(0, 0); }
   void run(std::int64_t rows) {
     constexpr std::int64_t kFirstCache = 48 * 1024, kStaysNear = 768 * 1024;  // bytes
@@ -153,8 +153,8 @@ class EachUnit {
   }
 
  private:
-  /// Whether groups of rows differ by one row at most. Each reads all weights, so that a short one at the end costs as
-  /// much as the others; every size is code of its own.
+  /// Whether groups of rows differ by at most one row. Each group reads all weights, so that a short one at the end
+  /// costs as much as the others; every size has its own code.
   static constexpr bool kEven = kManyRegisters && std::is_same_v<T, float> && requires { F::kFewRows; };
 
   void all_rows(std::int64_t rows, std::int64_t first, std::int64_t last) {
@@ -186,7 +186,7 @@ class EachUnit {
   static constexpr std::int64_t groups(std::int64_t blocks, int of) { return (blocks + of - 1) / std::max(1, of); }
   template <int MR, int U>
   void unit_groups(std::int64_t row, std::int64_t block, std::int64_t last) {
-    constexpr bool kAlike = MR == 1 && U > 1 && U <= 4;  // one row: groups that differ by one at most
+    constexpr bool kAlike = MR == 1 && U > 1 && U <= 4;  // one row: groups that differ by at most one
     if (kAlike && (last - block < U || groups(last - block, U) == groups(last - block, U - 1)))
       return unit_groups<MR, std::max(1, U - 1)>(row, block, last);
     for (; block + U <= last; block += U) tile<MR, U>(row, block);
@@ -208,9 +208,10 @@ class EachUnit {
       const std::int64_t j = (block + u) * W;
       f_(row + m, j, std::min(W, w_.units - j), sums[m][u]);
     };
-    if constexpr (MR == 1 && U == 1) {  // in line for sure
+    if constexpr (MR == 1 && U == 1) {  // always inlined
       f_(row, block * W, std::min(W, w_.units - block * W), sums[0][0]);
-    } else if constexpr (std::is_same_v<T, float>) {  // unrolled, sums stay in registers; f64, for checks, stays small
+    } else if constexpr (std::is_same_v<T, float>) {  // unrolled to keep sums in registers; f64, for checks, stays
+                                                      // small
 #pragma GCC unroll 16
       for (int m = 0; m < MR; ++m)
 #pragma GCC unroll 16
@@ -247,12 +248,12 @@ void each_unit(const GateMatrix<T>& w, std::int64_t rows, const T* a, std::int64
   EachUnit<T, G, F>(w, a, a_row, f).run(rows);
 }
 
-// ---- sums in registers, and counts that the compiler knows ------------------------------------------------
+// ---- sums in registers, and counts known at compile time ----------------------------------------------------
 
 template <class T, int MR, int NV>
 using Sums = RawPacket<T>[static_cast<std::size_t>(MR)][static_cast<std::size_t>(NV)];
 
-/// f(std::integral_constant<int, n>), n in [1, Most].
+/// Calls f(std::integral_constant<int, n>), n in [1, Most].
 template <int Most, class F>
 [[gnu::always_inline]] inline void with_count(std::int64_t n, const F& f) {
   if constexpr (Most == 1) {
@@ -264,7 +265,7 @@ template <int Most, class F>
   }
 }
 
-/// n things in groups of at most `most`, as equal as can be: f(first, how many).
+/// Splits n things into groups of at most `most`, as equal as possible: calls f(first, size) for each.
 template <class F>
 void equal_groups(std::int64_t n, std::int64_t most, const F& f) {
   const std::int64_t groups = (n + most - 1) / most;

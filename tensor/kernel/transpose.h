@@ -1,13 +1,13 @@
 #pragma once
-/// Squares of a matrix transposed in registers, for products whose right matrix lies by columns.
+/// Squares of a matrix transposed in registers, for products whose right matrix is stored by columns.
 #include <cstdint>
 
 #include "ferrite/tensor/kernel/packet.h"
 
 namespace ferrite::detail::FERRITE_LEVEL {
 
-/// As many rows as a packet has lanes, `depth` elements of each: loaded as `depth` packets, of which packet k holds
-/// element k of every row. `from` is the first element of the first row, `step` the distance of rows.
+/// Loads as many rows as a packet has lanes, `depth` elements of each, as `depth` packets; packet k holds element k of
+/// every row. `from` is the first element of the first row, `step` the distance of rows.
 template <class T>
 struct Slab {
   static constexpr int depth = kLanes<T>;
@@ -19,8 +19,9 @@ struct Slab {
 };
 
 #ifdef __AVX__
-/// Squares of four by four in each 128-bit part: on entry the parts of packet i hold four elements of one row each, on
-/// return packet k holds element k of these rows. Half of the shuffles of a transposition: the loads do the rest.
+/// Transposes squares of four by four in each 128-bit part: on entry the parts of packet i hold four elements of one
+/// row each, on return packet k holds element k of these rows. This takes half of the shuffles of a transposition: the
+/// loads do the rest.
 template <class P>
 [[gnu::always_inline]] inline void transpose_parts(P (&r)[4]) {
   if constexpr (sizeof(P) == 32) {

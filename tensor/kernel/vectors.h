@@ -1,7 +1,7 @@
 #pragma once
-/// One vector register of numbers, in the vector types of g++ and clang: arithmetic, comparisons, shifts and the choice
-/// between two values are operators of the language on every instruction set. This header adds what has no operator:
-/// unaligned loads and stores, multiply-add, rounding, minimum and maximum, and the transposition of a square.
+/// One vector register of numbers, in the vector types of g++ and clang: arithmetic, comparisons, shifts and selection
+/// are operators of the language on every instruction set. This header adds what has no operator: unaligned loads and
+/// stores, multiply-add, rounding, minimum and maximum, and the transposition of a square.
 ///
 /// docs/numerics.md compares these types with Eigen's packets and with Highway.
 #include <bit>
@@ -56,19 +56,19 @@ struct VectorsOf<double> {
   using Anywhere [[gnu::vector_size(kVectorBytes), gnu::aligned(8), gnu::may_alias]] = double;
 };
 
-/// A register of T, float or double, and of the integers of its width, which comparisons give: -1 is true, 0 false.
+/// A register of T, float or double, and one of integers of its width, the result of comparisons: -1 is true, 0 false.
 template <class T>
 using RawPacket = typename VectorsOf<T>::Numbers;
 template <class T>
 using RawBits = typename VectorsOf<T>::Bits;
-/// Lanes of such a register.
+/// Number of lanes of a register of T.
 template <class T>
 inline constexpr int kLanes = kVectorBytes / static_cast<int>(sizeof(T));
 
 using RawFloats = RawPacket<float>;
 using RawDoubles = RawPacket<double>;
 
-/// v in every lane. (v less 0 is v, of -0 too.)
+/// Returns v in every lane. (v - 0 is v, also for -0.)
 template <class T>
 [[gnu::always_inline]] inline RawPacket<T> set_raw(T v) {
   return v - RawPacket<T>{};
@@ -92,7 +92,8 @@ template <class V>
   asm("" : "+w"(v));
 #endif
 }
-/// Stores past the caches; `to` is aligned to the size of the register. Other threads see it after a fence.
+/// Stores a register, bypassing the caches; `to` is aligned to the size of the register. Other threads see it after a
+/// fence.
 [[gnu::always_inline]] inline void stream_raw(float* to, RawFloats v) {
 #if defined(__AVX512F__)
   _mm512_stream_ps(to, v);
@@ -105,7 +106,7 @@ template <class V>
 #endif
 }
 #if defined(__AVX512F__) || defined(__AVX2__)
-/// Which lanes are read or written: a bit for each lane with AVX-512, else all ones or all zeros in the lane.
+/// The lanes that are read or written: a bit for each lane with AVX-512, else all ones or all zeros in the lane.
 #if defined(__AVX512F__)
 template <class T>
 using LaneMask = std::conditional_t<kLanes<T> == 16, __mmask16, __mmask8>;
@@ -136,7 +137,7 @@ using LaneMask = __m256i;
 }
 #endif
 #endif
-/// 0, 1, 2, ...
+/// Returns the numbers 0, 1, 2, ... of the lanes.
 template <class T>
 [[gnu::always_inline]] inline RawBits<T> lane_numbers() {
   return []<int... i>(std::integer_sequence<int, i...>) { return RawBits<T>{i...}; }
@@ -149,8 +150,8 @@ template <class T>
 
 // ---- one instruction each ------------------------------------------------------------------------------
 
-/// a * b + c; the smaller and the larger of two, of which a NaN in `a` stays (one in `b` stays on some machines); the
-/// square root; and, where kRoundsToWhole, the nearest whole number, halves to even.
+/// Return a * b + c; the smaller and the larger of two, where a NaN in `a` stays (one in `b` stays on some machines);
+/// the square root; and, where kRoundsToWhole, the nearest whole number, halves to even.
 #define FERRITE_ON_VECTORS(fma, min, max, sqrt, V)                        \
   [[gnu::always_inline]] inline V fma_raw(V a, V b, V c) { return fma; }  \
   [[gnu::always_inline]] inline V min_raw(V a, V b) { return min(b, a); } \
@@ -225,14 +226,14 @@ FERRITE_ON_VECTORS(RawDoubles, pd)
 #undef FERRITE_ON_VECTORS
 #undef FERRITE_BITS
 
-// ---- lanes moved ---------------------------------------------------------------------------------------
+// ---- moving lanes ------------------------------------------------------------------------------------------
 
-/// Lane i of the result is lane from[i] of the 2 W lanes of a followed by b.
+/// Returns lanes of a followed by b, 2 W lanes: lane i of the result is lane from[i] of these.
 template <class V, int... from>
 [[gnu::always_inline]] inline V shuffled(V a, V b, std::integer_sequence<int, from...>) {
   return __builtin_shufflevector(a, b, from...);
 }
-/// Blocks of d lanes, of which the second of `a` changes places with the first of `b`, in every pair of blocks.
+/// Exchanges blocks of d lanes: in every pair of blocks, the second of `a` changes places with the first of `b`.
 template <int d, class V, int... i>
 [[gnu::always_inline]] inline void exchange_blocks(V& a, V& b, std::integer_sequence<int, i...>) {
   constexpr int W = sizeof...(i);

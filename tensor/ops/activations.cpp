@@ -1,4 +1,4 @@
-/// Activation functions, one operation each where they are no more than a function of elements, and their gradients.
+/// Activation functions, each one operation where it is a function of single elements, and their gradients.
 #include "ferrite/tensor/activations.h"
 
 #include <cmath>
@@ -14,7 +14,7 @@ namespace ferrite {
 namespace detail {
 namespace {
 
-/// What gradients share: operands g, x and, of some, a constant. Their own gradient is that of `reference`.
+/// Common part of gradients: operands g, x and, for some, a constant. Their own gradient is that of `reference`.
 struct OfCotangent {
   static constexpr auto onnx = "", stablehlo = "";
   static constexpr Reads reads = reads_inputs;
@@ -50,7 +50,7 @@ struct SoftsignGrad : functors::SoftsignGrad, OfCotangent {
   static Tensors reference(Inputs in) { return {in[0] / square(1 + abs(in[1]))}; }
 };
 
-/// Without a reference: exponential and distribution function have a part in common.
+/// Without a reference: the exponential and the distribution function share a part.
 struct GeluGrad : functors::GeluGrad {
   static constexpr auto name = "gelu_grad", onnx = "", stablehlo = "";
   static constexpr auto summary = "g (Phi(x) + x phi(x)): a cotangent g through gelu(x)";
@@ -196,13 +196,13 @@ Tensor shrink_grad(const Tensor& g, const Tensor& x, const Operand& lambda) {
 
 namespace {
 
-/// What activation functions share.
+/// Common part of activation functions.
 struct Activation {
   static constexpr auto stablehlo = "";
   static constexpr Reads reads = reads_inputs;
 };
 
-/// x Phi(x) in the form by tanh.
+/// x Phi(x) in its tanh form.
 struct GeluTanh : functors::GeluTanh, Activation {
   static constexpr auto name = "gelu_tanh", onnx = "Gelu";
   static constexpr auto summary = "x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))): gelu in its form by tanh";
@@ -216,7 +216,7 @@ struct GeluTanh : functors::GeluTanh, Activation {
 
 struct Silu : functors::Silu, Activation {
   static constexpr auto name = "silu", onnx = "", summary = "x / (1 + e^-x)";
-  /// Far below 0, where the sigmoid has no digits left, x e^x (tensor/kernel/packet_exp.h).
+  /// The composition uses x e^x far below 0, where the sigmoid has no digits left (tensor/kernel/packet_exp.h).
   static Tensors reference(Inputs in) {
     const Tensor &x = in[0], half = exp(0.5 * x);
     return {where(lt(x, x.dtype() == Dtype::f32 ? -80 : -700), (x * half) * half, x * sigmoid(x))};
@@ -230,7 +230,7 @@ struct LogSigmoid : functors::LogSigmoid, Activation {
   static Tensors vjp(const PointwiseVjp& v) { return {log_sigmoid_grad(v.grad, v.a.tensor())}; }
 };
 
-/// g x where x is not positive, else 0: what a cotangent g becomes behind a slope.
+/// Returns g x where x is not positive, else 0: the gradient of a slope.
 Tensor slope_grad(const Tensor& g, const Tensor& x) { return where(gt(x, 0), 0.0, g * x); }
 
 struct LeakyRelu : functors::LeakyRelu, Activation {
@@ -282,7 +282,7 @@ struct Prelu {
   static constexpr auto name = "prelu", onnx = "PRelu";
   static constexpr auto summary = "x where x > 0, else weight x, one weight or one for each channel (axis 1)";
 
-  /// The weights in a shape that broadcasts to x's.
+  /// Returns the shape of the weights that broadcasts to x's.
   static Shape along_channels(const Shape& x, std::int64_t weights) {
     Shape s = Shape::filled(x.rank(), 1);
     if (weights != 1) s[x.rank() > 1 ? 1 : 0] = weights;
@@ -352,7 +352,7 @@ struct Mish : functors::Mish, Activation {
   static Tensors vjp(const PointwiseVjp& v) { return {mish_grad(v.grad, v.a.tensor())}; }
 };
 
-/// 0 to the cotangents of constants that only bend a function.
+/// Returns 0 as the cotangent of constants that only bend a function.
 Tensor none(const PointwiseVjp& v) { return zeros_like(v.grad); }
 
 struct Softshrink : functors::Softshrink, Activation {
@@ -393,7 +393,7 @@ struct Threshold : functors::Threshold, Activation {
   }
 };
 
-/// The product behind `glu`.
+/// The product that implements `glu`.
 struct Gated : functors::Gated, Activation {
   static constexpr auto name = "gated", onnx = "", summary = "a sigmoid(b)";
   static Tensors reference(Inputs in) { return {in[0] * sigmoid(in[1])}; }
@@ -423,7 +423,7 @@ template <class... O>
 Tensor call_literals(const Primitive& op, const O&... operands) {
   return call_pointwise(op, {&operands...});
 }
-/// An activation of x and its constants, as literals.
+/// Applies an activation to x and its constants, which are literals.
 template <class Op, class... C>
 Tensor activation(const Tensor& x, C... constants) {
   check_float(x, Op::name);

@@ -1,4 +1,4 @@
-/// Arithmetic: sums, products, powers, extremes, signs; and which code a cheap operation has as a link of a chain.
+/// Arithmetic: sums, products, powers, extremes, signs; and the code of cheap operations as links of a chain.
 #include <cmath>
 #include <limits>
 
@@ -23,7 +23,7 @@ struct Div : functors::Div {
   }
 };
 
-/// The share of the gradient that goes to `mine`: all of it where it is chosen, half of it at a tie.
+/// Returns the part of the gradient for one operand: all of it where it is chosen, half of it at a tie.
 Tensor share(const Tensor& grad, const Operand& chosen_more, const Operand& chosen_less) {
   const Tensor less_share = cast(lt(chosen_less, chosen_more), grad.dtype());
   const Tensor equal_share = cast(eq(chosen_less, chosen_more), grad.dtype());
@@ -65,7 +65,7 @@ struct Sign : functors::Sign {
   }
 };
 
-/// a^b. Where a = 0 the base's gradient is 0 for b = 0, and the exponent's for b >= 0, as PyTorch's.
+/// a^b. Where a = 0, the base's gradient is 0 for b = 0, and the exponent's for b >= 0, as in PyTorch.
 struct Pow : functors::Pow {
   static constexpr double kInfinity = std::numeric_limits<double>::infinity();
   static constexpr auto name = "pow", onnx = "Pow", stablehlo = "power";
@@ -76,8 +76,8 @@ struct Pow : functors::Pow {
   }
 
  private:
-  /// b a^(b - 1). Where that is 0 times infinity or NaN, for b = 0 at a = 0 or NaN, both are replaced, so that
-  /// gradients of it stay finite, too.
+  /// Returns b a^(b - 1). Where that is 0 times infinity or NaN, for b = 0 at a = 0 or NaN, both are replaced, so that
+  /// higher gradients stay finite, too.
   static Tensor base_gradient(const PointwiseVjp& v) {
     if (v.b.is_literal()) {
       const double exponent = v.b.scalar().real();
@@ -87,7 +87,7 @@ struct Pow : functors::Pow {
     const Tensor flat = eq(v.b, 0.0) && !ne(v.a, 0.0);
     return where(flat, 0.0, v.grad * (v.b * pow(where(flat, 1.0, v.a), v.b - 1.0)));
   }
-  /// a^b ln a.
+  /// Returns a^b ln a.
   static Tensor exponent_gradient(const PointwiseVjp& v) {
     if (v.a.is_literal()) {
       const double base = v.a.scalar().real();
@@ -154,7 +154,7 @@ Tensor clamp(const Tensor& x, Scalar low, Scalar high) {
 namespace detail {
 namespace {
 
-/// The place of an operation in the tables of ChainKernels, or how many there are.
+/// Returns the position of an operation in the tables of ChainKernels, or the number of operations if it is not there.
 template <class... Op>
 std::size_t place_of(const Primitive& op) {
   std::size_t at = 0;

@@ -1,4 +1,4 @@
-/// Tensors put together: concat, stack, pad; and rows of different lengths in one tensor.
+/// Joining tensors: concat, stack, pad; and rows of different lengths in one tensor.
 #include <algorithm>
 
 #include "ferrite/tensor/operations.h"
@@ -100,7 +100,7 @@ struct Stack {
   static Tensors vjp(const Vjp& v, const Attributes& attrs) { return unbind(v.grad(), attrs.axis); }
 };
 
-/// Negative amounts crop.
+/// Adds elements of a value around axes; negative amounts crop.
 struct Pad {
   using Attributes = PadAttrs;
   static constexpr auto name = "pad", onnx = "Pad", stablehlo = "pad";
@@ -159,7 +159,7 @@ struct Pad {
   static Tensors jvp(const Jvp& j, const Attributes& attrs) { return {pad(j.tangent(0), attrs.before, attrs.after)}; }
 
  private:
-  /// Amounts can be negated and added to extents.
+  /// Checks that amounts can be negated and added to extents.
   static void check_amounts(std::int64_t before, std::int64_t after) {
     for (const std::int64_t n : {before, after})
       if (n < -Shape::kMostElements || n > Shape::kMostElements)
@@ -238,7 +238,7 @@ struct WithoutPadding {
     if (x.numel() == 0) return x;
     const std::int64_t time = a.batch_first ? 1 : 0, rows = 1 - time;
     const std::int64_t B = x.shape()[static_cast<int>(rows)], T = x.shape()[static_cast<int>(time)];
-    // A row's extents beside those of one value of x: [1, B, 1, ...] or [B, 1, 1, ...].
+    // A row's extents in a shape that broadcasts to x: [1, B, 1, ...] or [B, 1, 1, ...].
     const auto beside = [&](const Tensor& of_rows) {
       Shape s = Shape::filled(x.rank(), 1);
       s[static_cast<int>(rows)] = B;
@@ -247,7 +247,7 @@ struct WithoutPadding {
     const Tensor steps = reshape(arange(T), a.batch_first ? Shape{1, T} : Shape{T, 1});
     Tensor inside = steps < reshape(lengths, a.batch_first ? Shape{B, 1} : Shape{1, B});
     for (int axis = 2; axis < x.rank(); ++axis) inside = unsqueeze(inside, axis);
-    // The last step of every row; a row without steps takes that of the longest one.
+    // The last step of every row; a row without steps uses that of the longest one.
     Shape one = x.shape();
     one[static_cast<int>(time)] = 1;
     const Tensor at = expand(beside(clamp(lengths - 1, 0, T - 1)), one);

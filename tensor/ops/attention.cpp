@@ -17,13 +17,13 @@
 namespace ferrite {
 namespace detail {
 
-// ---- the composition that defines it ----------------------------------------------------------------------
+// ---- the composition that defines attention ---------------------------------------------------------------
 
 namespace {
 
 constexpr double kHidden = -std::numeric_limits<double>::infinity();
 
-/// Whether query i sees key j of a causal attention [L, S].
+/// Returns whether query i sees key j of a causal attention [L, S].
 Tensor up_to_own(std::int64_t L, std::int64_t S) { return ge(reshape(arange(L), {L, 1}), arange(S)); }
 
 }  // namespace
@@ -51,8 +51,8 @@ Tensor of_all_heads(const Tensor& x, std::int64_t heads) {
 
 namespace {
 
-/// Softmax of scores over the keys that are seen. Rows that see nothing are computed as if they saw all, so that no NaN
-/// arises whose gradient is not 0, and end as 0. `anything`: hidden scores may be NaN.
+/// Returns the softmax of scores over the keys that are seen. Rows that see nothing are computed as if they saw all
+/// keys, so that no NaN arises whose gradient is not 0, and are then set to 0. `anything`: hidden scores may be NaN.
 Tensor weights_of_scores(Tensor scores, const Tensor& mask, const AttentionAttrs& a, bool anything) {
   const std::int64_t L = scores.shape()[-2], S = scores.shape()[-1];
   if (!mask.defined()) return softmax(a.causal ? where(up_to_own(L, S), scores, kHidden) : scores, -1);
@@ -92,12 +92,12 @@ struct AttentionGradient {
   const Tensor& mask;                ///< may be undefined
   Tensor &dq, &dk, &dv;
 };
-/// Queries whose scores are computed together.
+/// Number of queries whose scores are computed together.
 constexpr std::int64_t kQueries = 64;
 
 struct Sizes {
   std::int64_t L, S, E, N, shares, heads;
-  std::int64_t step;  ///< from the scores of a query to those of the next one
+  std::int64_t step;  ///< distance from the scores of a query to those of the next one
   bool causal;
 
   Sizes(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionAttrs& a)
@@ -109,12 +109,12 @@ struct Sizes {
         heads(q.numel() / (L * E)),
         step(apart(S)),
         causal(a.causal) {}
-  /// How many keys a block of queries sees.
+  /// Returns the number of keys that a block of queries sees.
   std::int64_t seen(std::int64_t first, std::int64_t count) const { return causal ? std::min(S, first + count) : S; }
 
  private:
-  /// Whole lines, an odd number of them where rows are long, so that scores of one key do not meet in one set of the
-  /// cache.
+  /// Returns a distance of whole lines, an odd number of them where rows are long, so that scores of one key do not
+  /// fall into one set of the cache.
   static std::int64_t apart(std::int64_t S) {
     const std::int64_t lines = (S + 15) / 16;
     return 16 * (lines < 32 ? lines : lines | 1);
@@ -126,7 +126,7 @@ MatrixView<T> transposed(const MatrixView<T>& m) {
   return {m.data, m.col, m.row};
 }
 
-/// The matrix of a head of x; `shares` heads read one.
+/// Returns the matrix of a head of x; `shares` heads read the same one.
 template <class T>
 MatrixView<T> matrix_of(const Tensor& x, std::int64_t head, std::int64_t shares) {
   const int rank = x.rank();
@@ -142,7 +142,7 @@ MatrixView<T> matrix_of(const Tensor& x, std::int64_t head, std::int64_t shares)
 /// A mask of the scores [..., H, L, S]; it broadcasts to them.
 class Mask {
  public:
-  /// The mask may be undefined. q tells the leading axes.
+  /// Prepares a mask, which may be undefined, for the leading axes of q.
   Mask(const Tensor& mask, const Tensor& q, std::int64_t keys) : lead_(q.shape()) {
     if (!mask.defined()) return;
     Shape dense = mask.shape();
@@ -153,7 +153,7 @@ class Mask {
     row_ = rank > 1 && mask_.shape()[-2] > 1 ? mask_.strides()[rank - 2] : 0;
   }
   bool defined() const { return mask_.defined(); }
-  /// The first row of a head.
+  /// Returns the offset of the first row of a head.
   std::int64_t begin_of(std::int64_t head) const {
     const int extra = lead_.rank() - mask_.rank();
     std::int64_t at = 0;
@@ -164,7 +164,7 @@ class Mask {
     }
     return at;
   }
-  /// Hides n scores of a row of a head from what the mask says; whether any is left.
+  /// Hides n scores of a row of a head according to the mask. Returns whether any is left.
   template <class T>
   bool apply(std::int64_t begin, std::int64_t row, T* scores, std::int64_t n) const {
     const auto& rows = rows_in_use.of<T>();
@@ -176,7 +176,7 @@ class Mask {
  private:
   Shape lead_;
   Tensor mask_;
-  std::int64_t row_ = 0;  ///< from the mask of a query to that of the next one
+  std::int64_t row_ = 0;  ///< distance from the mask of a query to that of the next one
 };
 
 /// A block of queries of a head.
@@ -185,10 +185,11 @@ struct Queries {
   std::int64_t first, count, seen;
   T* scaled;          ///< [count, E]
   T* weights;         ///< [count, seen]
-  std::int64_t step;  ///< from row to row of the weights
+  std::int64_t step;  ///< distance from row to row of the weights
 };
 
-/// The keys, or values, of a head as the products of all its queries read them: by columns, packed if that pays.
+/// The keys, or values, of a head in the form that the products of all its queries read: by columns, packed if that
+/// pays.
 template <class T>
 class Columns {
  public:
@@ -206,7 +207,8 @@ class Columns {
     of_head_ = transposed(matrix_of<T>(x_, head, shares_));
     if (packs_) products_in_use.of<T>().pack_panels(keys_, width_, of_head_, panels_->get());
   }
-  /// c [rows, seen] = a [rows, width] times the columns that are seen; what follows them in the last line may change.
+  /// Computes c [rows, seen] = a [rows, width] times the columns that are seen; elements after them in the last line
+  /// may change.
   void multiply(std::int64_t rows, std::int64_t seen, const MatrixView<T>& a, T* c, std::int64_t step) {
     const auto& products = products_in_use.of<T>();
     if (!packs_ || a.col != 1) return products.product(rows, seen, width_, a, of_head_, c, step, false);
@@ -221,7 +223,7 @@ class Columns {
   std::optional<Room<T>> panels_;
 };
 
-/// Scales the queries and computes their weights: 0 of those that see no key.
+/// Scales the queries and computes their weights, which are 0 for a query that sees no key.
 template <class T>
 void weigh(const Queries<T>& b, const MatrixView<T>& q, Columns<T>& keys, const Mask& mask, std::int64_t of_head,
            const Sizes& s, T scale) {
@@ -241,10 +243,10 @@ void weigh(const Queries<T>& b, const MatrixView<T>& q, Columns<T>& keys, const 
   }
 }
 
-// ---- what is hidden and not finite ---------------------------------------------------------------------------
+// ---- hidden elements that are not finite -------------------------------------------------------------------
 //
-// A weight of 0 times NaN is NaN, in the products with values and in those of the gradient. It is rare, and so the
-// results tell: where NaN is among them, they are computed again from finite operands.
+// A weight of 0 times NaN is NaN, in the products with values and in those of the gradient. Since this is rare, it is
+// detected from the results: where they contain NaN, they are computed again from finite operands.
 
 template <class T>
 bool has_nan(const Tensor& x) {
@@ -254,14 +256,15 @@ bool has_nan(const Tensor& x) {
   for (std::int64_t i = 0; i < n; ++i) any |= at[i] != at[i] ? 1 : 0;
   return any != 0;
 }
-/// A dense copy of x, what is not finite 0.
+/// Returns a dense copy of x with 0 in place of what is not finite.
 template <class T>
 Tensor zeros_for_infinite(const Tensor& x) {
   return Tensor::build<T>(x.shape(), [values = x.to_vector<T>()](auto out) {
     for (std::size_t i = 0; i < out.size(); ++i) out[i] = std::isfinite(values[i]) ? values[i] : T(0);
   });
 }
-/// Adds what values that are not finite give to the queries that see them, which a product without them left out.
+/// Adds the contributions of values that are not finite to the queries that see them, which a product without them left
+/// out.
 template <class T>
 void add_not_finite(const Queries<T>& b, const MatrixView<T>& v, std::int64_t N, T* y) {
   for (std::int64_t j = 0; j < b.seen; ++j)
@@ -273,7 +276,7 @@ void add_not_finite(const Queries<T>& b, const MatrixView<T>& v, std::int64_t N,
     }
 }
 
-/// `all`: the values, where `v` is their finite part.
+/// Computes y of all heads. `all` holds the values, where `v` is their finite part.
 template <class T>
 void run(const Tensor& q, const Tensor& k, const Tensor& v, const Mask& mask, const Sizes& s, T scale, T* y,
          const Tensor* all = nullptr) {
@@ -295,7 +298,7 @@ void run(const Tensor& q, const Tensor& k, const Tensor& v, const Mask& mask, co
   });
 }
 
-/// a . b of rows n long, by eight sums.
+/// Returns a . b of rows of length n, in eight sums.
 template <class T>
 T dot(const MatrixView<T>& a, const MatrixView<T>& b, std::int64_t row, std::int64_t n) {
   T sums[8] = {};
@@ -303,13 +306,13 @@ T dot(const MatrixView<T>& a, const MatrixView<T>& b, std::int64_t row, std::int
   return ((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7]));
 }
 
-/// Where the gradients of a head are written.
+/// The destinations of the gradients of a head.
 template <class T>
 struct Gradients {
   T *dq, *dk, *dv;
 };
 
-/// What the blocks of queries of a thread work in.
+/// The workspace of the blocks of queries of a thread.
 template <class T>
 struct BackwardRoom {
   explicit BackwardRoom(const AttentionGradient& g, const Sizes& s)
@@ -353,7 +356,7 @@ void run_back(const AttentionGradient& g, const Mask& mask, std::int64_t head, c
   }
 }
 
-/// Heads that share keys come one after the other.
+/// Computes the gradients of all heads; heads that share keys are processed consecutively.
 template <class T>
 void run_back(const AttentionGradient& g, const Sizes& s, T scale, bool again = false) {
   const Mask mask(g.mask, g.q, s.S);
@@ -370,7 +373,7 @@ void run_back(const AttentionGradient& g, const Sizes& s, T scale, bool again = 
   });
 }
 
-/// y without the rows that have no cotangent.
+/// Returns y with zeros in the rows that have no cotangent.
 template <class T>
 Tensor with_cotangent(const Tensor& y, const Tensor& dy) {
   const auto N = static_cast<std::size_t>(y.shape()[-1]);
@@ -400,9 +403,10 @@ void run_back_of(const AttentionGradient& g, const Sizes& s, T scale) {
   run_back<T>({g.dy, y, q, k, v, g.mask, g.dq, g.dk, g.dv}, s, scale, true);
 }
 
-/// y from q, k and v of any layout, and a mask that broadcasts to the scores or is undefined. With `causal` no key is
-/// read that is hidden from all queries of a block. The bits of the composition, where hidden values are finite: what
-/// is hidden adds zeros to the ends of the same sums. Where they are not, the bits with zeros in their place.
+/// Computes y from q, k and v of any layout, and a mask that broadcasts to the scores or is undefined. With `causal`,
+/// keys that are hidden from all queries of a block are not read. The bits are those of the composition where hidden
+/// values are finite: what is hidden adds zeros to the ends of the same sums. Where they are not, the bits are those
+/// with zeros in their place.
 void run_attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask, const AttentionAttrs& a,
                    Tensor& y) {
   const Sizes s(q, k, v, a);
@@ -411,7 +415,7 @@ void run_attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tens
   run_of<double>(q, k, v, hides, s, a.scale, y);
 }
 
-/// The gradients, from weights that are computed again: dS = P (dP - dy . y) for dP = dy v^T; then dq = scale dS k,
+/// Computes the gradients from weights that are recomputed: dS = P (dP - dy . y) for dP = dy v^T; then dq = scale dS k,
 /// dk = dS^T (scale q), dv = P^T dy, summed over queries in ascending blocks.
 void run_attention_grad(const AttentionGradient& g, const AttentionAttrs& a) {
   const Sizes s(g.q, g.k, g.v, a);
@@ -419,7 +423,7 @@ void run_attention_grad(const AttentionGradient& g, const AttentionAttrs& a) {
   run_back_of<double>(g, s, a.scale);
 }
 
-// ---- as one operation, and its gradient, which computes scores again --------------------------------------
+// ---- as one operation, and its gradient, which recomputes scores -------------------------------------------
 
 Tensor mask_or_none(Inputs in, std::size_t operands) { return in.size() > operands ? in[operands] : Tensor(); }
 
@@ -452,8 +456,8 @@ std::int64_t products(std::span<const Spec> in, std::size_t q, std::int64_t with
   return s.numel() / s[-1] * v[-2] * (with_width * s[-1] + with_values * v[-1]);
 }
 
-/// dy, y, q, k, v and perhaps a mask -> the gradients of q, k, v and the scores, in operations. Of a value that is not
-/// finite the results of queries that see it tell, which are not, either.
+/// Returns the gradients of q, k, v and the scores from dy, y, q, k, v and perhaps a mask, in operations. Values that
+/// are not finite show in the results of queries that see them, which are not finite either.
 Tensors composed_gradient(Inputs in, const AttentionAttrs& a) {
   const Tensor &dy = in[0], mask = mask_or_none(in, 5);
   Tensor y = in[1], q = in[2], k = in[3], v = in[4];
@@ -567,14 +571,14 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor
 
 namespace {
 
-/// The axes before the last so many.
+/// Returns the axes before the last `last`.
 Shape leading(const Shape& s, int last) {
   Shape lead;
   for (int i = 0; i + last < s.rank(); ++i) lead.push_back(s[i]);
   return lead;
 }
 
-/// q, k and v with the leading axes that theirs broadcast to, as views.
+/// Returns q, k and v with the leading axes that theirs broadcast to, as views.
 Tensors with_equal_lead(Inputs in, bool grouped) {
   const int last = grouped ? 3 : 2;
   Shape lead;
@@ -611,7 +615,7 @@ struct ScaledDotProductAttention {
     const Tensors equal = with_equal_lead(in, a.grouped);
     if (takes_attention(equal[0].shape(), equal[1].shape(), equal[2].shape(), a.grouped))
       return attention(equal[0], equal[1], equal[2], mask, a);
-    return product_by_head(composed_weights(in[0], in[1], mask, a), in[2], a.grouped);  // something is empty
+    return product_by_head(composed_weights(in[0], in[1], mask, a), in[2], a.grouped);  // an operand is empty
   }
 };
 
@@ -649,7 +653,7 @@ struct RotaryEmbedding {
 
 // ---- checks ----------------------------------------------------------------------------------------------
 
-/// The constants of a call. Throws what the declarations say.
+/// Returns the constants of a call. Throws as the declarations say.
 AttentionAttrs checked_attention(std::string_view where, const Tensor& q, const Tensor& k, const Tensor* v,
                                  const AttentionOptions& o) {
   check_float(q, where);
@@ -675,7 +679,7 @@ AttentionAttrs checked_attention(std::string_view where, const Tensor& q, const 
   return {o.scale.value_or(1 / std::sqrt(width)), o.causal, o.enable_gqa};
 }
 
-/// A mask may not make the scores larger.
+/// Checks that a mask does not make the scores larger.
 void check_mask(std::string_view where, const Tensor& mask, Shape scores) {
   const Shape own = mask.shape();
   bool fits = own.rank() <= scores.rank();
@@ -683,7 +687,7 @@ void check_mask(std::string_view where, const Tensor& mask, Shape scores) {
   if (!fits) throw_shape(where, "the mask " + own.str() + " does not broadcast to the scores " + scores.str());
 }
 
-/// [..., H, L, S] of q and k.
+/// Returns the shape of the scores of q and k, [..., H, L, S].
 Shape scores_of(std::string_view where, const Tensor& q, const Tensor& k, bool grouped) {
   const int last = grouped ? 3 : 2;
   Shape s = broadcast(leading(q.shape(), last), leading(k.shape(), last), where);

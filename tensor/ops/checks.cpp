@@ -1,5 +1,5 @@
-/// Checks of values as part of a program: what eager execution refuses, a compiled, scanned or streamed program refuses
-/// in the same words. A name that ends with a full stop is all that the error says.
+/// Checks of values as part of a program: a compiled, scanned or streamed program refuses the same values as eager
+/// execution, with the same message. A name that ends with a full stop is the whole message.
 #include <cmath>
 #include <sstream>
 
@@ -23,7 +23,7 @@ std::string text_of(T v) {
   if constexpr (std::is_integral_v<T>) {
     return std::to_string(v);
   } else {
-    if (std::isnan(v)) return "nan";  // its sign says nothing
+    if (std::isnan(v)) return "nan";  // its sign means nothing
     std::ostringstream s;
     s.imbue(std::locale::classic());
     s << v;

@@ -23,7 +23,7 @@ struct MultinomialAttrs : KeyAttrs {
   MultinomialAttrs(const KeyAttrs& key, std::int64_t count, bool again) : KeyAttrs(key), n(count), replacement(again) {}
 };
 
-/// Throws ValueError unless a row of weights has enough that are positive.
+/// Throws ValueError unless a row has enough positive weights.
 template <class T>
 void check_weights(const T* w, std::int64_t C, const MultinomialAttrs& a) {
   std::int64_t positive = 0;
@@ -39,7 +39,7 @@ void check_weights(const T* w, std::int64_t C, const MultinomialAttrs& a) {
                      std::to_string(wanted) + " needed");
 }
 
-/// The first position whose weights, summed up to it, exceed u of all.
+/// Returns the first position at which the running sum of weights exceeds u times the total.
 template <class T>
 std::int64_t chosen(const T* w, std::int64_t C, double u) {
   double total = 0;
@@ -94,7 +94,7 @@ struct Multinomial {
           to[r * a.n + j] = chosen(w, C, open_unit(key, static_cast<std::uint64_t>(r * a.n + j)));
         return;
       }
-      // Those whose exponential clocks of rates w ring first.
+      // Chooses the positions whose exponential clocks, with rates w, ring first.
       std::vector<std::pair<double, std::int64_t>> clocks;
       for (std::int64_t c = 0; c < C; ++c)
         if (w[c] > 0)
@@ -172,7 +172,7 @@ struct FilterLogits {
       }
       std::vector<std::int64_t> order(static_cast<std::size_t>(C));
       std::iota(order.begin(), order.end(), 0);
-      // NaN first: it remains, and who draws refuses it.
+      // NaN comes first: it remains, and the draw refuses it.
       const auto height = [&](std::int64_t i) { return std::isnan(x[i]) ? std::numeric_limits<T>::infinity() : x[i]; };
       const auto larger = [&](std::int64_t i, std::int64_t j) {
         return height(i) != height(j) ? height(i) > height(j) : i < j;
@@ -328,7 +328,7 @@ Tensor shuffle(const Tensor& x, const DrawKey& key, std::int64_t axis) {
 
 Tensor shuffle(const Tensor& x, const RandomKey& key, std::int64_t axis) { return shuffle(x, DrawKey(key), axis); }
 
-// ---- the lists of what is here ----------------------------------------------------------------------------
+// ---- families of operations ------------------------------------------------------------------------------
 
 namespace detail {
 

@@ -12,7 +12,7 @@ namespace ferrite {
 namespace detail {
 namespace {
 
-/// The extents of a tensor on the axes of space.
+/// Returns the extents of a tensor on the spatial axes.
 Shape space(const Shape& s) {
   Shape out;
   for (int i = 2; i < s.rank(); ++i) out.push_back(s[i]);
@@ -24,7 +24,7 @@ Shape joined(std::int64_t a, std::int64_t b, const Shape& rest) {
   return s;
 }
 
-/// Axes of space are the last ones of three.
+/// Returns the geometry of a convolution; spatial axes are the last ones of three.
 WindowGeometry geometry(const Shape& large, const Shape& small, const Shape& kernel, const ConvolutionAttrs& a) {
   WindowGeometry g;
   const int rank = large.rank();
@@ -61,8 +61,7 @@ void check_bias(std::string_view where, Inputs in, std::int64_t channels) {
                            std::to_string(channels));
 }
 
-/// The gradient of a bias: sums over images and positions.
-/// Linear in the first operand, and in weights and bias together: f is the operation.
+/// Returns the tangent of a convolution f, which is linear in the first operand, and in weights and bias together.
 template <class F>
 Tensors convolution_jvp(const Jvp& j, const ConvolutionAttrs& a, const F& f) {
   Tensor total;
@@ -219,7 +218,7 @@ Family convolution_family() {
   return list;
 }
 
-// ---- the public functions: options resolved, and what does not fit refused --------------------------------
+// ---- the public functions: they resolve options and refuse operands that do not fit ------------------------
 
 namespace {
 
@@ -229,7 +228,7 @@ void check_groups(std::string_view where, std::int64_t groups, std::int64_t in, 
                      std::to_string(groups) + " groups of " + std::to_string(in) + " to " + std::to_string(out));
 }
 
-/// x with a batch axis, and whether it was added.
+/// Returns x with a batch axis; `alone` says whether it was added.
 Tensor batched(std::string_view where, const Tensor& x, const Tensor& weight, int axes, bool& alone) {
   alone = x.rank() == axes + 1;
   if (!alone && x.rank() != axes + 2)
@@ -255,7 +254,7 @@ void check_bias(std::string_view where, const Tensor& bias, std::int64_t channel
     throw_shape(where, "the bias needs " + std::to_string(channels) + " elements, got " + bias.shape().str());
 }
 
-/// What stands before and after each axis.
+/// The amounts of padding before and after each axis.
 struct Amounts {
   Shape before, after;
 };

@@ -31,7 +31,7 @@ struct Full {
       const T value = attrs.value.as<T>();
       const auto n = static_cast<std::size_t>(out[0].numel());
       T* const to = Writer::data<T>(out[0]);
-      // The C library fills with bytes as fast as the processor can, on any.
+      // The C library fills memory with bytes as fast as the processor can, on any processor.
       constexpr std::array<std::byte, sizeof(T)> kZero{};
       if (std::memcmp(&value, &kZero, sizeof(T)) == 0) {
         if (n > 0) std::memset(to, 0, n * sizeof(T));
@@ -88,14 +88,14 @@ std::int64_t arange_count(Scalar begin, Scalar end, Scalar step) {
   return std::max<std::int64_t>(0, static_cast<std::int64_t>(n));
 }
 
-/// Throws ValueError unless an integer dtype holds the first and the last value, and so all of them.
+/// Throws ValueError unless an integer dtype can hold the first and the last value, and therefore all of them.
 void check_range(Scalar begin, Scalar step, std::int64_t count, Dtype dtype) {
   if (!is_integer(dtype) || count == 0) return;
   const bool narrow = dtype == Dtype::i32;
   double low = begin.real(), high = low + static_cast<double>(count - 1) * step.real();
   if (low > high) std::swap(low, high);
   const double bound = narrow ? 0x1p31 : 0x1p63;
-  if (!narrow && are_integers(begin, step)) return;  // between two numbers of 64 bits
+  if (!narrow && are_integers(begin, step)) return;  // all values lie between two numbers of 64 bits
   if (low <= (narrow ? -bound - 1 : -bound * (1 + 0x1p-52)) || high >= bound)
     throw ValueError("arange: " + std::string(name_of(dtype)) + " cannot hold " + begin.str() + " and " +
                      std::to_string(count - 1) + " times " + step.str() + " more");

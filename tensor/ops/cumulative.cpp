@@ -14,7 +14,7 @@ namespace ferrite {
 namespace detail {
 namespace {
 
-/// f(at, lines) for all lines of a tensor: its first element, and as many as one thread takes.
+/// Calls f(at, lines) for all lines of a tensor: its first element, and as many lines as one thread takes.
 template <class F>
 void each_share_of_lines(const AlongAxis& a, bool reverse, F&& f) {
   if (a.n == 0) return;
@@ -35,7 +35,8 @@ Specs infer_running(std::string_view name, Inputs in, const RunningAttrs& attrs)
   return {{in[0].shape(), is_float(in[0].dtype()) ? in[0].dtype() : Dtype::i64}};
 }
 
-/// f(total, element, the element comes first) along lines, of integers: in the unsigned type, where sums may wrap.
+/// Sets total = f(total, element) along lines of integers, in the unsigned type, where sums may wrap; the first total
+/// is the first element.
 template <class F>
 void run_integers(const Tensor& x, Tensor& out, const RunningAttrs& attrs, F&& f) {
   const AlongAxis a(x.shape(), attrs.axis);
@@ -106,7 +107,7 @@ struct LinearRecurrence {
                           });
     });
   }
-  /// What arrives at y[k] runs the other way: l[k] = g[k] + a[k+1] l[k+1].
+  /// The cotangent of y[k] is accumulated in the other direction: l[k] = g[k] + a[k+1] l[k+1].
   static Tensors vjp(const Vjp& v, const Attributes& attrs) {
     const Tensor arriving = linear_recurrence(neighbours(v.in(0), attrs, 1, 0), v.grad(), attrs.axis, !attrs.reverse);
     Tensors g(2);
@@ -136,8 +137,8 @@ struct Cumprod {
                           });
     });
   }
-  /// x[k] stands in y[j] for j >= k: with all factors before it, y[k-1], and those behind it, the sum of
-  /// g[j] x[k+1] ... x[j], which is a recurrence.
+  /// The gradient of x[k], which is a factor of y[j] for j >= k: the product of all factors before it, y[k-1], times
+  /// the sum of g[j] x[k+1] ... x[j] over those after it, which is a recurrence.
   static Tensors vjp(const Vjp& v, const Attributes& attrs) {
     const Tensor behind = linear_recurrence(neighbours(v.in(0), attrs, 1, 0), v.grad(), attrs.axis, !attrs.reverse);
     return {neighbours(v.out(), attrs, -1, 1) * behind};
@@ -212,7 +213,7 @@ struct CumulativeExtremum {
 using Cummax = CumulativeExtremum<true>;
 using Cummin = CumulativeExtremum<false>;
 
-/// log(e^a + e^b) without overflow.
+/// Returns log(e^a + e^b) without overflow.
 double log_add_exp(double a, double b) {
   const double high = a > b ? a : b, low = a > b ? b : a;
   if (std::isnan(a) || std::isnan(b)) return a + b;
@@ -248,7 +249,7 @@ struct LogCumSumExp {
     x->dtype() == Dtype::f32 ? run(x->data<float>(), Writer::data<float>(out[0]))
                              : run(x->data<double>(), Writer::data<double>(out[0]));
   }
-  /// x[k] receives e^(x[k] - y[k]) S[k], where S[k] = g[k] + e^(y[k] - y[k+1]) S[k+1]: y ascends, so that no
+  /// The gradient of x[k] is e^(x[k] - y[k]) S[k], where S[k] = g[k] + e^(y[k] - y[k+1]) S[k+1]: y ascends, so that no
   /// exponential exceeds 1.
   static Tensors vjp(const Vjp& v, const Attributes& attrs) {
     const double infinity = std::numeric_limits<double>::infinity();
@@ -314,7 +315,7 @@ struct TrapezoidAttrs {
   static constexpr auto fields = attr_list(attr("axis", &TrapezoidAttrs::axis), attr("dx", &TrapezoidAttrs::dx));
 };
 
-/// The areas between neighbouring samples; operands y, or y and its positions.
+/// Returns the areas between neighbouring samples; operands are y, or y and its positions.
 Tensor areas(Inputs in, const TrapezoidAttrs& a) {
   const Tensor &y = in[0], pairs = without_first(y, a.axis) + without_last(y, a.axis);
   if (in.size() == 1) return pairs * (a.dx / 2);
@@ -344,7 +345,7 @@ struct CumulativeTrapezoid {
   static Tensor parts(Inputs in, const Attributes& a) { return cumsum(areas(in, a), a.axis); }
 };
 
-/// Both forms of an integral: checked, and with samples at positions x where x is defined.
+/// Computes both forms of an integral, after checks: samples are at positions x where x is defined.
 template <class Op>
 Tensor integral(const Tensor& y, const Tensor* x, double dx, std::int64_t axis) {
   if (!is_float(y.dtype())) throw_dtype(Op::name, "takes floats, got " + y.spec().str() + "; cast it first");
@@ -385,7 +386,7 @@ Tensor cumulative_trapezoid(const Tensor& y, const Tensor& x, std::int64_t axis)
   return detail::integral<detail::CumulativeTrapezoid>(y, &x, 1, axis);
 }
 
-// ---- the lists of what is here ----------------------------------------------------------------------------
+// ---- families of operations ------------------------------------------------------------------------------
 
 namespace detail {
 

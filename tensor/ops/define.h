@@ -1,5 +1,5 @@
 #pragma once
-/// What the library's own operations have beside tensor/define.h: functors for packets, refusals, and the lists of
+/// Additions to tensor/define.h for the library's own operations: functors for packets, refusals, and the lists of
 /// their families.
 #include <string>
 #include <string_view>
@@ -13,14 +13,15 @@ namespace ferrite::detail {
 
 namespace functors = FERRITE_LEVEL;
 
-/// The place of a record that inherits from a functor in the functor's family; -1: it is none of this family.
+/// Returns the position, in the functor's family, of a record that inherits from a functor; -1 if it is not in this
+/// family.
 template <class Op, class... F>
 constexpr int place_in(functors::FunctorList<F...>) {
   int at = 0, found = -1;
   ((std::is_base_of_v<F, Op> ? found = at++ : at++), ...);
   return found;
 }
-/// The first family that has a place for it, and that place.
+/// The first family that contains a record's functor, and its position there.
 struct FunctorPlace {
   bool found = false;
   std::size_t family = 0, place = 0;
@@ -39,7 +40,7 @@ constexpr FunctorPlace functor_place() {
   return found;
 }
 
-// What sources of levels define (tensor/kernel/pointwise_kernel.cpp).
+// Defined by the sources of levels (tensor/kernel/pointwise_kernel.cpp).
 #define FERRITE_DECLARE_BLOCKS(level)              \
   namespace level {                                \
   template <std::size_t family, std::size_t place> \
@@ -64,7 +65,7 @@ inline constexpr const Blocks* kBlocksOfLevels[] = {FERRITE_EACH_LEVEL(FERRITE_B
 template <std::size_t family, std::size_t place>
 inline constinit const TableInUse<Blocks> blocks_in_use(kBlocksOfLevels<family, place>);
 
-/// Operations with a functor: their kernels are those of the instruction set in use.
+/// The kernels of an operation with a functor: those of the instruction set in use.
 template <class Op>
 requires(functor_place<Op>().found) struct KernelsOf<Op> {
   static constexpr const Blocks* own = nullptr;
@@ -72,19 +73,19 @@ requires(functor_place<Op>().found) struct KernelsOf<Op> {
       &blocks_in_use<functor_place<Op>().family, functor_place<Op>().place>;
 };
 
-/// x Phi(x), the primitive behind `gelu`.
+/// Returns x Phi(x): the primitive that implements `gelu`.
 Tensor gelu_exact(const Tensor& x);
 
-/// Whether elements are not 0: bool.
+/// Returns whether elements are not 0, as bool.
 inline Tensor truth(const Tensor& x) { return x.dtype() == Dtype::boolean ? x : ne(x, 0); }
 
-/// Calls f with a number of the float type.
+/// Calls f with a number of the float type t.
 template <class F>
 void visit_float(Dtype t, F&& f) {
   t == Dtype::f32 ? f(float{}) : f(double{});
 }
 
-/// Throws DtypeError for what is not f32 or f64.
+/// Throws DtypeError unless x is f32 or f64.
 inline void check_float(const Tensor& x, std::string_view where) {
   if (!is_float(x.dtype()))
     throw_dtype(where, "dtype " + std::string(name_of(x.dtype())) + " is not supported; cast it to a float first");
@@ -96,7 +97,7 @@ inline void check_epsilon(std::string_view where, double epsilon) {
     throw ValueError(std::string(where) + ": epsilon must not be negative, got " + Scalar(epsilon).str());
 }
 
-/// Throws TraceError for a traced tensor.
+/// Throws TraceError for a traced tensor, whose values are not known.
 inline void check_values_known(std::string_view where, const Tensor& x, std::string_view what_to_do) {
   if (x.is_abstract())
     throw TraceError(std::string(where) +
@@ -104,7 +105,7 @@ inline void check_values_known(std::string_view where, const Tensor& x, std::str
                      "; " + std::string(what_to_do));
 }
 
-/// A family of operations, collected by the registry.
+/// The operations of one family, collected by the registry.
 using Family = std::span<const Primitive* const>;
 Family arithmetic_family();
 Family functions_family();
@@ -137,7 +138,7 @@ Family pooling_family();
 Family unfolding_family();
 Family activation_family();
 Family activation_gradient_family();
-// Of composites.
+// Families of composites.
 Family composite_activation_family();
 Family arrangement_family();
 Family composite_math_family();

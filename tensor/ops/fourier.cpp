@@ -17,7 +17,7 @@
 
 namespace ferrite {
 
-// ---- plans: factors of a length, roots of unity, chirps, and what a thread keeps of them ------------------
+// ---- plans: factors of a length, roots of unity, chirps, and the plans that a thread keeps ------------------
 
 namespace detail {
 
@@ -25,7 +25,7 @@ FERRITE_FLOAT_TABLES(FftKernels, fft_kernels, fft_in_use)
 
 namespace {
 
-/// e^(-2 pi i k / n), from an angle of at most pi / 4: exact where a part is 0 or 1, and symmetric.
+/// The number e^(-2 pi i k / n), from an angle of at most pi / 4: exact where a part is 0 or 1, and symmetric.
 struct Root {
   double re, im;
 };
@@ -55,7 +55,7 @@ struct Roots {
   Split<const T> get() const { return {re.data(), im.data()}; }
 };
 
-/// The radices of the passes, or none where a prime factor is too large for a pass.
+/// Returns the radices of the passes, or none where a prime factor is too large for a pass.
 std::vector<std::int64_t> radices_of(std::int64_t n) {
   constexpr std::int64_t kLargest = 31;
   std::vector<std::int64_t> list;
@@ -127,7 +127,7 @@ template <class T>
 struct Planned {
   FftPlan<T> plan{};
   bool real;
-  std::uint64_t used = 0;  ///< when it was asked for last
+  std::uint64_t used = 0;  ///< time of its last use
   Passes<T> passes;
   Roots<T> untangle;
   std::unique_ptr<Chirp> chirp;
@@ -213,14 +213,14 @@ void check_points(std::string_view where, const Shape& shape, std::int64_t n) {
   if (n < 1) throw_shape(where, "there are no points to transform: " + shape.str());
 }
 
-/// Calls f(plan, row) for every row, on several threads where that is worth it. A row's result is its own.
+/// Calls f(plan, row) for every row, on several threads where that pays. A row's result depends on that row only.
 template <class T, class F>
 void each_row(std::int64_t rows, std::int64_t n, bool real, const F& f) {
   const auto some = [&](std::int64_t begin, std::int64_t end) {
     const FftPlan<T>& plan = fft_plan<T>(n, real);
     for (std::int64_t r = begin; r < end; ++r) f(plan, r);
   };
-  constexpr std::int64_t kElements = 1 << 14;  // of a thread's share at least
+  constexpr std::int64_t kElements = 1 << 14;  // least elements of a thread's share
   const std::int64_t each = std::max<std::int64_t>(1, kElements / n), shares = (rows + each - 1) / each;
   const double work = 3 * static_cast<double>(rows * n) * std::log2(static_cast<double>(n) + 1);
   if (shares < 2 || thread_count() == 1 || work < static_cast<double>(kWorthSharing)) return some(0, rows);
@@ -238,7 +238,7 @@ struct InverseRealFftAttrs {
       attr_list(attr("n", &InverseRealFftAttrs::n), attr("scale", &InverseRealFftAttrs::scale),
                 attr("inner", &InverseRealFftAttrs::inner));
 };
-/// Of a fast transform of n real points, as those of the radix 2: half of what n complex ones take.
+/// Returns the multiply-adds of a fast transform of n real points, as of radix 2: half of those of n complex points.
 std::int64_t products_of(std::int64_t n) {
   return n * static_cast<std::int64_t>(std::ceil(std::log2(static_cast<double>(n))));
 }
@@ -363,7 +363,7 @@ struct Fft {
   }
   static std::int64_t multiply_adds(std::span<const Spec> in, std::span<const Spec>, const Attributes&) {
     const std::int64_t n = in[0].shape[-2];
-    return in[0].shape.numel() / n * products_of(n);  // two numbers a point
+    return in[0].shape.numel() / n * products_of(n);  // two numbers for each point
   }
   static Tensors vjp(const Vjp& v, const Attributes& a) { return {call_fft(v.grad(), {a.scale, !a.inverse})}; }
 };
@@ -372,9 +372,9 @@ Tensor call_rfft(const Tensor& x, const RealFftAttrs& attrs) { return call(struc
 Tensor call_irfft(const Tensor& x, const InverseRealFftAttrs& attrs) { return call(structured<Irfft>, {{&x}}, attrs); }
 Tensor call_fft(const Tensor& x, const FftAttrs& attrs) { return call(structured<Fft>, {{&x}}, attrs); }
 
-// ---- what the functions share ----------------------------------------------------------------------------
+// ---- helpers of the functions ----------------------------------------------------------------------------
 
-/// An axis moved to another place, the others in their order.
+/// Moves an axis to another position; the others keep their order.
 Tensor moved(const Tensor& x, int from, int to) {
   if (from == to) return x;
   Shape order;
@@ -384,7 +384,7 @@ Tensor moved(const Tensor& x, int from, int to) {
   return permute(x, order);
 }
 
-/// An axis cut, or filled with zeros at its end.
+/// Cuts an axis, or fills it with zeros at its end.
 Tensor of_length(const Tensor& x, int axis, std::int64_t n) {
   const std::int64_t extent = x.shape()[axis];
   if (extent == n) return x;
@@ -399,7 +399,7 @@ double factor(FftNorm norm, std::int64_t n, bool inverse) {
   return (norm == FftNorm::forward) != inverse ? 1 / static_cast<double>(n) : 1;
 }
 
-/// The points of a transform.
+/// Returns the number of points of a transform.
 std::int64_t points(std::string_view where, const FftOptions& o, const Tensor& x, std::int64_t own) {
   if (o.n < 0)
     throw ValueError(std::string(where) + ": the number of points must be positive, got " + std::to_string(o.n));
@@ -453,7 +453,7 @@ Tensor ifft(const Tensor& x, const FftOptions& options) {
   return detail::complex_transform("ifft", x, options, true);
 }
 
-// ---- the order of frequencies, and what they are ----------------------------------------------------------
+// ---- the order of frequencies, and their values -----------------------------------------------------------
 
 namespace detail {
 namespace {
@@ -463,7 +463,7 @@ struct RotateAttrs {
   static constexpr auto fields = attr_list(attr("axes", &RotateAttrs::axes));
 };
 
-/// Every axis cut at half its extent, rounded up or down, and the halves exchanged.
+/// Cuts every axis at half its extent, rounded up or down, and exchanges the halves.
 template <bool up>
 struct HalfRotation {
   using Attributes = RotateAttrs;
@@ -514,7 +514,7 @@ Tensor ifftshift(const Tensor& x, const Shape& axes) {
   return detail::composed<detail::HalfRotation<false>>({{&x}}, {axes_of(axes, x.rank(), "ifftshift")});
 }
 
-// ---- the lists of what is here ----------------------------------------------------------------------------
+// ---- families of operations ------------------------------------------------------------------------------
 
 namespace detail {
 

@@ -108,7 +108,7 @@ struct Cos : functors::Cos {
   }
 };
 
-/// The gradient of tanh as one operation: composed, it costs three times as much on small tensors.
+/// The gradient of tanh as one operation: composed, it would cost three times as much on small tensors.
 struct TanhGrad : functors::TanhGrad {
   static constexpr auto name = "tanh_grad", onnx = "", stablehlo = "";
   static constexpr auto summary = "g (1 - y^2): what a cotangent g becomes through y = tanh(x)";

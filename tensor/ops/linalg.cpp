@@ -1,4 +1,4 @@
-/// Linear algebra of small matrices: factorisations, systems of equations, and what is composed of them.
+/// Linear algebra of small matrices: factorisations, systems of equations, and functions composed of them.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -80,8 +80,8 @@ struct Qr {
     const Tensor first = of_tall(Q, slice(R, -1, 0, k), gQ + matmul(rest, transpose(gV)), slice(gR, -1, 0, k));
     return {concat({first, matmul(Q, gV)}, -1)};
   }
-  /// Of a matrix with at least as many rows as columns: (gQ + Q M) R^-T, M the symmetric matrix with the lower triangle
-  /// of R gR^T - gQ^T Q.
+  /// Returns the gradient for a matrix with at least as many rows as columns: (gQ + Q M) R^-T, M the symmetric matrix
+  /// with the lower triangle of R gR^T - gQ^T Q.
   static Tensor of_tall(const Tensor& Q, const Tensor& R, const Tensor& gQ, const Tensor& gR) {
     const double least = R.dtype() == Dtype::f32 ? 0x1p-126 : 0x1p-1022;
     checked(detach(abs(diagonals(R))), least, std::numeric_limits<double>::infinity(),
@@ -169,7 +169,7 @@ FERRITE_TABLES(EighKernels, eigh_kernels, eigh_in_use)
 
 namespace {
 
-/// Two operands of equal batches, [..., n, n] and [..., n, m].
+/// Checks that two operands have equal batches, [..., n, n] and [..., n, m].
 void check_system(std::string_view where, Inputs in) {
   check_square(where, in[0]);
   check_matrices(where, in[1]);
@@ -179,7 +179,7 @@ void check_system(std::string_view where, Inputs in) {
     throw_shape(where, "the equations do not fit: " + in[0].shape().str() + " and " + in[1].shape().str());
 }
 
-/// Both with the same batch.
+/// Two operands expanded to the same batch.
 struct System {
   Tensor A, B;
 };
@@ -190,7 +190,7 @@ System broadcast_batches(std::string_view where, const Tensor& A, const Tensor& 
 }
 
 struct SolveAttrs {
-  Label who{};  ///< in whose name singular matrices are refused
+  Label who{};  ///< name for errors about singular matrices
   static constexpr auto fields = attr_list(attr("who", &SolveAttrs::who));
 };
 
@@ -265,7 +265,7 @@ struct SolveTriangular {
   }
 };
 
-/// f(index, diagonal of the triangular factor, whether an odd number of rows was exchanged) for each matrix.
+/// Calls f(index, diagonal of the triangular factor, whether an odd number of rows was exchanged) for each matrix.
 template <class F>
 void each_elimination(const Tensor& x, const F& f) {
   const Tensor A = dense(x);
@@ -284,7 +284,7 @@ void each_elimination(const Tensor& x, const F& f) {
   });
 }
 
-/// The gradient of ln |det A|, scaled for each matrix.
+/// Returns the gradient of ln |det A|, scaled for each matrix.
 Tensor scaled_inverse(const Tensor& A, const Tensor& scale, Label who) {
   const Tensor I = expand(eye(A.shape()[-1], A.shape()[-1], A.dtype()), A.shape());
   return unsqueeze(unsqueeze(scale, -1), -1) * transpose(call_solve(A, I, who));
@@ -508,7 +508,7 @@ Tensor matrix_norm(const Tensor& A, MatrixNorm norm, bool keepdim) {
   return composed<detail::MatrixNorms>({{&A}}, {static_cast<int>(norm), keepdim});
 }
 
-// ---- the lists of what is here ----------------------------------------------------------------------------
+// ---- families of operations ------------------------------------------------------------------------------
 
 namespace detail {
 

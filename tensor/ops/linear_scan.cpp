@@ -8,7 +8,7 @@ namespace ferrite {
 namespace detail {
 namespace {
 
-/// Throws for operands that do not fit; b stands at `b`, the optional ones from `begin` on.
+/// Throws for operands that do not fit; b is operand `b`, optional ones begin at `begin`.
 void check(std::string_view name, Inputs in, std::size_t b, std::size_t begin) {
   const Spec wanted = in[b].spec();
   const Shape& s = wanted.shape;
@@ -29,45 +29,44 @@ void check(std::string_view name, Inputs in, std::size_t b, std::size_t begin) {
   if (!o.fits) throw_shape(name, "expects h0, lengths i64 [B] and resets bool [B, T], each once and in this order");
 }
 
-// ---- the definition, in plain loops ----------------------------------------------------------------------
-
 // ---- shifts, for the composition ---------------------------------------------------------------------------
 
-/// Steps in the order of a scan.
+/// The steps of a scan in the order in which it runs.
 struct Order {
   std::int64_t T;
   bool reverse;
   Tensor lengths, resets;
-  int rank;  ///< of b
+  int rank;  ///< rank of b
 
-  /// A mask [B, T] or [1, T] beside b.
+  /// Returns a mask [B, T] or [1, T] in a shape that broadcasts to b.
   Tensor beside(const Tensor& mask) const {
     Tensor m = unsqueeze(mask, -1);
     return rank == 4 ? unsqueeze(m, -1) : m;
   }
-  /// bool, beside b: the first step of each row.
+  /// Returns a mask that broadcasts to b: the first step of each row.
   Tensor first() const {
     const Tensor steps = unsqueeze(arange(T), 0);
     if (!lengths.defined()) return beside(eq(steps, reverse ? T - 1 : 0));
     const Tensor ends = unsqueeze(lengths, 1);
     return beside(reverse ? eq(steps, ends - 1) : eq(steps, 0) && gt(ends, 0));
   }
-  /// The same: before which h counts as 0 by a reset.
+  /// Returns a mask that broadcasts to b: the steps before which a reset makes h count as 0.
   Tensor fresh() const {
     const Shape one{resets.shape()[0], 1};
     const Tensor none = full(one, false, Dtype::boolean);
     const Tensor at = reverse && T > 0 ? concat({slice(resets, 1, 1, T), none}, 1) : resets;
     return reverse ? beside(at) && !first() : beside(at);
   }
-  /// x[t-1] in order, `begin` at the first step, zeros where undefined, and after resets.
+  /// Returns x[t-1] in the order of the scan: `begin` at the first step (zeros where undefined), and zeros after
+  /// resets.
   Tensor before(const Tensor& x, const Tensor& begin) const {
     Tensor y = moved(x, reverse ? -1 : 1);
     y = where(first(), begin.defined() ? Operand(unsqueeze(begin, 1)) : Operand(0), y);
     return resets.defined() ? where(fresh(), 0, y) : y;
   }
-  /// x[t+1] in order.
+  /// Returns x[t+1] in the order of the scan.
   Tensor after(const Tensor& x) const { return moved(x, reverse ? 1 : -1); }
-  /// The first step's x [B, T, ...] -> [B, ...], 0 where a reset or nothing stands before it.
+  /// Returns the first step's x, [B, T, ...] -> [B, ...]; 0 where a reset or no step precedes it.
   Tensor at_first(const Tensor& x) const {
     const Tensor only = where(first(), x, 0);
     return sum(resets.defined() ? where(fresh(), 0, only) : only, {1});
@@ -102,7 +101,8 @@ struct LinearScanGrad {
   static constexpr bool second_order_by_reference = true;
   static constexpr std::size_t kOptional = 3;
 
-  /// In order: of a, where asked for ([B, D] where a is the same for all steps), of b, of h0 where there is one.
+  /// Returns, in order, the types of the gradients of a, if wanted ([B, D] where a is the same for all steps), of b,
+  /// and of h0 if there is one.
   static Specs infer(Inputs in, const Attributes& attrs) {
     check(name, in, 1, kOptional);
     if (in[2].spec() != in[1].spec())

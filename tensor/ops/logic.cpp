@@ -45,7 +45,7 @@ struct LogicalNot : functors::LogicalNot {
   static constexpr auto summary = "not a";
 };
 
-/// The common dtype of two operands of which either may be a literal: that of the tensors, else f32 or i64.
+/// Returns the common dtype of two operands of which either may be a literal: that of the tensors, else f32 or i64.
 Dtype dtype_of_branches(const Primitive& op, Inputs in, const Attrs& attrs) {
   if (in.size() > 1) return in[1].dtype();
   for (const std::size_t branch : {1U, 2U})
@@ -54,7 +54,7 @@ Dtype dtype_of_branches(const Primitive& op, Inputs in, const Attrs& attrs) {
   return Dtype::i64;
 }
 
-/// condition ? a : b. The condition is bool, the branches share a dtype.
+/// condition ? a : b, where the condition is bool and the branches share a dtype.
 struct Where : functors::Where {
   static constexpr auto name = "where", onnx = "Where", stablehlo = "select";
   static constexpr auto summary = "a where the condition holds, else b; the branch not taken gets gradient 0";
@@ -80,7 +80,7 @@ struct Where : functors::Where {
   }
 };
 
-/// Between any two dtypes; floats to integers truncate toward zero, anything to bool is "not zero".
+/// Converts between any two dtypes; floats to integers truncate toward zero, anything to bool is "not zero".
 struct Cast {
   using Attributes = CastAttrs;
   static constexpr auto name = "cast", onnx = "Cast", stablehlo = "convert";
@@ -149,7 +149,7 @@ Tensor cast(const Tensor& x, Dtype dtype) {
 namespace detail {
 namespace {
 
-/// What operations on bits share: kernels for integers, and for bool where they say so.
+/// Common part of operations on bits: kernels for integers, and for bool where they declare it.
 struct Bits {
   static constexpr bool of_integers_only = true;
   static constexpr bool shifts = false;
@@ -178,7 +178,7 @@ requires(Op::of_integers_only) struct KernelsOf<Op> {
 
 namespace {
 
-/// Common types of the operands, which are integers.
+/// Returns the common type of the operands, which must be integers.
 template <class Op>
 Spec infer_bits(const Primitive& op, Inputs in, const Attrs& attrs) {
   for (std::size_t i = 0; i < in.size(); ++i) {
@@ -227,7 +227,7 @@ struct BitwiseXor : Bits {
 };
 
 struct BitwiseNot : Bits {
-  static constexpr bool shifts = true;  // of bool it is logical_not
+  static constexpr bool shifts = true;  // for bool it is logical_not
   static constexpr auto name = "bitwise_not", onnx = "BitwiseNot", stablehlo = "not", summary = "every bit turned over";
   static constexpr std::size_t arity = 1;
   static Spec infer(const Primitive& op, Inputs in, const Attrs& attrs) {

@@ -24,7 +24,7 @@ struct Tan : functors::Tan {
   static Tensors vjp(const PointwiseVjp& v) { return {v.grad * (1 + square(v.out))}; }
 };
 
-/// 1 / sqrt((1 - x) (1 + x)): no cancellation near the ends.
+/// Returns 1 / sqrt((1 - x) (1 + x)), without cancellation near the ends.
 Tensor arc_slope(const Tensor& x) { return rsqrt((1 - x) * (1 + x)); }
 
 struct Asin : functors::Asin {
@@ -84,7 +84,7 @@ struct Atanh : functors::Atanh {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// x / r^2 for r = hypot(a, b), without the square; 0 where r is 0 or infinite.
+/// Returns x / r^2 for r = hypot(a, b), without the square; 0 where r is 0 or infinite.
 Tensor over_square(const Operand& x, const Operand& a, const Operand& b) {
   const Tensor r = hypot(a, b), none = eq(r, 0.0) || eq(r, kInfinity);
   const Tensor safe = where(none, 1.0, r);
@@ -148,7 +148,7 @@ Tensor sinc(const Tensor& x) {
 namespace detail {
 namespace {
 
-/// What rounding functions share: a gradient of 0.
+/// Common part of rounding functions: a gradient of 0.
 struct Rounding {
   static Tensors vjp(const PointwiseVjp& v) { return {zeros_like(v.grad)}; }
 };
@@ -220,7 +220,7 @@ struct FloorDivide : functors::FloorDivide, Division {
   }
 };
 
-/// Refuses divisors 0 of integers, an element in every run of a program.
+/// Divides, and refuses divisors 0 of integers; elements are checked in every run of a program.
 template <class Op>
 Tensor divided(const Operand& a, const Operand& b, Label divisor) {
   if (b.is_literal()) {
@@ -278,7 +278,7 @@ struct Digamma : functors::Digamma {
   static Tensors vjp(const PointwiseVjp& v) { return {v.grad * polygamma(1, v.a.tensor())}; }
 };
 
-/// polygamma(1, x), the gradient of digamma.
+/// The second derivative of ln Gamma, polygamma(1, x): the gradient of digamma.
 struct Trigamma : functors::Trigamma {
   static constexpr auto name = "trigamma", onnx = "", stablehlo = "", summary = "the second derivative of ln Gamma";
   static constexpr Reads reads = reads_inputs;
@@ -342,7 +342,7 @@ struct Log10 : functors::Log10 {
   static Tensors vjp(const PointwiseVjp& v) { return {v.grad / (v.a * std::numbers::ln10)}; }
 };
 
-/// larger + f(smaller - larger), where both are the same infinity that itself: smooth at ties, too.
+/// Returns larger + f(smaller - larger); where both are the same infinity, that infinity. Smooth at ties, too.
 template <class F>
 Tensor added_powers(Inputs in, F f) {
   const Tensor first = gt(in[0], in[1]);
@@ -401,7 +401,7 @@ struct Xlogy : functors::Xlogy {
   }
 
  private:
-  /// Where x = 0 beside a logarithm that is not finite, y is replaced: its gradients are 0.
+  /// Returns where x = 0 and the logarithm of y is not finite: there y is replaced, and gradients are 0.
   static Tensor is_none(const Tensor& x, const Tensor& y) { return eq(x, 0.0) && (le(y, 0.0) || eq(y, kInfinity)); }
 };
 
@@ -444,7 +444,7 @@ Tensor of_pair(const Tensor& a, const Tensor& b) {
 Tensor lgamma(const Tensor& x) { return pointwise_call<Lgamma>(x); }
 Tensor digamma(const Tensor& x) { return pointwise_call<Digamma>(x); }
 Tensor polygamma(std::int64_t n, const Tensor& x) {
-  constexpr std::int64_t most = 20;  // derivatives of it are of higher n
+  constexpr std::int64_t most = 20;  // derivatives of it have higher n
   if (n < 0 || n > most) throw ValueError("polygamma: n must lie in 0..20, got " + std::to_string(n));
   check_float(x, n == 0 ? "digamma" : "polygamma");
   if (n < 2) return n == 0 ? digamma(x) : pointwise_call<Trigamma>(x);
@@ -465,13 +465,13 @@ Tensor logit(const Tensor& x, std::optional<double> epsilon) {
   return composed<Logit>({{&x}}, {epsilon});
 }
 
-// ---- mixing and replacing numbers, and tests of what they are ---------------------------------------------
+// ---- mixing and replacing numbers, and tests of numbers ----------------------------------------------------
 
 namespace detail {
 namespace {
 
 struct LerpAttrs {
-  std::optional<double> weight{};  ///< in place of a third operand
+  std::optional<double> weight{};  ///< replaces a third operand
   static constexpr auto fields = attr_list(attr("weight", &LerpAttrs::weight));
 };
 
@@ -504,7 +504,7 @@ struct NanToNum {
   }
 };
 
-/// |a| with b's sign.
+/// a| with b's sign, including that of zeros.
 struct Copysign : functors::Copysign {
   static constexpr auto name = "copysign", onnx = "", stablehlo = "";
   static constexpr auto summary = "|a| with b's sign, that of zeros included; gradient 0 at a = 0";
@@ -613,7 +613,7 @@ Tensor isclose(const Tensor& a, const Tensor& b, const IscloseOptions& options) 
 
 Tensor logical_xor(const Tensor& a, const Tensor& b) { return composed<LogicalXor>({{&a, &b}}); }
 
-// ---- whether tensors are equal but for rounding -----------------------------------------------------------
+// ---- whether tensors are equal up to rounding --------------------------------------------------------------
 
 namespace {
 
@@ -644,7 +644,7 @@ bool allclose(const Tensor& a, const Tensor& b, const CloseOptions& options) {
   return true;
 }
 
-// ---- the lists of what is here ----------------------------------------------------------------------------
+// ---- families of operations ------------------------------------------------------------------------------
 
 namespace detail {
 

@@ -1,5 +1,5 @@
-/// Means, variances, softmax and normalisation by them, composed of operations: gradients, tracing, fusion and export
-/// come by themselves.
+/// Means, variances, softmax and normalisation, composed of operations: gradients, tracing, fusion and export follow
+/// from the parts.
 #include "ferrite/tensor/normalization.h"
 
 #include <algorithm>
@@ -41,8 +41,8 @@ struct LogSoftmaxGrad {
   static constexpr auto summary =
       "g - e^y sum of g along an axis, g where that sum is 0: a cotangent g through y = log_softmax(x)";
 
-  /// Where the sum is 0, a NaN in y does not count: of a row that no loss counts none reaches a gradient. Other values
-  /// do, since the derivative by g at a sum of 0 is made of them.
+  /// Where the sum is 0, a NaN in y does not count, so that a row that no loss counts passes no NaN to a gradient.
+  /// Other values do count, since the derivative by g at a sum of 0 is made of them.
   static Tensor parts(Inputs in, const Attributes& a) {
     const Tensor total = sum(in[0], {a.axis}, true);
     return in[0] - exp(where(eq(total, 0) && ne(in[1], in[1]), 0.0, in[1])) * total;
@@ -99,7 +99,7 @@ double count(const Shape& shape, const Shape& axes) {
   return n;
 }
 
-/// The largest element along axes as a constant, 0 where it is not finite: the shift that keeps exp in range.
+/// Returns the largest element along axes as a constant, 0 where it is not finite: the shift that keeps exp in range.
 Tensor shift(const Tensor& x, const Shape& axes) {
   const Tensor m = detach(amax(detach(x), axes, true));
   return where(lt(abs(m), std::numeric_limits<double>::infinity()), m, 0.0);
@@ -129,8 +129,8 @@ struct Var {
   static constexpr auto summary = "sum of (x - mean)^2 over axes / (number of elements - correction)";
 
   static Tensor parts(Inputs in, const Attributes& a) {
-    // The mean of the distances from the mean is what rounding left of it: large beside distances that are small beside
-    // x. It is taken off, too.
+    // The mean of the distances from the mean is its rounding error: large compared to distances that are small
+    // compared to x. It is subtracted, too.
     const Tensor& x = in[0];
     const Tensor apart = x - detach(mean(detach(x), a.axes, true));
     const Tensor squares = square(apart - mean(apart, a.axes, true));
@@ -304,7 +304,7 @@ Tensor affine(const Tensor& x, const Tensor& weight, const Tensor& bias) {
 namespace detail {
 namespace {
 
-/// [C] as [1, C, 1, ...] of a rank.
+/// Reshapes [C] to [1, C, 1, ...] of a rank.
 Tensor by_channel(const Tensor& of_channels, int rank) {
   Shape shape = Shape::filled(rank, 1);
   shape[1] = of_channels.numel();
@@ -463,7 +463,7 @@ Tensor local_response_norm(const Tensor& x, std::int64_t size, const LocalRespon
   return composed<detail::LocalResponseNorm>({{&x}}, {size, o.alpha, o.beta, o.k});
 }
 
-// ---- the lists of what is here ----------------------------------------------------------------------------
+// ---- families of operations ------------------------------------------------------------------------------
 
 namespace detail {
 

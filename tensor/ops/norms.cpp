@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// f(x) where x is not 0, else `at_zero` with gradient 0: f's own slope there may be infinite.
+/// Returns f(x) where x is not 0, else `at_zero` with gradient 0: the slope of f there may be infinite.
 template <class F>
 Tensor away_from_zero(const Tensor& x, double at_zero, F f) {
   const Tensor zero = eq(x, 0.0);
@@ -28,13 +28,13 @@ Tensor cube_root(const Tensor& cubes) {
   return away_from_zero(cubes, 0, [](const Tensor& t) { return pow(t, 1 / 3.0); });
 }
 
-/// Sums of powers outside of these have lost digits of what was added up, or all of them.
+/// The range of sums of powers that have their digits: smaller and larger sums have lost some or all of them.
 struct Ordinary {
   explicit Ordinary(Dtype t) : low(t == Dtype::f32 ? 0x1p-80 : 0x1p-800), high(t == Dtype::f32 ? 0x1p100 : 0x1p900) {}
   double low, high;
 };
 
-/// Whether all sums are known to be ordinary ones; a NaN is.
+/// Returns whether all sums are known to be ordinary; a NaN is ordinary.
 bool are_ordinary(const Tensor& sums) {
   if (sums.is_abstract() || frame().tracing) return false;
   const Ordinary range(sums.dtype());
@@ -46,9 +46,9 @@ bool are_ordinary(const Tensor& sums) {
   return sums.dtype() == Dtype::f32 ? all(float()) : all(double());
 }
 
-/// f(x / d) d of a norm f along axes with extents of 1 left, for a d that keeps powers in range where `sums` of them
-/// are out of it, and 1 elsewhere, with the bits of f(x). For squares it is a power of two, which rounds nothing; else
-/// the largest |x|.
+/// Returns f(x / d) d of a norm f along axes, with extents of 1 left, where d keeps powers in range if `sums` of them
+/// are outside it, and is 1 elsewhere, with the bits of f(x). For squares d is a power of two, which rounds nothing;
+/// else it is the largest |x|.
 template <class F>
 Tensor scaled_norm(const Tensor& x, const Tensor& sums, bool squares, const Shape& axes, F f) {
   const Ordinary range(x.dtype());
@@ -72,13 +72,13 @@ struct NormAttrs {
       attr_list(attr("p", &NormAttrs::p), attr("axes", &NormAttrs::axes), attr("keepdim", &NormAttrs::keepdim));
 };
 
-/// |x|^p, 0 or infinity where x is 0.
+/// Returns |x|^p; 0 or infinity where x is 0.
 Tensor powers(const Tensor& x, double p) {
   if (p == 2) return square(x);
   if (p == 3) return abs(x) * square(x);
   return away_from_zero(abs(x), p < 0 ? kInfinity : 0, [&](const Tensor& t) { return pow(t, p); });
 }
-/// sums^(1 / p).
+/// Returns sums^(1 / p).
 Tensor inverse(const Tensor& sums, double p) {
   if (p == 2) return root(sums);
   if (p == 3) return cube_root(sums);
@@ -98,7 +98,8 @@ struct Norm {
     if (a.p == -kInfinity) return amin(abs(x), a.axes, a.keepdim);
     if (a.p == 0) return total(square(sign(where(eq(x, x), x, 1.0))));  // a NaN counts
     if (a.p == 1) return total(abs(x));
-    // A tape has the quotient that scaled_norm puts in front of the powers: second derivatives add up in one order.
+    // On a tape the quotient that scaled_norm puts before the powers is included: then second derivatives add up in one
+    // order.
     const bool on_tape = a.p > 0 && !frame().tracing && !frame().recorders.empty();
     const Tensor sums = total(powers(on_tape ? x / 1.0 : x, a.p));
     if (a.p < 0 || x.numel() == 0 || are_ordinary(sums)) return inverse(sums, a.p);
@@ -140,7 +141,7 @@ struct NormalizeAttrs {
                                            attr("epsilon", &NormalizeAttrs::epsilon));
 };
 
-/// The larger of a norm and epsilon.
+/// Returns the larger of a norm and epsilon.
 Tensor at_least(const Tensor& norm, double epsilon) { return clamp(norm, epsilon, kInfinity); }
 
 struct Normalize {
@@ -210,7 +211,7 @@ void check_power(std::string_view where, double p, const Tensor& x, const Shape&
   if (n == 0 && (p < 0 || std::isinf(p)))
     throw_shape(where, "no elements to choose from with p = " + Scalar(p).str() + ": " + x.shape().str());
 }
-/// Two operands of one float dtype and their common shape.
+/// Checks two operands of one float dtype, and returns their common shape.
 Shape check_pair(std::string_view where, const Tensor& a, const Tensor& b) {
   check_float(a, where);
   if (a.dtype() != b.dtype())
@@ -257,7 +258,7 @@ Tensor cosine_similarity(const Tensor& a, const Tensor& b, std::int64_t axis, do
   const Shape common = check_pair("cosine_similarity", a, b);
   const int at = axis_of(axis, common.rank(), "cosine_similarity");
   check_epsilon("cosine_similarity", epsilon);
-  const Tensor x = expand(a, common), y = expand(b, common);  // an axis that broadcasts counts as often as it stands
+  const Tensor x = expand(a, common), y = expand(b, common);  // an axis that broadcasts counts each time it is repeated
   return composed<CosineSimilarity>({{&x, &y}}, {at, epsilon});
 }
 
@@ -275,7 +276,7 @@ Tensor cdist(const Tensor& a, const Tensor& b, double p) {
   if (a.rank() < 2 || b.rank() < 2 || a.shape()[-1] != b.shape()[-1])
     throw_shape("cdist", "[..., P, M] and [..., R, M] are needed, got " + a.shape().str() + " and " + b.shape().str());
   if (!(p >= 0)) throw ValueError("cdist: p must not be negative, got " + Scalar(p).str());
-  if (a.shape()[-1] == 0 && std::isinf(p)) p = 1;  // the largest of no differences is 0, as any other norm of them
+  if (a.shape()[-1] == 0 && std::isinf(p)) p = 1;  // the largest of no differences is 0, like every other norm of them
   return composed<Cdist>({{&a, &b}}, {p});
 }
 

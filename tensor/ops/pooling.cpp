@@ -56,7 +56,8 @@ void pool_as(const Tensor& from, Tensor& to, const PoolAxes& axes) {
   for (std::int64_t i = 0; i < planes; ++i) plane(i);
 }
 
-/// y from x, each [N, C, ...]; of `spread` x is what is written, from y. Operands of any layout; results are row-major.
+/// Computes `to` from `from`, each [N, C, ...], plane by plane; `spread` computes x from y. Operands of any layout;
+/// results are row-major.
 template <PoolKind kind>
 void pool_planes(const Tensor& from, Tensor& to, const PoolAxes& axes) {
   if (to.numel() == 0) return;
@@ -65,7 +66,7 @@ void pool_planes(const Tensor& from, Tensor& to, const PoolAxes& axes) {
   pool_as<kind, double>(*rows, to, axes);
 }
 
-// ---- the largest element: values, places, and what is read and added at places of planes ------------------
+// ---- the largest element: values, positions, and reading and adding at positions of planes ----------------
 
 Specs infer_pool(std::string_view where, Inputs in, const PoolAttrs& a, bool indices) {
   check_pooled(where, in[0], {&a.kernel, &a.stride, &a.before, &a.dilation, &a.size});
@@ -119,7 +120,7 @@ void check_places(std::string_view where, const Tensor& x, const Tensor& indices
     throw_dtype(where, "dtype " + std::string(name_of(x.dtype())) + " is not supported; cast to a float");
 }
 
-/// The first place that is not in a plane of n elements, before anything is written.
+/// Throws for the first position that is not in a plane of n elements, before anything is written.
 void check_inside(std::string_view where, const Tensor& indices, std::int64_t n) {
   const std::int64_t* const at = indices.data<std::int64_t>();
   for (std::int64_t i = 0; i < indices.numel(); ++i)
@@ -203,7 +204,7 @@ Tensor plane_scatter(const Tensor& y, const Tensor& indices, const PlaneAttrs& a
   return call(structured<PlaneScatter>, {{&y, &indices}}, attrs);
 }
 
-// ---- sums, the adjoint, and the means and norms that are composed of them ---------------------------------
+// ---- sums, the adjoint, and the means and norms composed of them ------------------------------------------
 
 namespace {
 
@@ -248,7 +249,7 @@ struct PoolSpread {
   static Tensors vjp(const Vjp& v, const Attributes& a) { return {pool_sum(v.grad(), a)}; }
 };
 
-/// By window of one axis: how many elements its sum is divided by.
+/// Returns, for each window along one axis, the number of elements that its sum is divided by.
 std::vector<double> counts(std::int64_t n, std::size_t axis, const AveragePoolAttrs& a) {
   const auto i = static_cast<int>(axis);
   const PoolAxis windows{n, a.size[i], a.kernel[i], a.stride[i], a.before[i], 1, a.adaptive};
@@ -262,7 +263,7 @@ std::vector<double> counts(std::int64_t n, std::size_t axis, const AveragePoolAt
   return all;
 }
 
-/// What the sums over windows of planes of these extents are divided by: one number, or [size...].
+/// Divides the sums over windows of planes of these extents: by one number, or by one for each window.
 Tensor averages(const Tensor& sums, const Shape& space, const AveragePoolAttrs& a) {
   if (a.divisor != 0) return sums / static_cast<double>(a.divisor);
   double same = 1;
@@ -297,7 +298,7 @@ struct AvgPool {
   }
 };
 
-/// As PyTorch composes it: powers, means, and the elements of a whole window times them.
+/// The norm of windows, composed as in PyTorch: powers, means, and the elements of a whole window times them.
 struct LpPool {
   using Attributes = AveragePoolAttrs;
   static constexpr auto name = "lp_pool", onnx = "LpPool";
@@ -359,7 +360,7 @@ Shape pooled_shape(const Shape& x, const Shape& size) {
   return s;
 }
 
-// ---- the public functions: options resolved, and what does not fit refused --------------------------------
+// ---- the public functions: they resolve options and refuse operands that do not fit ------------------------
 
 namespace {
 
@@ -368,7 +369,7 @@ Shape kernel_of(std::string_view where, const Shape& given, int axes) {
   return space_numbers(where, "kernel", given, Shape::filled(axes, 1), 1);
 }
 
-/// x with a batch axis, and whether it was added.
+/// The operand x with a batch axis, and whether it was added.
 struct Planes {
   Planes(std::string_view where, const Tensor& x, int axes) : alone(x.rank() == axes + 1) {
     if (!is_float(x.dtype()))
@@ -385,7 +386,7 @@ struct Planes {
   Tensor planes;
 };
 
-/// How many windows of a kernel there are on an axis.
+/// Returns the number of windows of a kernel on an axis.
 std::int64_t windows(std::string_view where, const Tensor& x, int axis, const PoolAttrs& a, bool ceil_mode) {
   const std::int64_t n = x.shape()[axis + 2], reach = checked_mul(a.kernel[axis] - 1, a.dilation[axis], where) + 1;
   if (a.before[axis] > reach / 2)
@@ -574,7 +575,7 @@ MaxPooled adaptive_max_pool3d_with_indices(const Tensor& x, const Shape& size) {
   return detail::adaptive_places("adaptive_max_pool3d", 3, x, size);
 }
 
-// ---- the lists of what is here ----------------------------------------------------------------------------
+// ---- families of operations ------------------------------------------------------------------------------
 
 namespace detail {
 

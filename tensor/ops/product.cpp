@@ -43,7 +43,7 @@ Batch batch_of(const Tensor& x) {
   return b;
 }
 
-/// Makes the leading axes part of the rows where that takes no copy: one product instead of many.
+/// Merges the leading axes into the rows where that takes no copy: one product instead of many.
 void fold_lead(Batch& a) {
   Walk<1> merged;
   for (int i = 0; i < a.lead.rank(); ++i) merged.push(a.lead[i], {a.lead_strides[i]});
@@ -59,14 +59,14 @@ void fold_lead(Batch& a) {
   throw_shape("matmul", "inner extents differ: " + a.str() + " . " + b.str());
 }
 
-/// a [..., M, K] . b [..., K, N] -> [..., M, N]; vectors are made matrices by `matmul` before.
+/// The product a [..., M, K] . b [..., K, N] -> [..., M, N]; `matmul` makes matrices of vectors before.
 struct MatMul {
   static constexpr auto name = "matmul", onnx = "MatMul", stablehlo = "dot_general";
   static constexpr TimeRule time = TimeRule::multiplies;
   static constexpr auto summary = "matrix product of the last two axes, leading axes broadcast";
   static constexpr Linearity linearity = Linearity::in_each;
   static constexpr Reads reads = reads_inputs;
-  static constexpr Effects effects{};  // operands are read where they lie, and the room of a thread is taken once
+  static constexpr Effects effects{};  // operands are read in place, and the workspace of a thread is allocated once
 
   static Specs infer(Inputs in, const NoAttrs&) {
     const Shape& a = in[0].shape();
@@ -136,8 +136,8 @@ struct MatMul {
     batched(x.data<T>(), a, y.data<T>(), b, c);
   }
 
-  /// Few rows times a matrix that lies by columns, whose transposition costs as much as the product: used again, it is
-  /// read from a packed copy on its storage. Whether it could be.
+  /// Multiplies few rows by a matrix that is stored by columns, whose transposition costs as much as the product: from
+  /// the second use on, it is read from a packed copy on its storage. Returns whether it was done.
   template <class T>
   static bool by_packed_columns(const Tensor& x, const Tensor& y, T* c) {
     constexpr std::int64_t kFewRows = 8, kWorthPacking = 4096;
@@ -215,7 +215,7 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
   return a.rank() == 1 ? squeeze(y, b.rank() == 1 ? -1 : -2) : y;
 }
 
-// ---- composed of it, views and elementwise products -------------------------------------------------------
+// ---- composed of matmul, views and elementwise products ----------------------------------------------------
 
 namespace detail {
 namespace {
@@ -236,7 +236,7 @@ struct Cross {
   }
 };
 
-/// With leading axes of extent 1 up to a rank.
+/// Adds leading axes of extent 1 up to a rank.
 Tensor led(const Tensor& x, int rank) {
   Shape s = Shape::filled(rank - x.rank(), 1);
   for (const std::int64_t e : x.shape()) s.push_back(e);
@@ -263,7 +263,7 @@ struct TensordotAttrs {
   static constexpr auto fields = attr_list(attr("a", &TensordotAttrs::a), attr("b", &TensordotAttrs::b));
 };
 
-/// The axes that are not in a list.
+/// Returns the axes that are not in a list.
 Shape others(int rank, const Shape& axes) {
   Shape out;
   for (int i = 0; i < rank; ++i)
@@ -401,11 +401,11 @@ Tensor vander(const Tensor& x, std::int64_t n, bool increasing) {
 namespace detail {
 namespace {
 
-/// An axis by name: a letter, or -1, -2, ... for the axes of "...", counted from the last.
+/// The name of an axis: a letter, or -1, -2, ... for the axes of "...", counted from the last.
 using Axis = int;
 using Axes = std::vector<Axis>;
 
-/// Which axes the operands and the result have. "..." is `ellipsis` until the ranks are known.
+/// The axes of the operands and of the result. "..." is `ellipsis` until the ranks are known.
 struct Equation {
   static constexpr Axis ellipsis = 0;
   std::vector<Axes> operands;
@@ -444,7 +444,7 @@ Equation parse(std::string_view text) {
   return e;
 }
 
-/// The axes of "..." in place of its mark.
+/// Returns axes with those of "..." in place of its mark.
 Axes spread(const Axes& side, int count) {
   Axes out;
   for (const Axis a : side) {
@@ -458,7 +458,7 @@ Axes spread(const Axes& side, int count) {
 std::int64_t times(const Axes& axes, Axis a) { return std::ranges::count(axes, a); }
 bool holds(const Axes& axes, Axis a) { return times(axes, a) != 0; }
 
-/// The letters that occur once, in order, behind the axes of "...".
+/// Returns the letters that occur once, in order, after the axes of "...".
 Axes implied_result(const Equation& e, int ellipsis_axes) {
   std::map<Axis, std::int64_t> seen;
   for (const Axes& operand : e.operands)
@@ -469,10 +469,10 @@ Axes implied_result(const Equation& e, int ellipsis_axes) {
   return out;
 }
 
-/// Axes by name with their extents, of all operands together.
+/// The extents of axes, by name, of all operands together.
 using AxisExtents = std::map<Axis, std::int64_t>;
 
-/// The equation with "..." spread over the axes that it stands for.
+/// Returns the equation with "..." replaced by the axes that it denotes.
 Equation resolved(std::string_view text, std::span<const Spec> operands) {
   Equation e = parse(text);
   if (e.operands.size() != operands.size())
@@ -523,13 +523,13 @@ struct Named {
   Axes axes;
 };
 
-/// Without the axis at `i`, which has extent 1.
+/// Drops the axis at `i`, which has extent 1.
 void drop(Named& t, std::size_t i) {
   t.x = squeeze(t.x, static_cast<std::int64_t>(i));
   t.axes.erase(t.axes.begin() + static_cast<std::ptrdiff_t>(i));
 }
 
-/// Each axis once: diagonals are taken, extents of 1 that broadcast are dropped.
+/// Returns x with each axis once: takes diagonals, and drops extents of 1 that broadcast.
 Named simplified(const Tensor& x, const Axes& axes, const AxisExtents& extents) {
   Named t{x, axes};
   for (std::size_t i = 0; i < t.axes.size();) {
@@ -556,7 +556,7 @@ Named simplified(const Tensor& x, const Axes& axes, const AxisExtents& extents) 
   return t;
 }
 
-/// Summed over the axes that nobody else has.
+/// Sums over the axes that no other operand and no result needs.
 void sum_alone(Named& t, const Axes& needed) {
   Shape over;
   Axes left;
@@ -577,7 +577,7 @@ std::int64_t count(const Axes& axes, const AxisExtents& extents) {
   return n;
 }
 
-/// The axes in this order, each group made one.
+/// Returns the axes in this order, with each group merged into one.
 Tensor grouped(const Named& t, std::initializer_list<const Axes*> groups, const AxisExtents& extents) {
   Shape order, shape;
   for (const Axes* group : groups) {
@@ -587,7 +587,7 @@ Tensor grouped(const Named& t, std::initializer_list<const Axes*> groups, const 
   return reshape(permute(t.x, order), shape);
 }
 
-/// The product of two, summed over what both have and nobody needs.
+/// Returns the product of two operands, summed over the axes that both have and that are not needed further.
 Named product(const Named& a, const Named& b, const Axes& needed, const AxisExtents& extents) {
   Axes batch, inner, rows, columns;
   for (const Axis x : a.axes) (!holds(b.axes, x) ? rows : holds(needed, x) ? batch : inner).push_back(x);
@@ -633,7 +633,7 @@ struct Einsum {
     const AxisExtents extents = extents_of(e, a.equation.text(), specs);
     std::vector<Named> operands;
     for (std::size_t k = 0; k < in.size(); ++k) operands.push_back(simplified(in[k], e.operands[k], extents));
-    /// What the result and the operands from k on have, but for operand `but`.
+    /// The axes of the result and of the operands from k on, except operand `but`.
     const auto needed = [&](std::size_t k, std::size_t but) {
       Axes all = e.result;
       for (; k < operands.size(); ++k)
@@ -670,7 +670,7 @@ Tensor einsum(std::string_view equation, std::initializer_list<Tensor> operands)
   return einsum(equation, std::span<const Tensor>(operands.begin(), operands.size()));
 }
 
-// ---- the lists of what is here ----------------------------------------------------------------------------
+// ---- families of operations ------------------------------------------------------------------------------
 
 namespace detail {
 

@@ -21,14 +21,14 @@ namespace {
 
 using PhiloxKey = std::array<std::uint32_t, 2>;
 
-/// A stream as an odd factor. The hash of a name goes without its last bit; numbers that people give by hand are below
-/// 2^32 and all told apart.
+/// Returns a stream as an odd factor. The hash of a name loses its last bit; numbers given by hand are below 2^32 and
+/// all remain distinct.
 std::uint64_t odd_factor(std::uint64_t stream) {
   const bool is_odd_number = stream >> 32 == 0 && stream % 2 == 1;
   return is_odd_number ? ~(stream - 1) : stream | 1U;
 }
 
-/// The seed and the stream, mixed; call and element make the counter.
+/// Returns the key of Philox, mixed from the seed and the stream; call and element form the counter.
 PhiloxKey philox_key(const RandomKey& key) {
   std::uint64_t k = key.seed + 0x9E3779B97F4A7C15U * odd_factor(key.stream);
   k = (k ^ (k >> 30)) * 0xBF58476D1CE4E5B9U;
@@ -56,7 +56,8 @@ std::uint64_t stream_of(std::string_view name) {
 
 namespace detail {
 
-/// What of the call exceeds a word stands in the upper half of the element's second one, from 2^48 elements on shared.
+/// Returns the inputs of Philox. The bits of the call that exceed a word are in the upper half of the element's second
+/// word, which they share from 2^48 elements on.
 DrawFrom draw_from(const RandomKey& key, std::uint64_t index) {
   const PhiloxKey k = philox_key(key);
   const std::uint32_t beyond = std::rotl(static_cast<std::uint32_t>(key.call >> 32), 16);
@@ -169,7 +170,7 @@ Tensor permutation(std::int64_t n, const RandomKey& key) {
 namespace detail {
 namespace {
 
-/// What every draw is given.
+/// Common constants of all draws.
 struct DrawAttrs {
   Shape shape{};
   Dtype dtype = Dtype::f32;
@@ -184,7 +185,7 @@ struct DrawAttrs {
   }
 };
 
-/// Of a normal distribution, `low` and `high` are the mean and the deviation.
+/// Constants of uniform and normal draws; for a normal distribution, `low` and `high` are the mean and the deviation.
 struct RandomAttrs : DrawAttrs {
   double low = 0, high = 1;
   static constexpr auto fields =
@@ -195,7 +196,7 @@ struct BernoulliAttrs : DrawAttrs {
   double probability = 0.5;
   static constexpr auto fields = DrawAttrs::fields.with(attr("probability", &BernoulliAttrs::probability));
 
-  /// Of the uniform numbers that the probability is compared with.
+  /// Returns the constants of the uniform numbers that the probability is compared with.
   RandomAttrs uniform() const {
     RandomAttrs u{*this, 0, 1};
     u.dtype = Dtype::f64;
@@ -208,7 +209,7 @@ RandomKey key_of(const RandomAttrs& attrs) {
           static_cast<std::uint64_t>(attrs.call)};
 }
 
-/// Operands: none, a counter, or a key and a counter.
+/// Checks the operands: none, a counter, or a key and a counter.
 Specs infer_random(std::string_view name, Inputs in, const RandomAttrs& attrs) {
   if (!is_float(attrs.dtype)) throw_dtype(name, "dtype must be a float, got " + std::string(name_of(attrs.dtype)));
   if (in.size() > 2) throw_shape(name, "takes a key and a counter, got " + std::to_string(in.size()) + " operands");
@@ -219,7 +220,7 @@ Specs infer_random(std::string_view name, Inputs in, const RandomAttrs& attrs) {
   return {{attrs.shape, attrs.dtype}};
 }
 
-/// The key of an application: the values of its operands go before the constants.
+/// Returns the key of an application: values of its operands take precedence over the constants.
 RandomKey key_of(Inputs in, const RandomAttrs& attrs) {
   RandomKey key = key_of(attrs);
   if (in.size() == 2) {
@@ -231,13 +232,13 @@ RandomKey key_of(Inputs in, const RandomAttrs& attrs) {
   return key;
 }
 
-/// [0, 1) from 53 bits.
+/// Returns a number in [0, 1) from 53 bits.
 double unit_of(std::uint32_t low, std::uint32_t high) {
   const std::uint64_t bits = (std::uint64_t{high} << 32 | low) >> 11;
   return static_cast<double>(static_cast<std::int64_t>(bits)) * 0x1p-53;
 }
 
-/// f(drawn, to, n) for every n elements that are drawn together.
+/// Calls f(drawn, to, n) for every n elements that are drawn together.
 template <class F>
 void fill(Tensor& out, const RandomKey& key, F&& f) {
   constexpr std::int64_t kChunk = 1 << 14;
@@ -262,7 +263,7 @@ void fill(Tensor& out, const RandomKey& key, F&& f) {
   }
 }
 
-/// Rounding must not reach the upper bound, which a draw leaves out.
+/// Returns the distribution of uniform numbers, in which rounding must not reach the upper bound, since it is excluded.
 template <class T>
 UniformNumbers<T> uniform_numbers(double low, double high) {
   const T end = high > low ? static_cast<T>(high) : std::numeric_limits<T>::infinity();
@@ -348,7 +349,7 @@ void check_random(const Shape& shape, Dtype dtype, std::string_view where) {
   if (!is_float(dtype)) detail::throw_dtype(where, "dtype must be a float, got " + std::string(name_of(dtype)));
 }
 
-/// What a draw takes: a key and a counter, a counter alone, or nothing.
+/// The operands of a draw: a key and a counter, a counter alone, or nothing.
 class RandomOperands {
  public:
   explicit RandomOperands(const Tensor& counter) : count_(counter.defined() ? 1 : 0) { list_[0] = &counter; }
@@ -416,7 +417,7 @@ Generator::Generator(std::uint64_t seed, std::string_view name)
       key("key", Tensor::from({std::bit_cast<std::int64_t>(seed), std::bit_cast<std::int64_t>(stream_of(name))}, {2})) {
 }
 
-/// Gives f(key, number of the call); the next draw has the next number.
+/// Calls f(key, number of the call); the next draw has the next number.
 template <class F>
 Tensor Generator::draw(F&& f) const {
   const Tensor call = calls.value();

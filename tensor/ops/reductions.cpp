@@ -10,12 +10,12 @@
 
 namespace ferrite {
 
-// ---- the gradient of a product: each element's is the product of the others -------------------------------
+// ---- the gradient of a product: that of each element is the product of the others -------------------------
 
 namespace detail {
 namespace {
 
-/// The axes of a product seen as one, the last of a matrix [rows, n]; and back.
+/// Merges the axes of a product into one, the last of a matrix [rows, n], and splits them again.
 class Folded {
  public:
   Folded(const Shape& shape, const Shape& axes) {
@@ -43,7 +43,7 @@ class Folded {
   Shape order_, back_, permuted_, matrix_;
 };
 
-/// Moved by n places along the last axis, `value` in what becomes free.
+/// Moves x by n places along the last axis, with `value` in the free places.
 Tensor moved(const Tensor& x, std::int64_t n, double value) { return pad(x, {0, n}, {0, -n}, value); }
 
 struct ProdOthersAttrs {
@@ -66,7 +66,7 @@ struct ProdOthers {
     const NewFrame frame;
     copy_to(Writer::raw(out[0]), reference(in, attrs)[0]);
   }
-  /// The whole product without the element, where at most one is 0.
+  /// The composition: the whole product without the element, where at most one is 0.
   static Tensors reference(Inputs in, const Attributes& attrs) {
     const Tensor& x = in[0];
     const Shape& axes = attrs.axes;
@@ -78,7 +78,7 @@ struct ProdOthers {
     const Tensor elsewhere = where(eq(zeros_here, 0), rest / others, 0);
     return {where(zero, at_zero, elsewhere)};
   }
-  /// The derivative along c of the product of the others is theirs in numbers x + c e.
+  /// The derivative along c of the products of the others: the same products of the numbers x + c e.
   static Tensors vjp(const Vjp& v, const Attributes& attrs) {
     const Folded fold(v.in_spec(0).shape, attrs.axes);
     const Dual x{fold(v.in(0)), fold(v.grad())};
@@ -105,15 +105,15 @@ Specs infer_reduction(std::string_view name, Inputs in, const ReductionAttrs& at
   return out;
 }
 
-/// Sums and products of bool and i32 are i64.
+/// Infers the types of sums and products, which are i64 for bool and i32.
 Specs infer_total(std::string_view name, Inputs in, const ReductionAttrs& attrs) {
   Specs s = infer_reduction(name, in, attrs);
   if (!is_float(s[0].dtype)) s[0].dtype = Dtype::i64;
   return s;
 }
 
-/// A result or its gradient in a shape that broadcasts to the operand's: the reduced axes back, as extents of 1. Where
-/// only leading axes are gone, broadcasting puts them back itself.
+/// Returns a result or its gradient in a shape that broadcasts to the operand's: with the reduced axes as extents of 1.
+/// If only leading axes were dropped, broadcasting does that itself.
 Tensor kept(const Tensor& y, const Vjp& v, const ReductionAttrs& attrs) {
   const Shape& axes = attrs.axes;
   if (attrs.keepdim) return y;
@@ -152,7 +152,7 @@ struct Prod {
     reduce(prod_in_use, in[0], attrs.axes, out[0]);
   }
   static RowReduction row_reduction(Dtype t) { return detail::row_reduction(prod_in_use, t); }
-  /// The product of the other elements: also where one or more of them are 0.
+  /// The gradient is the product of the other elements, also where one or more of them are 0.
   static Tensors vjp(const Vjp& v, const Attributes& attrs) {
     const Shape& axes = attrs.axes;
     if (axes.rank() == 0) return {v.grad()};
@@ -168,7 +168,7 @@ Specs infer_extremum(std::string_view name, Inputs in, const ReductionAttrs& att
   return out;
 }
 
-/// Ties share the gradient evenly.
+/// Returns the gradient of an extremum; ties share it evenly.
 Tensors extremum_vjp(const Vjp& v, const ReductionAttrs& attrs) {
   const Tensor chosen = cast(eq(v.in(0), kept(v.out(), v, attrs)), v.grad().dtype());
   const Tensor ties = sum(chosen, attrs.axes, true);
@@ -205,7 +205,7 @@ struct Amin {
   static Tensors vjp(const Vjp& v, const Attributes& attrs) { return extremum_vjp(v, attrs); }
 };
 
-/// Index of the first element that `better` prefers to all before it; a NaN beats everything.
+/// Writes the index of the first element that `better` prefers to all before it; a NaN beats every number.
 template <class Better>
 void arg_extremum(const Tensor& x, int axis, Tensor& out, Better better) {
   Shape shape = x.shape();
@@ -306,7 +306,7 @@ Tensor argmin(const Tensor& x, std::int64_t axis, bool keepdim) {
   return detail::arg_call(detail::structured<detail::Argmin>, x, axis, keepdim);
 }
 
-// ---- composed: of truth values, of what is not NaN, of both extremes --------------------------------------
+// ---- composed: truth values, elements that are not NaN, both extremes --------------------------------------
 
 namespace detail {
 namespace {
@@ -385,7 +385,7 @@ Tensor nanmean(const Tensor& x, const Shape& axes, bool keepdim) {
 }
 Tensors aminmax(const Tensor& x, const Shape& axes, bool keepdim) { return along<Aminmax>(x, axes, keepdim); }
 
-// ---- the lists of what is here ----------------------------------------------------------------------------
+// ---- families of operations ------------------------------------------------------------------------------
 
 namespace detail {
 

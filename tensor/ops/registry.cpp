@@ -1,4 +1,4 @@
-/// The list of all operations, composed of the lists at the ends of the families' files.
+/// The list of all operations, joined from the lists at the ends of the families' files.
 #include "ferrite/tensor/ops/define.h"
 
 namespace ferrite {

@@ -1,4 +1,4 @@
-/// Random numbers of other distributions than the uniform and the normal one.
+/// Random numbers of distributions other than the uniform and the normal one.
 #include <cmath>
 
 #include "ferrite/tensor/kernel/special.h"
@@ -50,7 +50,7 @@ std::uint64_t below(const std::array<std::uint32_t, 4>& words, std::uint64_t ran
 
 namespace {
 
-/// Shape and dtype of a result, its key, and up to four parameters.
+/// Constants of a draw of numbers: shape and dtype of the result, its key, and up to four parameters.
 struct NumberAttrs : KeyAttrs {
   Shape shape{};
   Dtype dtype = Dtype::f32;
@@ -86,7 +86,7 @@ struct Truncated {
   static constexpr auto summary = "normal of mean a and deviation b between low and high, by inversion";
   static double value(double u, const NumberAttrs& n) {
     double from = (n.low - n.a) / n.b, to = (n.high - n.a) / n.b;
-    const bool upper = from > 0;  // its mirror image has the digits
+    const bool upper = from > 0;  // the mirror image has the digits
     if (upper) from = std::exchange(to, -from), from = -from;
     const double begin = normal_below(from), p = begin + u * (normal_below(to) - begin);
     const double x = p > 0 && p < 1 ? inverse_normal(p) : p > 0 ? to : from;
@@ -242,13 +242,13 @@ namespace detail {
 namespace {
 
 struct LaneAttrs : KeyAttrs {
-  std::int64_t lane = 0;  ///< of several draws with one key
+  std::int64_t lane = 0;  ///< number of the draw, of several with one key
   static constexpr auto fields = KeyAttrs::fields.with(attr("lane", &LaneAttrs::lane));
   LaneAttrs() = default;
   LaneAttrs(const RandomKey& key, std::int64_t which) : KeyAttrs(KeyAttrs::of(key)), lane(which) {}
 };
 
-/// Attempts of a draw go on with other streams of the same element; so many never fail.
+/// Most attempts of a draw, each with another stream of the same element; that many never fail.
 constexpr std::uint64_t kAttempts = 1000;
 
 /// Two numbers in (0, 1) for an attempt.
@@ -261,7 +261,7 @@ struct Pair {
   double first, second;
 };
 
-/// Marsaglia and Tsang 2000; below 1, a number of concentration a + 1 times u^(1/a).
+/// Returns a gamma number (Marsaglia and Tsang 2000); for a below 1, one of concentration a + 1 times u^(1/a).
 double gamma_number(double a, const RandomKey& key, std::uint64_t i) {
   const double d = (a < 1 ? a + 1 : a) - 1.0 / 3, c = 1 / std::sqrt(9 * d);
   double v = 1;
@@ -276,7 +276,7 @@ double gamma_number(double a, const RandomKey& key, std::uint64_t i) {
   return a < 1 ? d * v * std::exp(log_positive(open_unit(key, i)) / a) : d * v;
 }
 
-/// Inversion from 0 on.
+/// Returns a Poisson number by inversion, starting at 0.
 double small_poisson(double rate, double u) {
   double k = 0, p = std::exp(-rate), total = p;
   while (u > total && k < 1000) {
@@ -286,7 +286,7 @@ double small_poisson(double rate, double u) {
   return k;
 }
 
-/// Hormann 1993, PTRS.
+/// Returns a Poisson number by Hormann's PTRS (1993).
 double large_poisson(double rate, const RandomKey& key, std::uint64_t i) {
   const double root = std::sqrt(rate), b = 0.931 + 2.53 * root, a = -0.059 + 0.02483 * b;
   const double inverse_alpha = 1.1239 + 1.1328 / (b - 3.4), v_r = 0.9277 - 3.6224 / (b - 2);
@@ -368,7 +368,7 @@ struct Beta {
     return {in[0].spec()};
   }
   static double value(double a, double b, const RandomKey& key, std::uint64_t i) {
-    // Streams beyond the attempts of either.
+    // Streams beyond the attempts of each.
     const double x = gamma_number(a, lane_of(key, 2 * kAttempts), i);
     const double both = x + gamma_number(b, lane_of(key, 4 * kAttempts), i);
     return both == 0 ? 0.5 : x / both;
@@ -425,7 +425,7 @@ Tensor gamma(const Tensor& concentration, const RandomKey& key) { return gamma(c
 Tensor beta(const Tensor& a, const Tensor& b, const RandomKey& key) { return beta(a, b, DrawKey(key)); }
 Tensor poisson(const Tensor& rate, const RandomKey& key) { return poisson(rate, DrawKey(key)); }
 
-// ---- the lists of what is here ----------------------------------------------------------------------------
+// ---- families of operations ------------------------------------------------------------------------------
 
 namespace detail {
 

@@ -1,4 +1,4 @@
-/// Elements put where indices say: replaced, added, compared, multiplied; and read from there.
+/// Writing elements at indices (replaced, added, compared, multiplied) and reading them from there.
 #include "ferrite/tensor/scatter.h"
 
 #include <cstring>
@@ -14,7 +14,7 @@ namespace ferrite {
 namespace detail {
 namespace {
 
-/// Refuses a source that differs from its index in shape, or from x in dtype.
+/// Throws if a source differs from its index in shape, or from x in dtype.
 void check_scatter(std::string_view where, Inputs in, int axis) {
   check_gather(where, in[0], in[1], axis);
   if (in[2].shape() != in[1].shape())
@@ -23,7 +23,8 @@ void check_scatter(std::string_view where, Inputs in, int axis) {
     throw_dtype(where, "dtypes differ: " + in[0].spec().str() + " and " + in[2].spec().str());
 }
 
-/// join(place in out, element of source) for all elements of the source, in row-major order; out holds x before.
+/// Calls join(place in out, element of source) for all elements of the source, in row-major order; out begins as a copy
+/// of x.
 template <class T, class Join>
 void scatter_by(std::string_view where, Inputs in, Tensor& out, const IndexAttrs& attrs, Join&& join) {
   copy_to(Writer::raw(out), in[0]);
@@ -182,8 +183,8 @@ Tensor index_add(const Tensor& x, std::int64_t axis, const Tensor& index, const 
                       detail::along(axis_of(axis, x.rank(), "index_add"), {}));
 }
 
-// ---- products of what an index sends to one place ---------------------------------------------------------
-// Their gradient: each factor's is the product of the others, to any order, also where some are 0.
+// ---- products of the elements that an index sends to one place --------------------------------------------
+// The gradient of each factor is the product of the others, to any order, also where some are 0.
 
 namespace detail {
 namespace {
@@ -225,7 +226,7 @@ struct ScatterProd {
   }
 };
 
-/// All factors of all places in one row, ordered by their places.
+/// All factors of all places in one row, ordered by place.
 class Factors {
  public:
   Factors(const Shape& x, int axis, const Tensor& index) : x_(x), source_(index.shape()), most_(source_[axis] + 1) {
@@ -243,9 +244,9 @@ class Factors {
     const std::int64_t n = x_.numel();
     return {reshape(slice(back, 0, 0, n), x_), reshape(slice(back, 0, n, back.numel()), source_)};
   }
-  /// No place has more.
+  /// Returns the most factors that a place can have.
   std::int64_t most() const { return most_; }
-  /// Moved by n places along the row, `value` where that comes from a factor of another place.
+  /// Moves a row by n places, with `value` where the factor that arrives belongs to another place.
   Tensor moved(const Tensor& row, std::int64_t n, double value) const {
     return where(eq(place_, pad(place_, {n}, {-n}, -1)), pad(row, {n}, {-n}), value);
   }
@@ -278,7 +279,7 @@ struct ScatterProdOthers {
     for (std::size_t i = 0; i < out.size(); ++i) copy_to(Writer::raw(out[i]), others[i]);
   }
   static constexpr Effects effects{.throws = true, .allocates = true};
-  /// The product of the factors that are not 0, without the element; nothing where another one is 0.
+  /// The composition: the product of the factors that are not 0, without the element; 0 where another one is 0.
   static Tensors reference(Inputs in, const Attributes& attrs) {
     const Tensor &x = in[0], &index = in[1], &source = in[2];
     const auto factor = [](const Tensor& t) { return where(eq(t, 0), 1, t); };
@@ -291,7 +292,7 @@ struct ScatterProdOthers {
     };
     return {others(x, plain, zeros_here), others(source, taken(plain), taken(zeros_here))};
   }
-  /// The derivative along c of the product of the others is theirs in numbers x + c e.
+  /// The derivative along c of the products of the others: the same products of the numbers x + c e.
   static Tensors vjp(const Vjp& v, const Attributes& attrs) {
     const Factors factors(v.in_spec(0).shape, attrs.axis, v.in(1));
     const Dual x{factors.ordered(v.in(0), v.in(2)), factors.ordered(v.grad_or_zeros(0), v.grad_or_zeros(1))};
@@ -332,7 +333,7 @@ struct TakeAlongAxis {
 
 struct ScatterReduceAttrs {
   int axis = 0;
-  std::int64_t reduction = 0;  ///< the number of a ScatterReduction
+  std::int64_t reduction = 0;  ///< number of a ScatterReduction
   bool include_self = true;
   static constexpr auto fields =
       attr_list(attr("axis", &ScatterReduceAttrs::axis), attr("reduction", &ScatterReduceAttrs::reduction),
@@ -340,7 +341,7 @@ struct ScatterReduceAttrs {
   ScatterReduction kind() const { return static_cast<ScatterReduction>(reduction); }
 };
 
-/// What joins without a change.
+/// Returns the identity of a reduction: combining it changes nothing.
 Scalar identity_of(ScatterReduction kind, Dtype dtype) {
   if (kind == ScatterReduction::prod) return 1;
   if (kind != ScatterReduction::amax && kind != ScatterReduction::amin) return 0;
@@ -447,7 +448,7 @@ Tensor index_fill(const Tensor& x, std::int64_t axis, const Tensor& index, Scala
 namespace detail {
 namespace {
 
-/// Indices of the axes from `first` on, which broadcast together, as one index of these axes made one.
+/// Joins indices of the axes from `first` on, which broadcast together, into one index of these axes merged.
 Tensor joined_index(Label who, const Shape& x, int first, Inputs indices) {
   Tensor all;
   for (std::size_t k = 0; k < indices.size(); ++k) {
@@ -459,7 +460,7 @@ Tensor joined_index(Label who, const Shape& x, int first, Inputs indices) {
   return all;
 }
 
-/// x's shape with `count` axes from `first` on replaced by others.
+/// Returns x's shape with `count` axes from `first` on replaced by others.
 Shape with_axes(const Shape& x, int first, int count, const Shape& others) {
   Shape s;
   for (int i = 0; i < first; ++i) s.push_back(x[i]);
@@ -537,7 +538,7 @@ Tensor index_at(const Tensor& x, std::initializer_list<Tensor> indices, std::int
   return index_at(x, std::span<const Tensor>(indices.begin(), indices.size()), axis);
 }
 
-// ---- the lists of what is here ----------------------------------------------------------------------------
+// ---- families of operations ------------------------------------------------------------------------------
 
 namespace detail {
 

@@ -13,12 +13,12 @@
 
 namespace ferrite {
 
-// ---- step by step in operations, which define them --------------------------------------------------------
+// ---- the definition, step by step in operations ------------------------------------------------------------
 
 namespace detail {
 namespace {
 
-/// The operands of a scan in operations, padding replaced by zeros: there exp(0 A) = 1 times the state is the state.
+/// The operands of a scan in operations, with padding replaced by zeros: there the state is multiplied by exp(0 A) = 1.
 class Steps {
  public:
   Steps(Inputs in, std::size_t begin) : in_(in), o(ScanOperands::of(in, begin)) {
@@ -34,9 +34,9 @@ class Steps {
   }
 
   const Tensor& at(int k) const { return in_[static_cast<std::size_t>(k)]; }
-  /// Zeros beyond the lengths, of [Bt, T, ...].
+  /// Returns v [Bt, T, ...] with zeros beyond the lengths.
   Tensor within(const Tensor& v) const { return valid_.defined() ? where(valid_by_number_, v, 0) : v; }
-  /// [Bt, T, ...] by step.
+  /// Splits [Bt, T, ...] into steps.
   static Tensors unbound(const Tensor& v) {
     Tensors list;
     for (std::int64_t t = 0; t < v.shape()[1]; ++t) list.push_back(select(v, 1, t));
@@ -44,12 +44,12 @@ class Steps {
   }
   const Tensor& x(std::size_t t) const { return lists_[0][t]; }
   const Tensor& delta(std::size_t t) const { return lists_[1][t]; }
-  /// [Bt, 1, N].
+  /// Returns B of a step as [Bt, 1, N].
   Tensor B(std::size_t t) const { return unsqueeze(lists_[2][t], 1); }
   Tensor C(std::size_t t) const { return unsqueeze(lists_[3][t], 1); }
   Tensor decay(std::size_t t) const { return exp(unsqueeze(delta(t), 2) * at(o.A)); }
   Tensor begin() const { return o.state >= 0 ? at(o.state) : zeros(scan_state(in_, o).shape, at(o.x).dtype()); }
-  /// What goes on at a step, or back from it: not across a reset.
+  /// Returns v, the state that enters a step or its cotangent, with 0 where the step begins with a reset.
   Tensor unless_reset(std::size_t t, const Tensor& v) const {
     return resets_by_step_.empty() ? v : where(unsqueeze(unsqueeze(resets_by_step_[t], 1), 2), 0, v);
   }
@@ -133,17 +133,17 @@ Tensors composed_scan_grad(Inputs in) {
 
 namespace {
 
-/// Channels of a row that one thread takes forward.
+/// Number of channels of a row that one thread takes forward.
 constexpr std::int64_t kForwardChannels = 64;
 
 std::int64_t padded(std::int64_t channels) { return (channels + kScanPadding - 1) / kScanPadding * kScanPadding; }
 
-/// Some channels, and how wide states of theirs are.
+/// Some channels, and the width of their states.
 struct Channels {
   std::int64_t first, count, width;
 };
 
-/// Operands as the kernels read them.
+/// The operands in the form that the kernels read.
 template <class T>
 class Scan {
  public:
@@ -174,22 +174,22 @@ class Scan {
     std::copy_n(D_->template data<T>(), channels, skip_.get());
   }
 
-  /// From [count, N] to [N, width], zeros behind the channels.
+  /// Transposes [count, N] to [N, width], with zeros after the channels.
   void to_states(const T* from, std::int64_t count, T* to, std::int64_t to_width) const {
     for (std::int64_t n = 0; n < states; ++n) {
       for (std::int64_t d = 0; d < count; ++d) to[n * to_width + d] = from[d * states + n];
       std::fill(to + n * to_width + count, to + (n + 1) * to_width, T(0));
     }
   }
-  /// From [N, width] to those of these channels in [Bt, Dm, N].
+  /// Transposes [N, width] into the part of these channels in [Bt, Dm, N].
   void from_states(const T* from, std::int64_t b, const Channels& c, T* to) const {
     to += (b * channels + c.first) * states;
     for (std::int64_t n = 0; n < states; ++n)
       for (std::int64_t d = 0; d < c.count; ++d) to[d * states + n] = from[n * c.width + d];
   }
-  /// The state before the first step of a row.
+  /// Copies the state before the first step of a row.
   void begin(std::int64_t b, const Channels& c, T* to) const { take(*state_, b, c, to); }
-  /// Some channels of [Bt, Dm, N]; of a tensor without elements or an undefined one zeros.
+  /// Copies some channels of [Bt, Dm, N]; zeros where the tensor is undefined or has no elements.
   void take(const Tensor& from, std::int64_t b, const Channels& c, T* to) const {
     if (!from.defined() || from.numel() == 0) return clear(c, to);
     to_states(from.template data<T>() + (b * channels + c.first) * states, c.count, to, c.width);
@@ -202,17 +202,17 @@ class Scan {
   bool resets_at(std::int64_t b, std::int64_t t) const {
     return resets_->defined() && resets_->template data<bool>()[b * steps + t];
   }
-  /// The first step from t on that begins anew, or `end`.
+  /// Returns the first step from t on that begins with a reset, or `end`.
   std::int64_t next_reset(std::int64_t b, std::int64_t t, std::int64_t end) const {
     if (!resets_->defined()) return end;
     while (t < end && !resets_at(b, t)) ++t;
     return t;
   }
-  /// Of the first element of a step, or of its numbers by state.
+  /// Returns the position of the first element of a step; state_at, that of its numbers by state.
   std::int64_t channel_at(std::int64_t b, std::int64_t t) const { return (b * steps + t) * channels; }
   std::int64_t state_at(std::int64_t b, std::int64_t t) const { return (b * steps + t) * states; }
 
-  /// `n` steps of a row from t on, for some channels whose states lie `state_width` apart.
+  /// Returns `n` steps of a row from t on, for some channels whose states lie `c.width` apart.
   ScanSteps<T> part(std::int64_t b, std::int64_t t, std::int64_t n, const Channels& c) const {
     return {.steps = n,
             .channels = c.count,
@@ -251,13 +251,13 @@ const SelectiveScanKernels<T>& kernels_of() {
   return selective_scan_in_use.of<T>();
 }
 
-/// Zeros for some channels of the steps of a row that its length leaves out.
+/// Writes zeros for some channels of the steps beyond the length of a row.
 template <class T>
 void clear_padding(const Scan<T>& s, std::int64_t b, const Channels& c, T* to) {
   for (std::int64_t t = s.length(b); t < s.steps; ++t) std::fill_n(to + s.channel_at(b, t) + c.first, c.count, T(0));
 }
 
-/// f(row, channels) for all rows and groups of at most so many channels.
+/// Calls f(row, channels) for all rows and groups of at most `most` channels.
 template <class T, class F>
 void each_group(const Scan<T>& s, std::int64_t most, F&& f) {
   const std::int64_t groups = (s.channels + most - 1) / most, usual = std::min(most, s.channels);
@@ -290,13 +290,13 @@ void run(std::string_view where, Inputs in, std::span<Tensor> out) {
 
 // ---- the gradient --------------------------------------------------------------------------------------
 
-/// Steps that the gradient walks back over at once: where they begin, and where the state before them lies among those
-/// that are stored, or -1 where they begin with zeros.
+/// A run of steps that the gradient walks back over at once: its first step, its length, and the index among the stored
+/// states of the state before it, or -1 where it begins with zeros.
 struct Piece {
   std::int64_t first, count, stored;
 };
 
-/// The steps of a row in pieces of at most kScanSteps, a new one at every reset; the first is never empty.
+/// Returns the steps of a row in pieces of at most kScanSteps, a new one at every reset; the first is never empty.
 template <class T>
 std::vector<Piece> pieces_of(const Scan<T>& s, std::int64_t b) {
   std::vector<Piece> list;
@@ -310,7 +310,8 @@ std::vector<Piece> pieces_of(const Scan<T>& s, std::int64_t b) {
   return list;
 }
 
-/// Where gradients go: those of x and delta to the results, the others by row or by group of channels first.
+/// The destinations of gradients: those of x and delta are the results, the others are first collected by row or by
+/// group of channels.
 template <class T>
 struct ScanGradients {
   T *dx, *ddelta;
@@ -363,7 +364,7 @@ void back(const Scan<T>& s, const Tensor& dy, const Tensor& dlast, const ScanGra
   if (to.dstate) s.from_states(dstate.get(), b, c, to.dstate);
 }
 
-/// The sum of `count` lists of n numbers, the first one first.
+/// Adds up `count` lists of n numbers, in order.
 template <class T>
 void add_up(const T* lists, std::int64_t count, std::int64_t n, T* to) {
   if (count == 0) return static_cast<void>(std::fill_n(to, n, T(0)));
@@ -417,13 +418,13 @@ void run_scan_grad(std::string_view where, Inputs in, std::span<Tensor> out) {
 
 namespace {
 
-/// Lengths are checked where their values are known.
+/// Returns the effects: lengths are checked where their values are known.
 Effects effects_with(std::span<const Spec> in) {
   const bool lengths = std::any_of(in.begin(), in.end(), [](const Spec& s) { return s.dtype == Dtype::i64; });
   return {.throws = lengths, .allocates = true};
 }
 
-/// One for each number of every state at every step.
+/// Returns `each` multiply-adds for each number of every state at every step.
 std::int64_t products(std::span<const Spec> in, std::size_t begin, std::int64_t each) {
   return each * in[begin].shape.numel() * in[begin + 2].shape[-1];
 }
@@ -537,7 +538,7 @@ SelectiveScan selective_scan_with_state(const Tensor& x, const Tensor& delta, co
     if (dtype) throw DtypeError(text);
     throw ShapeError(text);
   };
-  // The operation tells operands that may be absent by rank and dtype: what is of neither is refused here.
+  // The operation recognises optional operands by rank and dtype: those that fit neither are refused here.
   const auto add = [&](const Tensor& t, std::optional<Dtype> dtype, int rank, const char* what) {
     if (!t.defined()) return;
     const bool right = dtype ? t.dtype() == *dtype : is_float(t.dtype());

@@ -264,7 +264,7 @@ struct RollAttrs {
   static constexpr auto fields = attr_list(attr("shifts", &RollAttrs::shifts), attr("axes", &RollAttrs::axes));
 };
 
-/// b in 0..n - 1 that a is of modulo n.
+/// Returns a modulo n, in 0..n - 1.
 std::int64_t modulo(std::int64_t a, std::int64_t n) { return n == 0 ? 0 : (a % n + n) % n; }
 
 struct Roll {
@@ -308,14 +308,14 @@ struct CountsAttrs {
   static constexpr auto fields = attr_list(attr("counts", &CountsAttrs::counts));
 };
 
-/// With leading axes of extent 1 up to a rank.
+/// Adds leading axes of extent 1 up to a rank.
 Shape led(const Shape& s, int rank) {
   Shape out = Shape::filled(std::max(0, rank - s.rank()), 1);
   for (const std::int64_t e : s) out.push_back(e);
   return out;
 }
 
-/// The shape as [all before an axis, repeated, the axis and all behind it].
+/// Returns the shape as [all before an axis, n, the axis and all after it].
 Shape around(const Shape& s, int axis, std::int64_t n, std::string_view where) {
   std::int64_t before = 1, behind = 1;
   for (int i = 0; i < axis; ++i) before = checked_mul(before, s[i], where);
@@ -370,7 +370,7 @@ struct Meshgrid {
   static constexpr auto name = "meshgrid", onnx = "",
                         summary = "coordinates of a grid, of n vectors n tensors of rank n";
 
-  /// The axis of the result along which vector k of n runs.
+  /// Returns the axis of the result along which vector k of n runs.
   static int axis(std::size_t k, std::size_t n, const Attributes& a) {
     return static_cast<int>(a.xy && n > 1 && k < 2 ? 1 - k : k);
   }
@@ -398,7 +398,7 @@ struct Movedim {
   static constexpr auto name = "movedim", onnx = "",
                         summary = "axes `from` become axes `to`, the others keep their order";
 
-  /// The axis that comes to stand at each place.
+  /// Returns the axis that moves to each position.
   static Shape order(int rank, const Attributes& a) {
     Shape places = Shape::filled(rank, -1), left = Shape::filled(rank, 1);
     for (int k = 0; k < a.from.rank(); ++k) {
@@ -507,10 +507,10 @@ struct OffsetAttrs {
   static constexpr auto fields = attr_list(attr("offset", &OffsetAttrs::offset));
 };
 
-/// Columns less rows, of a matrix [rows, columns]: i64.
+/// Returns the column minus the row of each element of a matrix [rows, columns], i64.
 Tensor above_diagonal(std::int64_t rows, std::int64_t columns) { return arange(columns) - unsqueeze(arange(rows), 1); }
 
-/// x where the mask of its last two axes holds, else 0.
+/// Returns x where the mask of its last two axes holds, else 0.
 Tensor masked_matrix(const Tensor& x, const Tensor& mask) { return where(mask, x, zeros({}, x.dtype())); }
 
 struct Tril {
@@ -540,7 +540,7 @@ struct DiagonalAttrs {
                                            attr("axis2", &DiagonalAttrs::axis2));
 };
 
-/// Where a diagonal of a matrix begins, and how long it is.
+/// The start of a diagonal of a matrix, and its length.
 struct Line {
   std::int64_t row = 0, column = 0, length = 0;
 };
@@ -550,7 +550,7 @@ Line line_of(std::int64_t rows, std::int64_t columns, std::int64_t offset) {
   return line;
 }
 
-/// Without two axes.
+/// Returns a shape without two axes.
 Shape without(const Shape& s, int a, int b) {
   Shape rest;
   for (int i = 0; i < s.rank(); ++i)
@@ -562,7 +562,7 @@ struct Diagonal {
   using Attributes = DiagonalAttrs;
   static constexpr auto name = "diagonal", onnx = "", summary = "x[i, i + offset] of two axes along a new last axis";
 
-  /// A matrix in row-major order has its diagonal at equal distances.
+  /// The diagonal of a row-major matrix has elements at equal distances.
   static Tensor parts(Inputs in, const Attributes& a) {
     const Shape& s = in[0].shape();
     const std::int64_t rows = s[a.axis1], columns = s[a.axis2];
@@ -580,7 +580,7 @@ struct DiagEmbed {
   using Attributes = DiagonalAttrs;
   static constexpr auto name = "diag_embed", onnx = "", summary = "matrices with x on a diagonal, else 0";
 
-  /// Rows of n + 1 elements, the first of them x's, written one after the other into rows of n.
+  /// Writes rows of n + 1 elements, the first of them x's, consecutively into rows of n.
   static Tensor parts(Inputs in, const Attributes& a) {
     const Tensor& x = in[0];
     const std::int64_t length = x.shape()[-1];
@@ -613,7 +613,7 @@ void check_matrix(std::string_view where, const Tensor& x) {
   if (x.rank() < 2) throw_shape(where, "at least two axes are needed, got " + x.shape().str());
 }
 
-/// An offset that leads out of every matrix, within what can be added without overflow.
+/// Returns an offset that leads out of every matrix, small enough to be added without overflow.
 std::int64_t bounded_offset(std::int64_t offset) {
   constexpr std::int64_t most = std::int64_t{1} << 61;
   return std::clamp(offset, -most, most);
@@ -658,7 +658,7 @@ Tensor trace(const Tensor& x) {
   return composed<Trace>({{&x}});
 }
 
-// ---- the lists of what is here ----------------------------------------------------------------------------
+// ---- families of operations ------------------------------------------------------------------------------
 
 namespace detail {
 

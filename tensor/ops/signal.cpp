@@ -20,7 +20,7 @@ namespace ferrite {
 
 namespace {
 
-/// f(i / N) for the elements of a window.
+/// Returns f(i / N) for the elements of a window.
 template <class F>
 Tensor window(std::string_view where, std::int64_t n, const WindowOptions& o, F f) {
   if (n < 0)
@@ -34,7 +34,7 @@ Tensor window(std::string_view where, std::int64_t n, const WindowOptions& o, F 
   return cast(w, o.dtype);
 }
 
-/// I_0(x), by its series of positive terms.
+/// Returns I_0(x), by its series of positive terms.
 double bessel_i0(double x) {
   double term = 1, total = 1;
   for (int k = 1; term > total * 1e-17; ++k) {
@@ -83,7 +83,7 @@ struct FrameAttrs {
   static constexpr auto fields = attr_list(attr("size", &FrameAttrs::size), attr("hop", &FrameAttrs::hop));
 };
 struct OverlapAttrs {
-  std::int64_t hop = 1, length = 1;  ///< of the result: whole frames, and less than a hop more
+  std::int64_t hop = 1, length = 1;  ///< of the result: whole frames, and less than one hop more
   static constexpr auto fields = attr_list(attr("hop", &OverlapAttrs::hop), attr("length", &OverlapAttrs::length));
 };
 
@@ -92,7 +92,7 @@ void check_positive(std::string_view where, std::string_view what, std::int64_t 
     throw ValueError(std::string(where) + ": the " + std::string(what) + " must be positive, got " + std::to_string(n));
 }
 
-/// Where the elements of frames come from [frames * size].
+/// Returns the positions that the elements of frames come from [frames * size].
 Tensor positions(std::int64_t frames, std::int64_t size, std::int64_t hop) {
   return reshape(reshape(arange(frames) * hop, {frames, 1}) + arange(size), {frames * size});
 }
@@ -211,7 +211,7 @@ Tensor frame(const Tensor& x, std::int64_t size, std::int64_t hop) { return deta
 
 Tensor overlap_add(const Tensor& frames, std::int64_t hop) {
   detail::check_positive("overlap_add", "hop", hop);
-  if (frames.rank() < 2) return detail::call_overlap_add(frames, {hop, 1});  // which says so
+  if (frames.rank() < 2) return detail::call_overlap_add(frames, {hop, 1});  // throws the error
   const std::int64_t behind = detail::checked_mul(frames.shape()[-2] - 1, hop, "overlap_add");
   return detail::call_overlap_add(frames, {hop, detail::checked_add(frames.shape()[-1], behind, "overlap_add")});
 }
@@ -221,7 +221,7 @@ Tensor overlap_add(const Tensor& frames, std::int64_t hop) {
 namespace detail {
 namespace {
 
-/// Resolved: no length is 0.
+/// Resolved constants of stft: no length is 0.
 struct StftAttrs {
   std::int64_t n_fft = 1, hop = 1, window = 1;
   bool center = true;
@@ -242,7 +242,7 @@ struct IstftAttrs {
                 attr("length", &IstftAttrs::length));
 };
 
-/// The window in the middle of a frame, zeros around it; ones where there is none.
+/// Returns the window in the middle of a frame, with zeros around it; ones where there is none.
 template <class A>
 Tensor window_of(Inputs in, const A& a) {
   const Tensor w = in.size() > 1 ? in[1] : ones({a.window}, in[0].dtype());
@@ -251,7 +251,7 @@ Tensor window_of(Inputs in, const A& a) {
   return pad(w, {left}, {a.n_fft - a.window - left});
 }
 
-/// x with n more elements at both ends of its last axis.
+/// Returns x with n more elements at both ends of its last axis.
 Tensor padded(const Tensor& x, std::int64_t n, StftPadding padding) {
   const std::int64_t L = x.shape()[-1];
   const auto repeated = [&](std::int64_t at) {
@@ -288,7 +288,7 @@ struct Stft {
   }
 };
 
-/// The first sample, and how many the frames cover.
+/// The range of samples that the frames cover.
 struct Covered {
   std::int64_t begin, end;
 };
@@ -329,7 +329,7 @@ struct Istft {
 struct Lengths {
   std::int64_t hop, window;
 };
-/// What the options of both functions say of frames, checked.
+/// Resolves and checks the options on frames of both functions.
 Lengths lengths_of(std::string_view where, std::int64_t n_fft, const Tensor& window, std::int64_t hop,
                    std::int64_t win_length, Dtype dtype) {
   if (n_fft < 1) throw_value(where, "n_fft must be positive, got " + std::to_string(n_fft));

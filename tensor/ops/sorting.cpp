@@ -21,8 +21,8 @@ namespace ferrite {
 namespace detail {
 namespace {
 
-/// f(x's line, sorter, place among the rows that it took, line) for the lines of x along an axis, dense copies where
-/// they do not lie so.
+/// Calls f(x's line, sorter, place among the rows that it took, line) for the lines of x along an axis; lines that are
+/// not dense are copied.
 template <class T, class F>
 void each_sorted_line(const Tensor& x, int axis, const RowOrder& order, F&& f) {
   const AlongAxis a(x.shape(), axis);
@@ -47,7 +47,7 @@ void each_sorted_line(const Tensor& x, int axis, const RowOrder& order, F&& f) {
   });
 }
 
-/// Calls f with a number of the type whose order x has: a bool's is that of i32.
+/// Calls f with a number of the type in whose order x is sorted; not for bool, which is sorted as i32.
 template <class F>
 void visit_ordered(const Tensor& x, F&& f) {
   visit_computed(x.dtype(), [&](auto zero) {
@@ -86,7 +86,7 @@ struct SortAttrs {
   static constexpr auto fields = attr_list(attr("axis", &SortAttrs::axis), attr("descending", &SortAttrs::descending));
 };
 
-/// Positions in long rows have 32 bits.
+/// Checks that positions in a row fit 32 bits.
 void check_row(std::string_view where, const Shape& s, int axis) {
   check_axis(where, axis, s.rank());
   if (s[axis] > std::int64_t{UINT32_MAX}) throw_shape(where, "a row has too many elements: " + s.str());
@@ -216,7 +216,7 @@ struct SearchAttrs {
   static constexpr auto fields = attr_list(attr("right", &SearchAttrs::right));
 };
 
-/// The first position whose element is not below the value (with `right`: is above it); a NaN is behind all.
+/// Returns the first position whose element is not below the value (with `right`: is above it); a NaN goes to the end.
 template <class T>
 std::int64_t place_of(T value, const T* sorted, std::int64_t n, bool right) {
   std::int64_t begin = 0;
@@ -294,7 +294,8 @@ struct RankAttrs {
       attr_list(attr("axis", &RankAttrs::axis), attr("k", &RankAttrs::k), attr("keepdim", &RankAttrs::keepdim));
 };
 
-/// The elements at an index with an extent of 1 along the axis, and the index, the axis dropped unless it is kept.
+/// Returns the elements at an index with an extent of 1 along the axis, and the index; the axis is dropped unless it is
+/// kept.
 Tensors chosen(const Tensor& x, const Tensor& index, int axis, bool keepdim) {
   const Tensor values = gather_known(x, axis, index);
   if (keepdim) return {values, index};
@@ -312,7 +313,7 @@ struct KthValue {
 };
 
 struct Median {
-  using Attributes = RankAttrs;  // of which k says nothing
+  using Attributes = RankAttrs;  // `k` is unused
   static constexpr auto name = "median", onnx = "";
   static constexpr auto summary =
       "the median along an axis, the lower one of two, and its index; NaN where there is one";
@@ -332,7 +333,7 @@ struct Median {
 struct QuantileAttrs {
   int axis = 0;
   bool keepdim = false;
-  std::int64_t interpolation = 0;  ///< the number of an QuantileInterpolation
+  std::int64_t interpolation = 0;  ///< number of a QuantileInterpolation
   static constexpr auto fields = attr_list(attr("axis", &QuantileAttrs::axis), attr("keepdim", &QuantileAttrs::keepdim),
                                            attr("interpolation", &QuantileAttrs::interpolation));
 };
@@ -342,7 +343,7 @@ struct Quantile {
   static constexpr auto name = "quantile", onnx = "";
   static constexpr auto summary = "elements at the ranks q (n - 1) of the sorted ones along an axis, interpolated";
 
-  /// x's other axes, then that of the ranks.
+  /// Returns the elements at ranks q: x's other axes, then the axis of the ranks.
   static Tensor at_ranks(const Tensor& x, const Tensor& q, QuantileInterpolation how) {
     const std::int64_t last = x.shape()[-1] - 1;
     const Tensor sorted = sort(x, -1).values, end = detach(slice(sorted, -1, last));
@@ -352,7 +353,7 @@ struct Quantile {
     const auto element = [&](const Tensor& i) {
       Shape shape = x.shape();
       shape[-1] = i.numel();
-      // Where there is a NaN it stands last, and is taken.
+      // A NaN comes last, and is taken wherever there is one.
       return gather_known(sorted, x.rank() - 1, where(ne(end, end), last, expand(i, shape)));
     };
     if (how == QuantileInterpolation::lower) return element(below);
@@ -365,8 +366,8 @@ struct Quantile {
     }
     return between(element(below), element(above), how == QuantileInterpolation::midpoint ? Tensor() : share);
   }
-  /// At a share of the way from a to b, or half of it. An infinite end wins over a finite one, and takes the gradient;
-  /// two of one sign are that end, and between two of both signs there is nothing: NaN.
+  /// Returns the value at a share of the way from a to b, or half of it. An infinite end wins over a finite one, and
+  /// takes the gradient; two infinities of one sign give that infinity, and those of both signs NaN.
   static Tensor between(const Tensor& a, const Tensor& b, const Tensor& share) {
     const Tensor low = eq(abs(detach(a)), kInfinity), high = eq(abs(detach(b)), kInfinity), either = low || high;
     const Tensor from = where(either, 0.0, a), way = where(either, 0.0, b) - from;
@@ -421,7 +422,7 @@ Tensor median(const Tensor& x) {
   const Tensor flat = reshape(x, {-1}), plain = detach(flat);
   const Tensor value = median(plain, 0).values;
   if (!is_float(x.dtype())) return value;
-  // Its gradient is shared by all elements that are equal to it: what is added is 0.
+  // All elements equal to the median share its gradient: the added value is 0.
   const Tensor equal = eq(flat, value) || (ne(flat, flat) && ne(value, value));
   const Tensor finite = lt(abs(value), std::numeric_limits<double>::infinity());
   const Tensor nothing = where(equal && finite, flat - plain, 0);
@@ -504,14 +505,14 @@ std::int64_t largest_or(const Tensor& x, std::int64_t none) {
   return x.numel() ? cast(amax(x), Dtype::i64).item<std::int64_t>() : none;
 }
 
-/// The distinct elements, from where each run of equal ones begins in a row: bool [n].
+/// Returns the distinct elements, given where each run of equal ones begins in a row: bool [n].
 Unique of_runs(const Tensor& row, const Tensor& begins) {
   const Tensor starts = squeeze(nonzero(begins), 1);
   const Tensor end = full({1}, row.numel(), Dtype::i64);
   return {index_select(row, 0, starts), cumsum(begins, 0) - 1, diff(starts, {.append = end})};
 }
 
-/// Whether each element of a row differs from the one before it.
+/// Returns whether each element of a row differs from the one before it.
 Tensor begins_of(const Tensor& row) {
   if (row.numel() == 0) return zeros({0}, Dtype::boolean);
   return concat({ones({1}, Dtype::boolean), ne(slice(row, 0, 1), slice(row, 0, 0, -1))}, 0);
@@ -561,7 +562,7 @@ Unique unique(const Tensor& x) {
   return u;
 }
 
-// ---- the lists of what is here ----------------------------------------------------------------------------
+// ---- families of operations ------------------------------------------------------------------------------
 
 namespace detail {
 

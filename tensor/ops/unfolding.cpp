@@ -1,4 +1,4 @@
-/// Windows along the axes of space: unfolded and folded, padded with what a tensor holds, resampled.
+/// Windows along the spatial axes: unfolded and folded, padded with a tensor's own elements, resampled.
 #include "ferrite/tensor/windows.h"
 
 #include <algorithm>
@@ -33,7 +33,7 @@ void check_unfolding(std::string_view where, const Tensor& x, const UnfoldAttrs&
                        ", " + a.stride.str() + " and " + a.dilation.str());
 }
 
-/// The axes of space as the last ones of three, others with one element.
+/// The spatial axes as the last ones of three; the others have one element.
 struct Windows3 {
   explicit Windows3(const UnfoldAttrs& a) {
     const int rank = a.space.rank();
@@ -44,8 +44,8 @@ struct Windows3 {
   std::int64_t columns() const {
     return axis[0].kernel * axis[1].kernel * axis[2].kernel * axis[0].size * axis[1].size * axis[2].size;
   }
-  /// row(place of the first column of a row, first window that has its element, windows, the element of that one) for
-  /// every tap and row of windows; none for rows that lie outside.
+  /// Calls row(place in the columns of the first window that has its element, number of such windows, that element) for
+  /// every tap and row of windows, except rows that lie outside.
   template <class F>
   void each_row(const F& row) const {
     const PoolAxis &d = axis[0], &h = axis[1], &w = axis[2];
@@ -172,7 +172,7 @@ struct UnfoldAxis {
     layout.strides[a.axis] *= a.step;
     return true;
   }
-  /// As columns of one channel: [other axes, elements of a window, windows].
+  /// The gradient treats the result as columns of one channel: [other axes, elements of a window, windows].
   static Tensors vjp(const Vjp& v, const Attributes& a) {
     const Shape& s = v.in_spec(0).shape;
     const int rank = s.rank();
@@ -252,7 +252,7 @@ struct PaddingModeAttrs {
                 attr("mode", &PaddingModeAttrs::mode));
 };
 
-/// What stands before and after an axis of n elements.
+/// Returns the elements [begin, end) of an axis as padding.
 Tensor margin(const Tensor& x, int axis, std::int64_t begin, std::int64_t end) { return slice(x, axis, begin, end); }
 
 Tensor padded_axis(const Tensor& x, int axis, std::int64_t before, std::int64_t after, PaddingMode mode) {
@@ -287,13 +287,13 @@ struct PadMode {
   }
 };
 
-/// Of `pixel_shuffle`, `pixel_unshuffle` and `channel_shuffle`.
+/// Constants of `pixel_shuffle`, `pixel_unshuffle` and `channel_shuffle`.
 struct ShuffleFactorAttrs {
   std::int64_t factor = 1;
   static constexpr auto fields = attr_list(attr("factor", &ShuffleFactorAttrs::factor));
 };
 
-/// x [..., a, b, c] as [lead, a, b, c], and a shape of x's leading axes with other last ones.
+/// Reshapes x [..., a, b, c] to [lead, a, b, c]; `like` returns a shape with x's leading axes and other last ones.
 Tensor as_planes(const Tensor& x) { return reshape(x, {-1, x.shape()[-3], x.shape()[-2], x.shape()[-1]}); }
 Shape like(const Shape& s, std::int64_t channels, std::int64_t height, std::int64_t width) {
   Shape out = s;
@@ -404,7 +404,7 @@ namespace {
 
 enum Mode : int { kNearest, kNearestExact, kLinear, kCubic };
 
-/// PyTorch computes nearest places in f32.
+/// Returns the nearest place, computed in f32 as in PyTorch.
 std::int64_t nearest(const ResampleAttrs& a, std::int64_t place) {
   const float apart =
       a.scale > 0 ? static_cast<float>(1 / a.scale) : static_cast<float>(a.from) / static_cast<float>(a.to);
@@ -412,13 +412,13 @@ std::int64_t nearest(const ResampleAttrs& a, std::int64_t place) {
   return std::min(static_cast<std::int64_t>(std::floor(at)), a.from - 1);
 }
 
-/// Distance of neighbouring places.
+/// Returns the distance of neighbouring places.
 double apart(const ResampleAttrs& a) {
   if (a.align_corners) return a.to > 1 ? static_cast<double>(a.from - 1) / static_cast<double>(a.to - 1) : 0;
   return a.scale > 0 ? 1 / a.scale : static_cast<double>(a.from) / static_cast<double>(a.to);
 }
 
-/// Weights of the four elements around a place that lies t behind the second one (Keys, a = -0.75).
+/// Computes the weights of the four elements around a place that lies t after the second one (Keys, a = -0.75).
 void cubic_weights(double t, double (&w)[ResampleTaps::kMost]) {
   constexpr double kA = -0.75;
   const auto near = [](double x) { return ((kA + 2) * x - (kA + 3)) * x * x + 1; };
@@ -429,7 +429,7 @@ void cubic_weights(double t, double (&w)[ResampleTaps::kMost]) {
   w[3] = far(2 - t);
 }
 
-/// Elements before, along and after an axis.
+/// The numbers of elements before and after an axis.
 struct Layers {
   Layers(const Shape& s, int axis) {
     for (int i = 0; i < axis; ++i) before *= s[i];
@@ -486,7 +486,7 @@ struct Resample {
   static Tensors vjp(const Vjp& v, const Attributes& a) { return {resample_gradient(v.grad(), a)}; }
 
  private:
-  /// One place: n elements beside each other.
+  /// Computes one place: n consecutive elements.
   template <class T>
   static void row(T* y, const T* x, const ResampleTaps& t, std::int64_t n) {
     const T* at[ResampleTaps::kMost];
@@ -546,7 +546,7 @@ Tensor resample_gradient(const Tensor& y, const ResampleAttrs& a) {
   return call(structured<ResampleGradient>, {{&y}}, a);
 }
 
-/// The factors of all axes, or none where sizes are given.
+/// Returns the factors of all axes, or none where sizes are given.
 std::vector<double> factors(const InterpolateOptions& o, int axes) {
   std::vector<double> all = o.scale_factor;
   if (all.size() == 1) all.assign(static_cast<std::size_t>(axes), o.scale_factor[0]);
@@ -637,7 +637,7 @@ Tensor interpolate(const Tensor& x, const InterpolateOptions& o) {
   return y;
 }
 
-// ---- the lists of what is here ----------------------------------------------------------------------------
+// ---- families of operations ------------------------------------------------------------------------------
 
 namespace detail {
 

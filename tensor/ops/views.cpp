@@ -1,4 +1,4 @@
-/// Views: reshape, permute, expand, detach, and those of parts: slice, select, unbind, split.
+/// Views: reshape, permute, expand, detach, and views of parts: slice, select, unbind, split.
 #include <algorithm>
 
 #include "ferrite/tensor/operations.h"
@@ -8,12 +8,12 @@
 
 namespace ferrite {
 
-// ---- of the whole -----------------------------------------------------------------------------------------
+// ---- views of the whole tensor -----------------------------------------------------------------------------
 
 namespace detail {
 namespace {
 
-/// Strides under which x, seen in another shape, needs no copy; false where there are none.
+/// Finds the strides with which x has another shape without a copy; returns false where there are none.
 bool reshaped_strides(const Tensor& x, const Shape& shape, Shape& strides) {
   strides = shape.strides();
   if (x.contiguous() || x.numel() == 0) return true;
@@ -36,7 +36,7 @@ bool reshaped_strides(const Tensor& x, const Shape& shape, Shape& strides) {
   return true;
 }
 
-/// The type of a view, without copies on the way.
+/// Returns the type of a view, built in place.
 Specs one_result(const Shape& shape, Dtype dtype) {
   Specs out;
   Spec& s = out.emplace_back();
@@ -199,12 +199,12 @@ Tensor expand(const Tensor& x, const Shape& shape) {
 }
 
 Tensor detach(const Tensor& x) {
-  // A program says where gradients end: it may be differentiated after it has been traced.
+  // A traced program must record where gradients end: it may be differentiated later.
   if (detail::frame().tracing) return detail::call(detail::structured<detail::Detach>, {{&x}}).unmarked();
   return x.unmarked();
 }
 
-// ---- of parts ---------------------------------------------------------------------------------------------
+// ---- views of parts ---------------------------------------------------------------------------------------
 
 namespace detail {
 namespace {
@@ -247,7 +247,7 @@ struct Slice {
   }
 
  private:
-  /// Whether all that is taken is among n elements.
+  /// Returns whether all elements taken are among n elements.
   static bool is_inside(const Attributes& a, std::int64_t n) {
     if (a.begin < -1 || a.begin > n || a.count < 0) return false;
     if (a.count == 0) return true;
@@ -261,7 +261,7 @@ struct Slice {
                           std::to_string(a.step) + " apart, are not on axis " + std::to_string(a.axis) + " of " +
                           s.shape.str());
   }
-  /// The adjoint of a slice with a step: g set apart by the step, zeros between.
+  /// Returns the adjoint of a slice with a step: g with zeros between its elements.
   static Tensor spread(const Tensor& g, const Shape& shape, int axis, std::int64_t begin, std::int64_t count,
                        std::int64_t step) {
     if (count == 0) return zeros(shape, g.dtype());
@@ -317,7 +317,7 @@ struct Select {
   }
 };
 
-/// All slices along an axis at once: one operation, and one stack on the way back.
+/// All slices along an axis at once: one operation, and one stack for the gradient.
 struct Unbind {
   using Attributes = AxisAttrs;
   static constexpr auto name = "unbind", onnx = "Split", stablehlo = "";
@@ -395,7 +395,7 @@ struct Split {
   }
 };
 
-/// The element that Python's x[begin:end:step] starts at, and how many it takes.
+/// The element that Python's x[begin:end:step] starts at, and the number of elements taken.
 struct Bounds {
   std::int64_t begin;
   std::int64_t count;
@@ -472,7 +472,7 @@ Tensors split(const Tensor& x, std::span<const std::int64_t> sizes, std::int64_t
   return out;
 }
 
-// ---- the lists of what is here ----------------------------------------------------------------------------
+// ---- families of operations ------------------------------------------------------------------------------
 
 namespace detail {
 

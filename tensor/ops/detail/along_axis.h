@@ -1,6 +1,6 @@
 #pragma once
-/// What functions along axes share: a dense tensor seen along one of them, shapes without those that are reduced, and
-/// what running functions and their gradients have in common.
+/// Shared parts of functions along axes: a dense tensor seen along one axis, shapes without reduced axes, and the
+/// common parts of running functions and their gradients.
 #include <algorithm>
 
 #include "ferrite/tensor/attrs.h"
@@ -10,7 +10,7 @@
 
 namespace ferrite::detail {
 
-/// Row-major elements as [outer, n, inner], the axis in the middle.
+/// Row-major elements seen as [outer, n, inner], with the axis in the middle.
 struct AlongAxis {
   std::int64_t outer = 1, n = 1, inner = 1;
 
@@ -18,11 +18,12 @@ struct AlongAxis {
     for (int i = 0; i < s.rank(); ++i) (i < axis ? outer : inner) *= i == axis ? 1 : s[i];
   }
   std::int64_t lines() const { return outer * inner; }
-  /// Position of the first element of a line.
+  /// Returns the position of the first element of a line.
   std::int64_t first(std::int64_t line) const { return line / inner * n * inner + line % inner; }
 };
 
-/// f(first, count) for all of [0, n) in pieces that are worth a thread each: `cost` is what one costs, in elements.
+/// Calls f(first, count) for all of [0, n) in pieces large enough for a thread each; `cost` is the cost of one, in
+/// elements.
 template <class F>
 void in_shares(std::int64_t n, std::int64_t cost, F&& f) {
   constexpr std::int64_t kWorth = 1 << 15;
@@ -40,7 +41,7 @@ inline bool is_reduced(const Shape& axes, int axis) {
   return false;
 }
 
-/// A shape without the reduced axes, or with extents of 1 in their places.
+/// Returns a shape without the reduced axes, or with extents of 1 in their places.
 inline Shape reduced_shape(const Shape& s, const Shape& axes, bool keepdim) {
   Shape out;
   for (int i = 0; i < s.rank(); ++i) {
@@ -53,15 +54,15 @@ inline Shape reduced_shape(const Shape& s, const Shape& axes, bool keepdim) {
   return out;
 }
 
-/// Of functions that run along an axis, front to back or back to front.
+/// Constants of functions that run along an axis, forwards or backwards.
 struct RunningAttrs {
   int axis = 0;
   bool reverse = false;
   static constexpr auto fields = attr_list(attr("axis", &RunningAttrs::axis), attr("reverse", &RunningAttrs::reverse));
 };
 
-/// Element k of the result is the one that comes n after x[k] (before it for negative n) in the order of the run, and
-/// `value` where there is none.
+/// Shifts x along an axis: element k of the result is the one n places after x[k] in the order of the run (before it
+/// for negative n), or `value` where there is none.
 Tensor neighbours(const Tensor& x, const RunningAttrs& attrs, std::int64_t n, double value);
 
 }  // namespace ferrite::detail

@@ -1,5 +1,5 @@
 #pragma once
-/// Composites along rows that nothing records, by kernels of their own.
+/// Composites along rows that no recorder sees, computed by their own kernels.
 #include <optional>
 
 #include "ferrite/tensor/kernel/rows.h"
@@ -8,26 +8,26 @@
 
 namespace ferrite::detail {
 
-/// The last `axes` axes of x as rows, where a kernel takes them: dense floats, at least one.
+/// Returns the last `axes` axes of x as rows, if a kernel can take them: dense floats, at least one.
 inline std::optional<DenseRows> dense_rows(const Tensor& x, int axes) {
   if (!is_float(x.dtype()) || x.is_abstract() || !x.contiguous() || x.numel() == 0) return {};
   DenseRows rows{1, 1};
   for (int i = 0; i < x.rank(); ++i) (i < x.rank() - axes ? rows.count : rows.n) *= x.shape()[i];
   return rows;
 }
-/// The same of two operands of one shape.
+/// Returns the rows of two operands, if they have one shape and a kernel can take both.
 inline std::optional<DenseRows> dense_rows(const Tensor& a, const Tensor& b, int axes) {
   return dense_rows(b, axes) && a.shape() == b.shape() ? dense_rows(a, axes) : std::nullopt;
 }
-/// The same of the axes that a reduction names, where these are the last ones.
+/// Returns the rows of the axes that a reduction names, if these are the last ones.
 inline std::optional<DenseRows> dense_rows(const Tensor& x, const Shape& axes) {
   for (int i = 0; i < axes.rank(); ++i)
     if (axes[i] != x.rank() - axes.rank() + i) return {};
   return axes.rank() == 0 ? std::optional<DenseRows>() : dense_rows(x, axes.rank());
 }
 
-/// each(kernels, to, at, rows) for all rows, shared among threads: operands begin at `at`; the result has equally many
-/// elements for each row.
+/// Calls each(kernels, to, at, rows) for all rows, shared among threads: operands begin at `at`; the result has the
+/// same number of elements for each row.
 template <class F>
 Tensor shared_rows(const Spec& result, const DenseRows& all, F&& each) {
   Tensor y = Tensor::empty(result);
@@ -42,14 +42,14 @@ Tensor shared_rows(const Spec& result, const DenseRows& all, F&& each) {
   result.dtype == Dtype::f32 ? of(float()) : of(double());
   return y;
 }
-/// run(kernels, x, y, rows) of a tensor.
+/// Calls run(kernels, x, y, rows) for the rows of a tensor.
 template <class F>
 Tensor by_rows(const Tensor& x, const DenseRows& all, const Shape& shape, F&& run) {
   return shared_rows({shape, x.dtype()}, all, [&]<class T>(const auto& k, T* to, std::int64_t at, const DenseRows& r) {
     run(k, x.data<T>() + at, to, r);
   });
 }
-/// run(kernels, a, b, y, rows) of two tensors of one type.
+/// Calls run(kernels, a, b, y, rows) for the rows of two tensors of one type.
 template <class F>
 Tensor by_rows(const Tensor& a, const Tensor& b, const DenseRows& all, F&& run) {
   return shared_rows(a.spec(), all, [&]<class T>(const auto& k, T* to, std::int64_t at, const DenseRows& r) {
@@ -57,7 +57,8 @@ Tensor by_rows(const Tensor& a, const Tensor& b, const DenseRows& all, F&& run) 
   });
 }
 
-/// A function of rows along the last axis, or of the last axes reduced; undefined where they are not the last ones.
+/// Applies a function to rows along the last axis, or reduces the last axes; undefined if the axes are not the last
+/// ones.
 template <class F>
 Tensor along_last(const Tensor& x, int axis, F&& run) {
   const auto rows = dense_rows(x, Shape{axis});

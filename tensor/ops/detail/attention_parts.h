@@ -1,5 +1,5 @@
 #pragma once
-/// What the operations of attention share: their constants, the composition that defines them.
+/// Shared parts of the operations of attention: their constants and the composition that defines them.
 #include <limits>
 
 #include "ferrite/tensor/ops/define.h"
@@ -15,27 +15,27 @@ struct AttentionAttrs {
                 attr("grouped", &AttentionAttrs::grouped));
 };
 
-/// a [..., H, L, K] . b [..., G, K, N] -> [..., H, L, N], H / G heads of a with each of b.
+/// Multiplies a [..., H, L, K] . b [..., G, K, N] -> [..., H, L, N], H / G heads of a with each head of b.
 Tensor product_by_head(const Tensor& a, const Tensor& b, bool grouped);
-/// x [..., G, R, C], heads that so many share: [..., heads, R, C]. x itself where there are as many.
+/// Repeats heads that are shared: x [..., G, R, C] -> [..., heads, R, C]. x itself where G is `heads`.
 Tensor of_all_heads(const Tensor& x, std::int64_t heads);
-/// The weights of q and k [..., H, L, S], with a mask that may be undefined.
+/// Returns the weights of q and k [..., H, L, S], with a mask that may be undefined, composed of operations.
 Tensor composed_weights(const Tensor& q, const Tensor& k, const Tensor& mask, const AttentionAttrs& a);
-/// The same. A key that is hidden may be anything: no gradient passes through what is not finite, and the weights of a
-/// query that sees such a key are NaN, if it `counts` ([..., L, 1]; undefined: all do). (Scores that are hidden have no
-/// cotangent, but 0 times NaN would be NaN.)
+/// Returns the weights of q and k where hidden keys may be anything: no gradient passes through what is not finite, and
+/// the weights of a query that sees such a key are NaN, if it `counts` ([..., L, 1]; undefined: all do). (Hidden scores
+/// have no cotangent, but 0 times NaN would be NaN.)
 Tensor weights_of_hidden(const Tensor& q, const Tensor& k, const Tensor& mask, const AttentionAttrs& a,
                          const Tensor& counts = {});
-/// x, what is not finite 0, without a gradient.
+/// Returns x with 0 in place of what is not finite, without a gradient.
 Tensor finite_part(const Tensor& x);
 
-/// How many heads queries have: those of the third axis from the end.
+/// Returns the number of heads of queries: the extent of the third axis from the end.
 inline std::int64_t heads_of(const Shape& s) { return s.rank() > 2 ? s[-3] : 1; }
 
-/// attention(q, k, v) as one operation: softmax(scale q k^T) v, q [..., L, E], k [..., S, E], v [..., S, N] of equal
-/// leading axes, but for grouped heads; with a mask that broadcasts to the scores, or none.
+/// Computes softmax(scale q k^T) v as one operation, `attention`: q [..., L, E], k [..., S, E], v [..., S, N] of equal
+/// leading axes, except for grouped heads; with a mask that broadcasts to the scores, or none.
 Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask, const AttentionAttrs& a);
-/// Whether it takes such operands, none of them empty.
+/// Returns whether `attention` takes operands of these shapes, none of them empty.
 bool takes_attention(const Shape& q, const Shape& k, const Shape& v, bool grouped);
 
 }  // namespace ferrite::detail

@@ -1,6 +1,6 @@
 #pragma once
-/// Operations that cost less than the memory they read: their records are made in their families' files; here they are
-/// seen together, so that chains of them can be run in registers (chain.h).
+/// Operations that cost less than the memory they read. Their records are made in their families' files; here they are
+/// visible together, so that chains of them can run in registers (chain.h).
 #include <cmath>
 
 #include "ferrite/tensor/ops/define.h"

@@ -10,7 +10,7 @@
 namespace ferrite::detail {
 namespace {
 
-/// f(d, h, w) for all of three counts.
+/// Calls f({d, h, w}) for all indices below three counts.
 template <class F>
 void each(const std::array<std::int64_t, 3>& count, const F& f) {
   for (std::int64_t d = 0; d < count[0]; ++d)
@@ -18,15 +18,15 @@ void each(const std::array<std::int64_t, 3>& count, const F& f) {
       for (std::int64_t w = 0; w < count[2]; ++w) f(std::array<std::int64_t, 3>{d, h, w});
 }
 
-/// Positions of one pass and how they lie: in the image, and in the results.
+/// The positions of one pass, and their layout in the image and in the results.
 struct PassGrid {
   std::array<std::int64_t, 3> count;    ///< depth, height, width
   std::array<std::int64_t, 3> to_step;  ///< in the results
-  std::int64_t to = 0;                  ///< of the first position
+  std::int64_t to = 0;                  ///< place of the first position
   std::int64_t plane, row;              ///< pitches of the image
 };
 
-/// Packets along each row.
+/// Adds packets along each row.
 void packets_by_rows(const PassGrid& g, std::int64_t lanes, ConvolutionPass& pass) {
   for (std::int64_t d = 0; d < g.count[0]; ++d)
     for (std::int64_t h = 0; h < g.count[1]; ++h)
@@ -38,7 +38,7 @@ void packets_by_rows(const PassGrid& g, std::int64_t lanes, ConvolutionPass& pas
       }
 }
 
-/// Packets across the ends of rows: lanes between rows are computed and dropped.
+/// Adds packets across the ends of rows: lanes between rows are computed and dropped.
 void packets_across_rows(const PassGrid& g, std::int64_t lanes, ConvolutionPass& pass) {
   const std::int64_t width = g.count[2], length = (g.count[1] - 1) * g.row + width;
   for (std::int64_t d = 0; d < g.count[0]; ++d)
@@ -56,7 +56,7 @@ void packets_across_rows(const PassGrid& g, std::int64_t lanes, ConvolutionPass&
     }
 }
 
-/// Returns whether each packet lies in one row.
+/// Adds the packets of a pass. Returns whether each packet lies in one row.
 bool add_packets(const PassGrid& g, std::int64_t lanes, ConvolutionPass& pass) {
   pass.whole = std::ssize(pass.taps);
   for (std::int64_t k = 0; k < pass.whole; ++k) pass.indices.push_back(k);
@@ -66,7 +66,7 @@ bool add_packets(const PassGrid& g, std::int64_t lanes, ConvolutionPass& pass) {
   const auto packets = [&](std::int64_t n) { return (n + lanes - 1) / lanes; };
   const std::int64_t by_rows = g.count[1] * packets(g.count[2]);
   const std::int64_t across = packets((g.count[1] - 1) * g.row + g.count[2]);
-  if (8 * across < 7 * by_rows) {  // segments cost more than whole packets to store
+  if (8 * across < 7 * by_rows) {  // storing segments costs more than storing whole packets
     packets_across_rows(g, lanes, pass);
     return false;
   }
@@ -74,10 +74,11 @@ bool add_packets(const PassGrid& g, std::int64_t lanes, ConvolutionPass& pass) {
   return true;
 }
 
-/// Channels lie an odd number of cache lines apart: no power of two, which would share a few sets of a cache.
+/// Returns a distance of channels of an odd number of cache lines: at a power of two they would share a few sets of a
+/// cache.
 std::int64_t channel_pitch(std::int64_t elements) { return ((elements + 15) / 16 | 1) * 16; }
 
-/// The pitches of an image of these extents, with the phases that it has.
+/// Sets the pitches of an image of these extents, given its phases.
 void lay_out(ImagePlan& image, const std::array<std::int64_t, 3>& extent) {
   image.row = extent[2];
   image.plane = extent[1] * extent[2];
@@ -86,7 +87,8 @@ void lay_out(ImagePlan& image, const std::array<std::int64_t, 3>& extent) {
   image.channel = phases == 0 ? image.volume : channel_pitch(image.volume * phases);
 }
 
-/// Rows that are almost whole packets get whole ones: most of what is stored and loaded then crosses no cache line.
+/// Returns the distance of rows. Rows that are almost whole packets get whole ones: then most stores and loads cross no
+/// cache line.
 std::int64_t row_pitch(std::int64_t elements, std::int64_t lanes) {
   const std::int64_t whole = (elements + lanes - 1) / lanes * lanes;
   return 8 * (whole - elements) <= whole ? whole : elements;
@@ -94,8 +96,8 @@ std::int64_t row_pitch(std::int64_t elements, std::int64_t lanes) {
 
 std::int64_t floor_mod(std::int64_t a, std::int64_t n) { return (a % n + n) % n; }
 
-/// Parts of a pass, whose packets lie in one row each, that meet the same of its `count` taps: tap k of axis i is met
-/// at a position where met(i, k, position). None where there is one part, or where parts are small.
+/// Cuts a pass, whose packets lie in one row each, into parts that meet the same of its `count` taps: tap k of axis i
+/// is met at a position where met(i, k, position). Returns none if there is only one part, or if parts are small.
 template <class Met>
 std::vector<ConvolutionPass> cut_rows(const ConvolutionPass& pass, const ImagePlan& image,
                                       const std::array<std::int64_t, 3>& count, const Met& met) {
@@ -135,7 +137,8 @@ std::vector<ConvolutionPass> cut_rows(const ConvolutionPass& pass, const ImagePl
   return parts;
 }
 
-/// The taps of one axis that meet one phase of the large side, and how far from it they read the small side.
+/// The taps of one axis that meet one phase of the large side, and the distances from it at which they read the small
+/// side.
 struct PhaseTaps {
   std::vector<std::int64_t> taps, shifts;
 };
@@ -149,12 +152,12 @@ PhaseTaps taps_of_phase(const WindowAxis& a, std::int64_t phase) {
   }
   return p;
 }
-/// Positions of the large side in a phase.
+/// Returns the number of positions of the large side in a phase.
 std::int64_t positions_of_phase(const WindowAxis& a, std::int64_t phase) {
   return phase >= a.large ? 0 : (a.large - phase + a.stride - 1) / a.stride;
 }
 
-/// The places in an image that so many indices, `step` apart along each axis, have, row-major.
+/// Returns the places in an image of `count` indices, `step` apart along each axis, row-major.
 std::vector<std::int64_t> grid_places(const ImagePlan& image, const std::array<std::int64_t, 3>& count,
                                       const std::array<std::int64_t, 3>& step) {
   std::vector<std::int64_t> all;
@@ -164,7 +167,7 @@ std::vector<std::int64_t> grid_places(const ImagePlan& image, const std::array<s
   });
   return all;
 }
-/// One number of each axis: by_axis(g, &WindowAxis::small).
+/// Returns one number of each axis: by_axis(g, &WindowAxis::small).
 std::array<std::int64_t, 3> by_axis(const WindowGeometry& g, std::int64_t WindowAxis::*number) {
   return {g.axis[0].*number, g.axis[1].*number, g.axis[2].*number};
 }
@@ -174,7 +177,7 @@ std::array<std::int64_t, 3> by_axis(const WindowGeometry& g, std::int64_t Window
 ConvolutionPlan plan_convolution(const WindowGeometry& g, std::int64_t lanes) {
   ConvolutionPlan plan;
   ConvolutionPass& pass = plan.passes.emplace_back();
-  // By axis: the phases that taps read, and the extent of an image.
+  // For each axis, the phases that taps read, and the extent of an image.
   std::array<std::vector<std::int64_t>, 3> phases;
   std::array<std::int64_t, 3> extent{};
   bool stands = true;
@@ -231,7 +234,7 @@ ConvolutionPlan plan_convolution(const WindowGeometry& g, std::int64_t lanes) {
 
 ConvolutionPlan plan_transposed(const WindowGeometry& g, std::int64_t lanes) {
   ConvolutionPlan plan;
-  // The part of the small side that any phase reads, the first of it and its extent.
+  // The part of the small side that any phase reads: its first position and its extent.
   std::array<std::int64_t, 3> first{}, extent{};
   for (std::size_t i = 0; i < 3; ++i) {
     const WindowAxis& a = g.axis[i];
@@ -378,13 +381,14 @@ TermPlan::TermPlan(const PlanKey& k)
 
 namespace {
 
-/// Positions of the results along an axis that meet the same taps, [first, last).
+/// The positions of the results along an axis that meet the same taps, [first, last).
 struct AxisClass {
   std::int64_t first, last;
   std::vector<std::int64_t> positions;
 };
 
-/// Where they are more than three, as of a kernel that is long beside what it reads, one of all positions and taps.
+/// Returns the classes of an axis. If there are more than three, as for a kernel that is long compared to its operand,
+/// returns one class of all positions and taps.
 std::vector<AxisClass> axis_classes(const WindowAxis& a, bool transposed) {
   std::vector<AxisClass> classes;
   const std::int64_t count = transposed ? a.large : a.small;
@@ -407,7 +411,8 @@ std::vector<AxisClass> axis_classes(const WindowAxis& a, bool transposed) {
   return classes;
 }
 
-/// The classes of all positions: `taps` are the offsets of all taps, `step` is from position to position in the image.
+/// Returns the classes of all positions: `taps` are the offsets of all taps, `step` the distances of positions in the
+/// image.
 std::vector<ChannelClass> channel_classes(const PlanKey& key, const ImagePlan& image,
                                           const std::vector<std::int64_t>& taps,
                                           const std::array<std::int64_t, 3>& step) {
@@ -449,7 +454,7 @@ std::vector<ChannelClass> channel_classes(const PlanKey& key, const ImagePlan& i
   return all;
 }
 
-/// Of a convolution with strides: the operand where it stands, or with its padding.
+/// Returns the plan of a convolution with strides: the operand in place, or with its padding.
 ChannelPlan strided_plan(const PlanKey& key) {
   const WindowGeometry& g = key.geometry;
   std::array<std::int64_t, 3> extent{};
@@ -511,7 +516,7 @@ namespace {
 
 struct KeptPlans {
   std::vector<std::unique_ptr<TermPlan>> plans;
-  std::size_t next = 0;  ///< the one that gives way
+  std::size_t next = 0;  ///< the plan that is replaced next
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 /// Runs plans of convolutions, their adjoints and the gradients of weights: images and groups of channels, and their
-/// shares for threads.
+/// division among threads.
 #include "ferrite/tensor/ops/detail/convolution.h"
 
 #include <algorithm>
@@ -22,20 +22,20 @@ FERRITE_FLOAT_TABLES(ConvolutionKernels, convolution_kernels, convolution_in_use
 
 namespace {
 
-/// Of the instruction set in use.
+/// Returns the kernels of the instruction set in use.
 template <class T>
 const ConvolutionKernels<T>& convolution_kernels_for() {
   return convolution_in_use.of<T>();
 }
 
-/// Of operands that are read where they stand.
+/// The plan of operands that are read in place.
 const ImagePlan as_it_stands;
 
-/// Elements that kernels may read past the end of what counts.
+/// Number of elements that kernels may read past the last one that counts.
 template <class T>
 constexpr std::int64_t kBeyond = 64 / static_cast<std::int64_t>(sizeof(T));
 
-/// Channels, groups and rows of weights of one application.
+/// The numbers of images, groups and channels of one application.
 struct Extents {
   std::int64_t N, groups, inner, outer;  ///< channels of the large and of the small side, in one group
 };
@@ -43,7 +43,7 @@ Extents extents_of(const Tensor& large, const Tensor& small, std::int64_t groups
   return {large.shape()[0], groups, large.shape()[1] / groups, small.shape()[1] / groups};
 }
 
-/// The same windows along one axis, where each is one element and all of them follow one another.
+/// Returns the same windows along one axis, if each is one element and all of them are consecutive.
 WindowGeometry flattened(const WindowGeometry& g) {
   WindowGeometry line;
   for (const WindowAxis& a : g.axis) {
@@ -54,34 +54,34 @@ WindowGeometry flattened(const WindowGeometry& g) {
   return line;
 }
 
-/// One channel on both sides of a group.
+/// Returns whether groups have one channel on both sides.
 bool is_depthwise(const Extents& e) { return e.inner == 1 && e.outer == 1; }
 
-/// The operand `x` of one channel as a pass through planes reads it.
+/// Returns the operand `x` of one channel in the form that a pass through planes reads.
 template <class T>
 PlaneSource<T> source_of(const PlanePass& plane, const T* x) {
   return {x + plane.start, plane.stride, plane.row, plane.first, plane.last, plane.width, plane.columns};
 }
 
-/// f(share) for so many shares, on all threads where there is work for them.
+/// Calls f(share) for `shares` shares, on all threads where there is enough work.
 template <class F>
 void share(std::int64_t shares, std::int64_t multiply_adds, const F& f) {
   if (shares > 1 && thread_count() > 1 && multiply_adds >= kWorthSharing) return parallel_for(shares, f);
   for (std::int64_t i = 0; i < shares; ++i) f(i);
 }
-/// Parts into which each of `shares` is cut, at most `most`, so that every thread finds several.
+/// Returns the number of parts, at most `most`, into which each of `shares` is cut so that every thread finds several.
 std::int64_t parts_of(std::int64_t shares, std::int64_t most, std::int64_t multiply_adds) {
   if (thread_count() == 1 || multiply_adds < kWorthSharing || shares == 0) return 1;
   return std::clamp<std::int64_t>((2 * thread_count() + shares - 1) / shares, 1, std::max<std::int64_t>(1, most));
 }
 
-/// Operands of so many channels as images of a plan: where they stand, or placed in this thread's memory. What a plan
-/// leaves zero is cleared once for all operands that take the same slot in turn.
+/// Operands of some channels as images of a plan: in place, or copied to this thread's memory. The zeros of a plan are
+/// cleared once for all operands that use the same slot in turn.
 template <class T>
 class Images {
  public:
-  /// At most `most` slots, as many as leave room in the first cache: what is stored shortly before it is read at
-  /// another alignment delays the read, so small images are placed together before any of them is read.
+  /// Takes at most `most` slots, as many as leave room in the first cache. Reading at another alignment what has just
+  /// been stored delays the read, so small images are placed together before any of them is read.
   Images(const ImagePlan& plan, std::int64_t channels, std::int64_t elements, std::int64_t most)
       : plan_(plan), channels_(channels), elements_(elements) {
     if (plan.phases.empty()) return;
@@ -92,7 +92,7 @@ class Images {
     std::fill_n(memory_, slots_ * size, T(0));
   }
 
-  /// f(i, image) for the operands i in [first, last), of which `from(i)` tells the first element.
+  /// Calls f(i, image) for the operands i in [first, last), whose first element is `from(i)`.
   template <class From, class F>
   void each(std::int64_t first, std::int64_t last, const From& from, const F& f) const {
     const T* placed[kMostSlots];
@@ -123,7 +123,7 @@ class Images {
 
 // ---- convolutions and their adjoints ----------------------------------------------------------------------
 
-/// A pass with what it multiplies by: weights [rows, terms] for each group.
+/// A pass with its factors: weights [rows, terms] for each group.
 template <class T>
 struct WeightedPass {
   const ConvolutionPass* pass;
@@ -131,24 +131,24 @@ struct WeightedPass {
   const T* weights;
 };
 
-/// Elements from which on a line is cheaper where it stands than placed in an image.
+/// Returns the length from which on a line is cheaper to read in place than from an image.
 template <class T>
 std::int64_t shortest_line() {
   return 4 * convolution_kernels_for<T>().lanes;
 }
 
-/// Lanes along the channels of the results instead of their positions.
+/// The operands of products with lanes along the channels of the results instead of their positions.
 template <class T>
 struct ChannelLanes {
   std::int64_t columns = 0;           ///< channels of a group in whole packets; 0: lanes along positions
-  const ChannelPlan* plan = nullptr;  ///< what they read
+  const ChannelPlan* plan = nullptr;  ///< the places that they read
   std::int64_t terms = 0;
-  const T* weights = nullptr;  ///< of each group what ChannelProduct reads
+  const T* weights = nullptr;  ///< for each group the weights of ChannelProduct
   const T* bias = nullptr;     ///< [groups, columns], or null
 };
 
-/// Weights as ChannelProduct reads them: `groups` times `blocks` matrices [channels, terms / blocks], one after the
-/// other, in blocks of one packet of channels with all terms of a group.
+/// Weights in the form of ChannelProduct: `groups` times `blocks` matrices [channels, terms / blocks], consecutive, in
+/// blocks of one packet of channels with all terms of a group.
 template <class T>
 struct ChannelWeights {
   const Tensor& w;
@@ -158,10 +158,10 @@ struct ChannelWeights {
   std::int64_t columns() const { return (channels + lanes() - 1) / lanes() * lanes(); }
   std::int64_t elements() const { return groups * terms * columns(); }
 
-  /// The copy on w's storage, made when these elements are used for the second time; null before.
+  /// Returns the copy on w's storage, made when these elements are used for the second time; null before.
   const T* kept() const {
     if (w.impl()->storage->rewritten) return nullptr;
-    PackKey key = pack_key(w, -static_cast<std::int32_t>(groups));  // no pack of gates has so many
+    PackKey key = pack_key(w, -static_cast<std::int32_t>(groups));  // no pack of gates has such a number
     key.rows = channels, key.columns = terms, key.row_step = blocks, key.column_step = 0;
     if (const void* found = find_pack(w, key)) return static_cast<const T*>(found);
     if (count_use(w) == 0) return nullptr;
@@ -176,9 +176,9 @@ struct ChannelWeights {
   }
 };
 
-/// Lanes along channels, where a plan has all taps in one pass, and where they do less work: lanes are multiplied for
-/// nothing in the last packet of channels there, in the packets between the rows of small images here; and weights that
-/// are used for the first time are written in another order first, in `kernel_memory().tiles`.
+/// Returns lanes along channels, if a plan has all taps in one pass and if they do less work: with them lanes are
+/// wasted in the last packet of channels, with lanes along positions in the packets between the rows of small images;
+/// and weights that are used for the first time are first reordered, in `kernel_memory().tiles`.
 template <class T>
 ChannelLanes<T> channel_lanes(TermPlan& made, const ChannelWeights<T>& w, const T* bias, std::int64_t N,
                               std::int64_t positions) {
@@ -202,7 +202,8 @@ ChannelLanes<T> channel_lanes(TermPlan& made, const ChannelWeights<T>& w, const 
   return c;
 }
 
-/// All passes of all groups of all images: `from` and `to` hold so many channels in a group, of so many elements.
+/// All passes of all groups of all images: `from` and `to` hold a number of channels in a group, and of elements in
+/// each.
 template <class T>
 struct Products {
   const ConvolutionPlan& plan;
@@ -216,7 +217,7 @@ struct Products {
   PlanePass plane;
   const T* plane_weights;  ///< [groups, taps]
   LinePass line;
-  std::int64_t height, width;  ///< of the results
+  std::int64_t height, width;  ///< extents of the results
   ChannelLanes<T> channels;
 
   void run(std::int64_t multiply_adds) const {
@@ -241,7 +242,7 @@ struct Products {
     return channels.columns != 0 ? channels.plan->image : plan.image;
   }
 
-  /// Rows of one part of one image and group.
+  /// Computes the rows of one part of one image and group.
   void part(std::int64_t image_and_group, std::int64_t part, std::int64_t parts, const T* image) const {
     const std::int64_t group = image_and_group % groups;
     if (line.taps != 0) return whole_line(image_and_group, group, image);
@@ -303,7 +304,7 @@ struct Products {
                                        .out = to + at * to_elements});
   }
 
-  /// Images and groups [at, end), as many at a time as share an image.
+  /// Computes images and groups [at, end), as many at a time as share an image.
   void planes(std::int64_t at, std::int64_t end) const {
     const bool reversed = plane.row < 0;
     while (at < end) {
@@ -342,10 +343,10 @@ struct Products {
   }
 };
 
-/// Whether what the parts of a plan leave out of N images costs more than to copy weights for them, and than more
-/// tiles.
+/// Returns whether the work that the parts of a plan save for N images exceeds the cost of copying weights for them and
+/// of more tiles.
 bool parts_pay(const ConvolutionPlan& plan, std::int64_t N, std::int64_t channels) {
-  constexpr std::int64_t kTile = 24;  // of a row of a tile of its own, in multiply-adds of packets
+  constexpr std::int64_t kTile = 24;  // cost of a row of an additional tile, in multiply-adds of packets
   std::int64_t left_out = 0, copied = 0;
   for (const ConvolutionPass& part : plan.parts) {
     const auto met = std::ssize(part.taps);
@@ -356,7 +357,7 @@ bool parts_pay(const ConvolutionPlan& plan, std::int64_t N, std::int64_t channel
   return left_out > 2 * copied;
 }
 
-/// The weights [rows, all taps] of a part [rows, its taps]; returns their end.
+/// Copies the weights [rows, all taps] for a part [rows, its taps]; returns their end.
 template <class T>
 T* weights_of_part(const T* w, std::int64_t rows, const ConvolutionPass& part, T* to) {
   for (; rows > 0; --rows, w += part.whole)
@@ -391,7 +392,7 @@ void convolve(const Tensor& x, const Tensor& w, const Tensor* bias, Tensor& y, c
                        .channels = {}};
   products.channels =
       channel_lanes(made, ChannelWeights<T>{w, groups, e.outer, e.inner * g.taps(), 1}, products.bias, e.N, g.small());
-  auto& passes = kept_for_calls<std::vector<WeightedPass<T>>>();  // its memory serves the next call
+  auto& passes = kept_for_calls<std::vector<WeightedPass<T>>>();  // reuses its memory
   passes.clear();
   if (products.channels.columns == 0 && parts_pay(plan, e.N, e.inner)) {
     T* to = kernel_memory().tiles.get<T>(static_cast<std::size_t>(w.numel() * std::ssize(plan.parts)));
@@ -406,7 +407,7 @@ void convolve(const Tensor& x, const Tensor& w, const Tensor* bias, Tensor& y, c
   products.run(y.numel() * e.inner * g.taps());
 }
 
-/// The weights w [groups outer, inner, all taps] of a pass from the small side: [groups inner, outer, taps].
+/// Copies the weights w [groups outer, inner, all taps] for a pass from the small side: [groups inner, outer, taps].
 template <class T>
 void weights_of_pass(const T* w, const Extents& e, std::int64_t all, const std::vector<std::int64_t>& taps, T* to) {
   for (std::int64_t group = 0; group < e.groups; ++group)
@@ -424,7 +425,7 @@ void convolve_transposed(const Tensor& y, const Tensor& w, const Tensor* bias, T
   std::unique_ptr<TermPlan> own;
   TermPlan& made = planned({g, convolution_kernels_for<T>().lanes, e.outer, true}, own);
   const ConvolutionPlan& plan = made.plan;
-  auto& passes = kept_for_calls<std::vector<WeightedPass<T>>>();  // its memory serves the next call
+  auto& passes = kept_for_calls<std::vector<WeightedPass<T>>>();  // reuses its memory
   passes.clear();
   Products<T> products{.plan = plan,
                        .passes = {},
@@ -445,7 +446,7 @@ void convolve_transposed(const Tensor& y, const Tensor& w, const Tensor* bias, T
                        .channels = {}};
   products.channels = channel_lanes(made, ChannelWeights<T>{w, groups, e.inner, e.outer * g.taps(), e.outer},
                                     products.bias, e.N, g.large());
-  if (products.channels.columns == 0) {  // in memory that the shares do not ask for
+  if (products.channels.columns == 0) {  // in memory that the shares do not use
     const bool in_parts = parts_pay(plan, e.N, e.outer);
     const std::vector<ConvolutionPass>& all = in_parts ? plan.parts : plan.passes;
     const std::vector<PassTerms>& terms = in_parts ? made.part_terms : made.terms;
@@ -483,7 +484,7 @@ void run_transposed(const Tensor& y, const Tensor& w, const Tensor* bias, Tensor
 
 namespace {
 
-/// The gradient of the weights of some channels of a group.
+/// Computes the gradient of the weights of some channels of a group.
 template <class T>
 class WeightGradient {
  public:
@@ -526,7 +527,7 @@ class WeightGradient {
   }
 
  private:
-  /// Groups of one channel on both sides, image after image as they lie in memory.
+  /// Processes groups of one channel on both sides, image by image in the order of memory.
   void depthwise(std::int64_t first, std::int64_t last) const {
     const std::int64_t taps = g_.taps();
     if (plane_.taps != 0) return planes(first, last);
@@ -541,7 +542,7 @@ class WeightGradient {
     convolution_kernels_for<T>().sum_lanes(lanes, (last - first) * taps, w_ + first * taps);
   }
 
-  /// So many packets of zeros.
+  /// Returns room for `packets` packets of zeros.
   T* cleared_lanes(std::int64_t packets) const {
     T* const lanes = kernel_memory().tiles.get<T>(static_cast<std::size_t>(packets * width_));
     std::fill_n(lanes, packets * width_, T(0));
@@ -562,7 +563,7 @@ class WeightGradient {
                                                           .totals = w_ + first * g_.taps()});
   }
 
-  /// One image, lanes along positions.
+  /// Processes one image with lanes along positions.
   void dots(const T* image, std::int64_t terms, const T* y, T* lanes) const {
     convolution_kernels_for<T>().dots({.terms = terms,
                                        .offsets = made_.terms[0].offsets.data(),
@@ -597,7 +598,7 @@ class WeightGradient {
       convolution_kernels_for<T>().sum_lanes(totals + o * terms * width_, terms, to + o * row);
   }
 
-  /// One image: blocks of 256 positions.
+  /// Processes one image in blocks of 256 positions.
   void blocks(const T* image, const T* y, std::int64_t channels, std::int64_t columns, T* totals) const {
     T* const block = kernel_memory().rows.get<T>(static_cast<std::size_t>(kBlockK * columns));
     for (std::int64_t p = 0; p < g_.small(); p += kBlockK) {
@@ -629,8 +630,8 @@ class WeightGradient {
   T* w_;
   std::int64_t multiply_adds_;
   std::int64_t width_;  ///< lanes of a packet
-  bool by_positions_;   ///< few rows of weights: lanes along positions
-  PlanePass plane_;     ///< among these
+  bool by_positions_;   ///< few rows of weights, so lanes run along positions
+  PlanePass plane_;     ///< set where lanes run along positions and planes apply
   std::vector<PositionRow> rows_;
   std::span<const std::int64_t> places_;
   std::vector<TapSpan> spans_;

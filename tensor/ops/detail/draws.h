@@ -1,6 +1,6 @@
 #pragma once
-/// What all draws share: random words of Philox and normal numbers from them, constants, the key that an application
-/// has, and numbers for one element.
+/// Shared parts of all draws: random words of Philox and normal numbers from them, constants, the key of an
+/// application, and numbers for one element.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -14,17 +14,17 @@
 
 namespace ferrite::detail {
 
-/// The four words of Philox for element `index` of a draw.
+/// Returns the four words of Philox for element `index` of a draw.
 std::array<std::uint32_t, 4> words_of(const RandomKey& key, std::uint64_t index);
-/// 64 random bits for element `index` of a draw.
+/// Returns 64 random bits for element `index` of a draw.
 std::uint64_t bits64(const RandomKey& key, std::uint64_t index);
 
-/// What those words, and those of the elements behind it, are made from.
+/// Returns the inputs of Philox from which kernels make the words of element `index` and of those after it.
 DrawFrom draw_from(const RandomKey& key, std::uint64_t index);
 
-/// ln x for normal positive x, in plain f64 arithmetic: the same bits on every machine. Within 2 ULP.
+/// Returns ln x for normal positive x, in plain f64 arithmetic: the same bits on every machine. Within 2 ULP.
 double log_positive(double x);
-/// The x with P(normal < x) = p, 0 < p < 1 (Wichura 1988, AS 241, PPND16): relative error about 1e-16.
+/// Returns the x with P(normal < x) = p, 0 < p < 1 (Wichura 1988, AS 241, PPND16): relative error about 1e-16.
 double inverse_normal(double p);
 
 /// The key of a draw, as constants.
@@ -41,9 +41,9 @@ struct KeyAttrs {
   }
 };
 
-/// Checks what follows the first n operands: nothing, a counter, or a key and a counter.
+/// Checks the operands after the first n: none, a counter, or a key and a counter.
 void check_key(std::string_view name, Inputs in, std::size_t first);
-/// The key of an application: the values of those operands go before the constants.
+/// Returns the key of an application: values of its operands take precedence over the constants.
 RandomKey key_of(Inputs in, std::size_t first, const KeyAttrs& attrs);
 
 /// The operands of a draw: the first ones, then those of a key.
@@ -60,7 +60,7 @@ class DrawOperands {
   InlineVector<const Tensor*, 4> list_;
 };
 
-/// Another stream of numbers for the same elements.
+/// Returns a key with another stream of numbers for the same elements.
 inline RandomKey lane_of(RandomKey key, std::uint64_t lane) {
   std::uint64_t k = key.seed + 0x9E3779B97F4A7C15U * lane;
   if (lane == 0) return key;
@@ -70,16 +70,16 @@ inline RandomKey lane_of(RandomKey key, std::uint64_t lane) {
   return key;
 }
 
-/// In (0, 1), from 53 bits.
+/// Returns a number in (0, 1), from 53 bits.
 inline double open_unit(std::uint64_t bits) {
   return std::min(static_cast<double>(bits >> 11) * 0x1p-53 + 0x1p-54, 1 - 0x1p-53);
 }
 inline double open_unit(const RandomKey& key, std::uint64_t index) { return open_unit(bits64(key, index)); }
 
-/// An integer in [0, range) from 128 bits: the upper half of their product, off by less than 1 in 2^64.
+/// Returns an integer in [0, range) from 128 bits: the upper half of their product, off by less than 1 in 2^64.
 std::uint64_t below(const std::array<std::uint32_t, 4>& words, std::uint64_t range);
 
-/// f(words of Philox) for every element of a result.
+/// Writes f(words of Philox) for every element of a result.
 template <class T, class F>
 void fill_drawn(Tensor& out, const RandomKey& key, F&& f) {
   constexpr std::int64_t kChunk = 1 << 12;

@@ -1,5 +1,5 @@
 #pragma once
-/// What operations share that read and write at positions from a tensor of integers.
+/// Shared parts of operations that read and write at positions given by a tensor of integers.
 #include <algorithm>
 #include <span>
 
@@ -17,14 +17,14 @@ inline void check_index_dtype(std::string_view where, const Tensor& index) {
 
 struct IndexAttrs {
   int axis = 0;
-  std::optional<Label> who{};   ///< in whose name negative positions are refused too
-  std::optional<bool> known{};  ///< the index was in range where it was first read: in the gradient of what read it
+  std::optional<Label> who{};   ///< the name for errors, under which negative positions are refused too
+  std::optional<bool> known{};  ///< the index was found in range when it was first read: for gradients
   static constexpr auto fields =
       attr_list(attr("axis", &IndexAttrs::axis), attr("who", &IndexAttrs::who), attr("known", &IndexAttrs::known));
 };
 
-/// The values of an index as non-negative positions below n. Throws ShapeError for one outside [-n, n), or outside
-/// [0, n) where the application names who refuses negative ones.
+/// Returns the values of an index as non-negative positions below n. Throws ShapeError for one outside [-n, n), or
+/// outside [0, n) where the application has a name, `who`.
 inline PooledVector<std::int64_t> positions(std::string_view where, const IndexAttrs& attrs, const Tensor& index,
                                             std::int64_t n) {
   const std::int64_t least = attrs.who ? 0 : -n;
@@ -51,8 +51,8 @@ inline PooledVector<std::int64_t> positions(std::string_view where, const IndexA
   return out;
 }
 
-/// f(offset) for all elements of an index of this shape, in row-major order, of a tensor with these strides at
-/// positions along an axis.
+/// Calls f(offset) for all elements of an index of this shape, in row-major order: offsets in a tensor with these
+/// strides at the positions along an axis.
 template <class F>
 void each_indexed(const Shape& shape, const Shape& strides, int axis, const std::int64_t* positions, F&& f) {
   Walk<1> walk;
@@ -79,7 +79,7 @@ inline IndexAttrs along(int axis, const IndexOptions& o) {
   return attrs;
 }
 
-/// Index has x's rank and fits inside x off the axis.
+/// Throws unless the index has x's rank and fits inside x on all axes but the given one.
 inline void check_gather(std::string_view where, const Tensor& x, const Tensor& index, int axis) {
   check_index_dtype(where, index);
   check_axis(where, axis, x.rank());
@@ -92,15 +92,15 @@ inline void check_gather(std::string_view where, const Tensor& x, const Tensor& 
 
 // ---- whole slices along an axis ---------------------------------------------------------------------------
 
-/// Whether an index of x's rank names whole slices of x: a rank-1 index expanded along all axes but one, as the
-/// gradient of index_select has it.
+/// Returns whether an index of x's rank names whole slices of x: a rank-1 index expanded along all axes but one, as in
+/// the gradient of index_select.
 inline bool names_slices(const Tensor& index, const Shape& x, int axis) {
   for (int i = 0; i < x.rank(); ++i)
     if (i != axis && (index.shape()[i] != x[i] || (index.strides()[i] != 0 && x[i] != 1))) return false;
   return index.numel() > 0;
 }
 
-/// The positions of these slices, checked as `positions` does.
+/// Returns the positions of the slices that such an index names, checked as `positions` does.
 inline PooledVector<std::int64_t> slice_positions(std::string_view where, const IndexAttrs& attrs, const Tensor& index,
                                                   std::int64_t n) {
   const std::int64_t count = index.shape()[attrs.axis];
@@ -131,7 +131,7 @@ inline void copy_slices(Tensor& out, const Tensor& x, int axis, std::span<const 
   }
 }
 
-/// Adds slices of a row-major source to those of `out` at these positions, one after the other.
+/// Adds slices of a row-major source to those of `out` at these positions, in order.
 inline void add_slices(Tensor& out, int axis, std::span<const std::int64_t> at, const Tensor& source) {
   const AlongAxis a(out.shape(), axis);
   visit_computed(out.dtype(), [&](auto zero) {
@@ -147,27 +147,27 @@ inline void add_slices(Tensor& out, int axis, std::span<const std::int64_t> at, 
   });
 }
 
-// ---- by an index that has been read before, as gradients have it: nothing is refused ----------------------
+// ---- by an index that has been read before, as in gradients: nothing is refused ---------------------------
 
-/// Zeros of x's type with the source's elements added at an index along an axis.
+/// Returns zeros of x's type with the source's elements added at an index along an axis.
 Tensor scatter_known(const Spec& x, int axis, const Tensor& index, const Tensor& source);
-/// out[i][j] = x[index[i][j]][j] for axis 0, and so on.
+/// Returns the elements at an index: out[i][j] = x[index[i][j]][j] for axis 0, and so on.
 Tensor gather_known(const Tensor& x, int axis, const Tensor& index);
 
 // ---- elements put at indices ------------------------------------------------------------------------------
 
-/// x with the source's elements at an index that has been read before: it refuses nothing.
+/// Returns x with the source's elements at an index that has been read before, so none is refused.
 Tensor replace_known(const Tensor& x, int axis, const Tensor& index, const Tensor& source);
-/// x with the largest or smallest of its element and the source's at an index along an axis.
+/// Returns x with the larger or smaller of its element and the source's at an index along an axis.
 Tensor scatter_extremum(const Tensor& x, int axis, const Tensor& index, const Tensor& source, bool largest);
-/// x multiplied with the source's elements at an index along an axis.
+/// Returns x multiplied by the source's elements at an index along an axis.
 Tensor scatter_prod(const Tensor& x, int axis, const Tensor& index, const Tensor& source);
 
-/// A source for slices of x at a rank-1 index: of x's dtype, and of its shape but for the axis.
+/// Checks a source for slices of x at a rank-1 index: it needs x's dtype, and x's shape except along the axis.
 void check_slices(std::string_view where, const Tensor& x, const Tensor& index, const Tensor& source, int axis);
-/// A rank-1 index along an axis in a shape whose other axes repeat it.
+/// Expands a rank-1 index along an axis to a shape whose other axes repeat it.
 Tensor spread_index(const Tensor& index, int axis, const Shape& shape);
-/// The part of a source that an index of the same rank covers: its first elements along every axis.
+/// Returns the part of a source that an index of the same rank covers: its first elements along every axis.
 Tensor source_for(std::string_view where, const Tensor& source, const Tensor& index);
 
 }  // namespace ferrite::detail

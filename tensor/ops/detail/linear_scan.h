@@ -20,7 +20,7 @@ struct LinearScanGradAttrs {
 
 inline bool is_complex(const Shape& b) { return b.rank() == 4; }
 
-/// What may stand behind the operands that are always there: told by dtype.
+/// The optional operands after those that are always present, distinguished by dtype.
 template <class List>
 struct OptionalOperands {
   using Item = std::remove_cvref_t<decltype(std::declval<const List&>()[0])>;
@@ -41,13 +41,13 @@ inline OptionalOperands<Inputs> optional_of(Inputs in, std::size_t begin) {
   return {in, begin, [](const Tensor& x) { return x.dtype(); }};
 }
 
-/// A step of one row: [D] of [B, T, D], [D, 2] of [B, T, D, 2].
+/// Returns the shape of a step of one row: [D] of [B, T, D], [D, 2] of [B, T, D, 2].
 inline Shape step_of(const Shape& b) {
   Shape s = b;
   s.erase(0), s.erase(0);
   return s;
 }
-/// h0's shape.
+/// Returns the shape of h0 for b's shape.
 inline Shape state_of(const Shape& b) {
   Shape s = b;
   s.erase(1);
@@ -58,12 +58,12 @@ inline Shape state_of(const Shape& b) {
 template <class T>
 class LinearScanRows {
  public:
-  /// `shape` is b's.
+  /// Reads the operands after `begin`; `shape` is that of b.
   LinearScanRows(const Tensor& a, const Shape& shape, Inputs in, std::size_t begin, bool reverse)
       : LinearScanRows(a, shape, optional_of(in, begin), reverse) {}
 
-  /// f(row, first element of its first step of these channels, of its state, of its part of a sum over steps) for
-  /// pieces of rows of the batch.
+  /// Calls f(row, at, state) for pieces of rows of the batch: `at` is the first element of the row's first step in
+  /// these channels, `state` that of its state and of its part of a sum over steps.
   template <class F>
   void each(F&& f) const {
     const std::int64_t pieces = (width_ + piece_ - 1) / piece_;
@@ -84,13 +84,13 @@ class LinearScanRows {
     }
   }
 
-  /// Zeros beyond the length of a row.
+  /// Writes zeros beyond the length of a row.
   void fill(const LinearScanRow<T>& row, T* x) const {
     for (std::int64_t t = row.steps; t < T_; ++t) std::fill_n(x + t * width_, row.channels, T(0));
   }
 
  private:
-  static constexpr std::int64_t kWorth = 1 << 16;  // elements
+  static constexpr std::int64_t kWorth = 1 << 16;  // fewer elements are not shared among threads
   static constexpr std::int64_t kPiece = 1 << 10;  // elements of a step that one thread takes
 
   LinearScanRows(const Tensor& a, const Shape& shape, const OptionalOperands<Inputs>& o, bool reverse)

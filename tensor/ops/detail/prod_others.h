@@ -1,22 +1,22 @@
 #pragma once
-/// What the gradients of products are made of: each factor's is the product of the others. The derivative of these
-/// along a direction is found by doubling and without a division: exact where elements are 0, and differentiable
-/// itself.
+/// Building blocks of the gradients of products, in which each factor's gradient is the product of the others. The
+/// derivative of these along a direction is found by doubling and without a division: exact where elements are 0, and
+/// itself differentiable.
 #include "ferrite/tensor/ops.h"
 #include "ferrite/tensor/tensor.h"
 
 namespace ferrite::detail {
 
-/// For each element the product of the others along axes, of x's shape.
+/// Returns for each element the product of the others along axes, of x's shape.
 Tensor prod_others(const Tensor& x, const Shape& axes);
 
-/// Elements p + q e of numbers with e^2 = 0: values and derivatives along a direction.
+/// Numbers p + q e with e^2 = 0: values and derivatives along a direction.
 struct Dual {
   Tensor p, q;
 };
 
-/// The products of the elements before each (step 1) or behind it (-1). moved(x, n, value) is x moved by n places with
-/// `value` in what becomes free; no product has more than `most` elements.
+/// Returns the products of the elements before each (step 1) or after it (-1). moved(x, n, value) is x moved by n
+/// places with `value` in the free places; no product has more than `most` elements.
 template <class Moved>
 Dual exclusive_products(const Dual& x, std::int64_t most, std::int64_t step, const Moved& moved) {
   Dual y{moved(x.p, step, 1), moved(x.q, step, 0)};
@@ -27,7 +27,7 @@ Dual exclusive_products(const Dual& x, std::int64_t most, std::int64_t step, con
   return y;
 }
 
-/// The derivative of each element's product of the others.
+/// Returns the derivative of each element's product of the others.
 template <class Moved>
 Tensor derivative_of_others(const Dual& x, std::int64_t most, const Moved& moved) {
   const Dual before = exclusive_products(x, most, 1, moved), behind = exclusive_products(x, most, -1, moved);

@@ -1,6 +1,5 @@
 #pragma once
-/// Orders the elements of rows: short ones by a network or by counting, long ones by their bytes, the first few by a
-/// list of them.
+/// Orders the elements of rows: short ones by a network or by counting, long ones by bytes, the first few by a list.
 #include <algorithm>
 #include <cstdint>
 #include <type_traits>
@@ -12,7 +11,7 @@
 
 namespace ferrite::detail {
 
-/// A key of 32 bits and a position below 2^32 in one number.
+/// A key of 32 bits and a position below 2^32, in one number.
 struct NarrowEntry {
   using Key = std::int32_t;
   static constexpr int kDigits = 4;  ///< bytes of the key
@@ -42,8 +41,8 @@ struct WideEntry {
   bool operator<(const WideEntry& o) const { return key < o.key || (key == o.key && position < o.position); }
 };
 
-/// Sorts by key, byte by byte from the last, leaving out bytes that all entries share; `spare` has room for as many.
-/// Entries must be in the order of their positions, so that equal keys stay so.
+/// Sorts entries by key, byte by byte from the last, skipping bytes that all entries share; `spare` must have room for
+/// n. Entries must be in the order of their positions, so that equal keys remain in it.
 template <class Entry>
 void sort_entries(Entry* entries, Entry* spare, std::int64_t n) {
   std::uint32_t counts[Entry::kDigits][256] = {};
@@ -60,8 +59,8 @@ void sort_entries(Entry* entries, Entry* spare, std::int64_t n) {
   if (from != entries) std::copy_n(from, n, entries);
 }
 
-/// The k smallest come first, in any order but that entries[k - 1] is the largest of them; what stands behind is
-/// undefined. `spare` has room for as many as there are.
+/// Moves the k smallest entries to the front, in any order except that entries[k - 1] is the largest of them; the rest
+/// is undefined. `spare` must have room for n.
 template <class Entry>
 void choose_entries(Entry* entries, Entry* spare, std::int64_t n, std::int64_t k) {
   constexpr std::int64_t kFew = 512;
@@ -84,7 +83,7 @@ void choose_entries(Entry* entries, Entry* spare, std::int64_t n, std::int64_t k
   std::copy_n(spare, k - below, entries + below);
 }
 
-/// The kernel for short rows of a type.
+/// Returns the kernel for short rows of a type.
 template <class T>
 auto short_rows() {
   const RankKernels& k = ranks_in_use.get();
@@ -94,7 +93,7 @@ auto short_rows() {
   if constexpr (std::is_same_v<T, std::int64_t>) return k.i64;
 }
 
-/// What is wanted of each row: its first k elements in the order asked for.
+/// The elements wanted of each row: the first k of n in the order asked for.
 struct RowOrder {
   std::int64_t n;
   std::int64_t k;
@@ -102,7 +101,7 @@ struct RowOrder {
   bool sorted;
 };
 
-/// Rows of one type, with the memory that ordering them takes.
+/// Orders rows of one type, with the memory that this takes.
 template <class T>
 class RowSorter {
  public:
@@ -115,9 +114,9 @@ class RowSorter {
     spare_.resize(static_cast<std::size_t>(o.n));
   }
 
-  /// How many rows are taken together.
+  /// Returns the number of rows that are ordered together.
   std::int64_t together() const { return way_ == Way::network ? kNetworkRows : 1; }
-  /// The next rows, as many or fewer; they stay where they are until the next ones.
+  /// Takes the next rows, at most `together()`; they must stay in place until the next ones.
   void take(const T* const* rows, std::int64_t count) {
     rows_ = rows;
     if constexpr (kNarrow) {
@@ -125,7 +124,7 @@ class RowSorter {
     }
   }
 
-  /// put(j, i): the element i of a row that was taken comes at the place j.
+  /// Calls put(j, i) when the element i of a row that was taken belongs at place j.
   template <class Put>
   void run(std::int64_t row, Put&& put) {
     switch (way_) {
@@ -136,7 +135,7 @@ class RowSorter {
     }
   }
 
-  /// Where the last of the k elements stands.
+  /// Returns the position of the last of the k elements in the row.
   std::int64_t at_rank(std::int64_t row) {
     if (way_ == Way::network) return places_[row * kNetworkRow + order_.k - 1];
     if (way_ == Way::few) {
@@ -166,7 +165,7 @@ class RowSorter {
     return kNarrow && o.n <= kNetworkRow ? Way::network : Way::entries;
   }
 
-  /// The first k in their order: most elements come behind the last of those found so far.
+  /// Finds the first k in their order: most elements come after the last of those found so far.
   void choose_few(const T* x, Entry* first) {
     const Key flip = order_.descending ? Key(-1) : Key(0);
     const std::int64_t k = order_.k;
@@ -233,8 +232,8 @@ class RowSorter {
   std::uint8_t places_[kNarrow ? kNetworkRows * kNetworkRow : 1];
 };
 
-/// i64 index of the k-th smallest element along an axis, k from 1; the axis gets the extent 1. A NaN is larger than all
-/// numbers; of equal elements the first comes first.
+/// Returns the i64 index of the k-th smallest element along an axis, k from 1; the axis gets the extent 1. A NaN is
+/// larger than all numbers; of equal elements the first comes first.
 Tensor rank_index(const Tensor& x, int axis, std::int64_t k);
 
 }  // namespace ferrite::detail

@@ -1,5 +1,5 @@
 #pragma once
-/// What the selective scan and its gradient share: the order of their operands, kernels and composition.
+/// Shared parts of the selective scan and its gradient: the order of their operands, kernels and composition.
 #include "ferrite/tensor/ops/define.h"
 
 namespace ferrite::detail {
@@ -8,8 +8,8 @@ namespace ferrite::detail {
 ///
 ///   x, delta, A, B, C, (D,) (state,) (lengths,) (resets)
 ///
-/// What may be absent is told by rank and dtype: D is a vector of floats, the state has rank 3, lengths are i64, resets
-/// bool.
+/// Optional operands are recognised by rank and dtype: D is a vector of floats, the state has rank 3, lengths are i64,
+/// resets bool.
 struct ScanOperands {
   struct Item {
     Dtype dtype;
@@ -38,24 +38,25 @@ struct ScanOperands {
   }
 
   int first, x, delta, A, B, C, D = -1, state = -1, lengths = -1, resets = -1;
-  int count, floats;      ///< the operands, and those of floats, which come first, end there
-  bool complete = false;  ///< whether the operands make up a selective scan at all
+  int count, floats;      ///< the ends of the operands, and of those of floats, which come first
+  bool complete = false;  ///< whether the operands make up a selective scan
 };
 
-/// Before the operands of the gradient: what arrives at y and at the last state, of shape [0] where nothing does.
+/// Number of operands before those of the gradient: the cotangents of y and of the last state, of shape [0] where there
+/// is none.
 constexpr std::size_t kScanCotangents = 2;
 
 /// Throws ShapeError and DtypeError for operands that the operations do not take.
 void check_scan(std::string_view where, Inputs in, const ScanOperands& o);
-/// [Bt, Dm, N], the state of a scan.
+/// Returns the spec of the state of a scan, [Bt, Dm, N].
 Spec scan_state(Inputs in, const ScanOperands& o);
 
-/// Fills y and the last state. Throws ShapeError for lengths outside 0..T.
+/// Computes y and the last state. Throws ShapeError for lengths outside 0..T.
 void run_scan(std::string_view where, Inputs in, std::span<Tensor> out);
-/// Fills the gradient of every operand of floats.
+/// Computes the gradient of every float operand.
 void run_scan_grad(std::string_view where, Inputs in, std::span<Tensor> out);
 
-/// The same, step by step in operations.
+/// Computes the results of run_scan and run_scan_grad step by step in operations.
 Tensors composed_scan(Inputs in);
 Tensors composed_scan_grad(Inputs in);
 

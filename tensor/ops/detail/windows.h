@@ -1,5 +1,5 @@
 #pragma once
-/// Operations on windows over the axes of space: their options, and those of pooling by their constants.
+/// Operations on windows over the spatial axes: their options, and pooling by constants.
 #include <string>
 #include <string_view>
 
@@ -12,8 +12,8 @@
 
 namespace ferrite::detail {
 
-/// One number for each axis, of one for all or one for each; none: the usual ones. Throws ShapeError for another count,
-/// ValueError for numbers below `least`.
+/// Returns one number for each axis, given one for all, one for each, or none: then `usual`. Throws ShapeError for
+/// another count, ValueError for numbers below `least`.
 inline Shape space_numbers(std::string_view where, std::string_view what, const Shape& given, const Shape& usual,
                            std::int64_t least) {
   const int axes = usual.rank();
@@ -29,27 +29,28 @@ inline Shape space_numbers(std::string_view where, std::string_view what, const 
   return all;
 }
 
-/// The largest elements of windows, and their places in the plane (i64).
+/// Returns the largest elements of windows; max_pool_indices, their positions in the plane (i64).
 Tensor max_pool(const Tensor& x, const PoolAttrs& attrs);
 Tensor max_pool_indices(const Tensor& x, const PoolAttrs& attrs);
-/// Elements of planes at places in them, and the adjoint.
+/// Returns the elements of planes at indices; plane_scatter is the adjoint.
 Tensor plane_gather(const Tensor& x, const Tensor& indices, bool known);
 Tensor plane_scatter(const Tensor& y, const Tensor& indices, const PlaneAttrs& attrs);
-/// Sums of windows, and the adjoint.
+/// Returns the sums of windows; pool_spread is the adjoint.
 Tensor pool_sum(const Tensor& x, const PoolAttrs& attrs);
 Tensor pool_spread(const Tensor& y, const PoolAttrs& attrs);
-/// Means of windows, and their norms.
+/// Returns the means of windows; norm_pool, their norms.
 Tensor average_pool(const Tensor& x, const AveragePoolAttrs& attrs);
 Tensor norm_pool(const Tensor& x, const AveragePoolAttrs& attrs);
 
-/// The windows on planes of these extents.
+/// Returns the windows on planes of these extents.
 PoolAxes axes_of_pool(const Shape& space, const PoolAttrs& attrs);
-/// The extents of the axes of space.
+/// Returns the extents of the spatial axes.
 Shape space_of(const Shape& shape);
 void check_windows(std::string_view where, const PoolAttrs& a);
-/// x [N, C, ...] of floats with one, two or three axes of space, for which the constants have one number each.
+/// Checks that x is [N, C, ...] of floats with one, two or three spatial axes, and that the constants have one number
+/// for each.
 void check_pooled(std::string_view where, const Tensor& x, std::initializer_list<const Shape*> constants);
-/// [N, C, size...].
+/// Returns the shape [N, C, size...].
 Shape pooled_shape(const Shape& x, const Shape& size);
 
 }  // namespace ferrite::detail
