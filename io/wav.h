@@ -28,11 +28,12 @@ enum class WavFormat : std::uint8_t { pcm16, pcm24, float32 };
 /// they lie in [-1, 1); floats of 32 and 64 bits keep their values, rounded to f32. A-law and mu-law (ITU-T G.711,
 /// telephony) become integers of 16 bits first. WAVE_FORMAT_EXTENSIBLE is understood for all of these. RF64 (EBU Tech
 /// 3306) and BW64 have their sizes in 64 bits, in the chunk 'ds64', which must be the first. Other chunks are skipped,
-/// with the byte that pads an odd one; neither chunks after the samples nor the size in the RIFF header are read.
+/// with the byte that pads an odd one. Chunks after the samples are not read, and the size in the RIFF header is not
+/// checked.
 ///
-/// Programs that write to a pipe do not know the size of the samples. Where it is 0xFFFFFFFF, or 0 while the size of
-/// the whole is 0 or 0xFFFFFFFF (of RF64 the same in 64 bits), the samples end with the file; an incomplete frame at
-/// its end is dropped.
+/// Programs that write to a pipe do not know the size of the samples. Where it is 0xFFFFFFFF, or 0 while the size in
+/// the RIFF header is 0 or 0xFFFFFFFF (in RF64 the same with 64 bits), the samples end with the file; an incomplete
+/// frame at its end is dropped.
 ///
 /// Throws IoError, its message beginning with `where`, for anything else: RIFX, other compressed formats, other bits,
 /// no channels or a rate of 0, sizes of frames that contradict the format, samples that are cut short, are not a whole
