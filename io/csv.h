@@ -23,7 +23,7 @@ namespace detail {
 struct CsvCells;
 }  // namespace detail
 
-/// How a CSV file is read.
+/// Options for reading CSV.
 struct CsvOptions {
   char delimiter = ',';  ///< between fields: no letter, digit, sign, point, quote or line break
   bool header = true;    ///< whether the first line holds the names of the columns; else they are "0", "1", ...

@@ -30,7 +30,7 @@ struct SaveOptions {
   Metadata metadata{};
 };
 
-/// Options of `load`.
+/// Options of `load`, for modules and states.
 struct LoadOptions {
   /// Prefix that the module's names have in the file; other names are ignored. For names that differ in another way:
   /// load(module, file.renamed(f)).

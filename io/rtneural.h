@@ -16,7 +16,7 @@ namespace ferrite::io {
 /// Largest ratio of sample rates that RateCorrected and RtneuralOptions::rate_ratio take.
 inline constexpr std::int64_t kMostRateRatio = 64;
 
-/// How an RTNeural file is read.
+/// Options for reading an RTNeural file.
 struct RtneuralOptions {
   /// Sample rate at which the net runs divided by that at which it was trained, 1 to 64: 96000.0 / 44100. Unless it is
   /// 1, every gru and lstm becomes a RateCorrected.

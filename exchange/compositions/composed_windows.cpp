@@ -25,7 +25,7 @@ Tensor read_by_tap(const Tensor& x, const Shape& tap, const Shape& kernel, const
   for (int i = 0; i < size.rank(); ++i) {
     const std::int64_t behind =
         space_behind(x.shape()[i + 2], kernel[i], a.stride[i], a.dilation[i], a.before[i], size[i]);
-    before[i + 2] = a.before[i] - tap[i] * a.dilation[i];  // negative amounts crop elements before the tap's first
+    before[i + 2] = a.before[i] - tap[i] * a.dilation[i];  // negative where the tap begins later: crops
     after[i + 2] = behind - (kernel[i] - 1 - tap[i]) * a.dilation[i];
   }
   Tensor y = pad(x, before, after);
@@ -341,7 +341,8 @@ Tensors plane_gather(const Composed& c, const Tensors& in) {
   return {reshape(gather(as_rows(in[0]), 1, as_rows(in[1])), c.out[0].shape)};
 }
 
-/// Writes the mean of the elements for each place: where pooling gave the places, these elements are equal.
+/// Composes plane_scatter, which adds the elements for each place or takes their mean: where pooling gave the places,
+/// these elements are equal.
 Tensors plane_scatter(const Composed& c, const Tensors& in) {
   const bool adds = c.attrs.as<PlaneAttrs>().add;
   const Shape& s = c.out[0].shape;

@@ -108,7 +108,8 @@ Values stack(Builder& b, const Application& a) {
   for (const Value& x : a.in) parts.push_back(b.unsqueeze(x, a.axis()));
   return {b.concatenate(parts, a.axis())};
 }
-/// Lowers a function with a custom gradient or a hook to its values: an exported program has no gradients.
+/// Lowers a function with a custom gradient, a hook or recomputation to its values, the last operands: an exported
+/// program has no gradients.
 Values last_operands(Builder&, const Application& a) {
   return {a.in.end() - static_cast<std::ptrdiff_t>(a.out.size()), a.in.end()};
 }

@@ -33,7 +33,7 @@ Port described(const detail::Port& port) {
   return p;
 }
 
-/// Checks that a shape fits an input; `symbols` collects the extents that the names stand for.
+/// Checks that a shape fits an input; `symbols` collects the extents of named dimensions.
 void check_shape(const std::string& where, const detail::Port& port, const Tensor& x,
                  std::map<std::string_view, std::int64_t>& symbols) {
   if (!port.ranked) return;

@@ -37,7 +37,7 @@ struct Attribute {
   std::string_view name;
   AttributeType type = AttributeType::undefined;
   std::string_view reference{};  ///< in a function's body: the name of the function's attribute that it refers to
-  std::string_view message{};    ///< the AttributeProto
+  std::string_view message{};    ///< bytes of the AttributeProto
   const Constant* tensor = nullptr;
   std::unique_ptr<Graph> graph{};
 };
@@ -89,8 +89,8 @@ struct Dimension {
   std::string_view symbol{};
 };
 
-/// Returns whether the name of a dimension stands for any extent, not for one that is the same wherever the name
-/// occurs: exporters give such names to all axes that they know nothing about.
+/// Returns whether the name of a dimension permits any extent, not only one that is the same wherever the name occurs:
+/// exporters give such names to all axes that they know nothing about.
 inline bool is_placeholder(std::string_view symbol) {
   return symbol.empty() || symbol == "?" || symbol == "-1" || symbol == "None";
 }
@@ -177,7 +177,7 @@ class CheckedModel {
   explicit CheckedModel(std::string name) : where(std::move(name)) {}
 
   std::string where;
-  std::vector<char> bytes{};  ///< the messages, Outline::bytes
+  std::vector<char> bytes{};  ///< bytes of the messages, Outline::bytes
   Imports imports{};
   std::vector<Port> inputs{};
   std::vector<Port> outputs{};

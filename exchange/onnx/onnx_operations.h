@@ -12,7 +12,7 @@ namespace ferrite::onnx::detail {
 /// An operation of ONNX, or some of its versions where these differ so much that each has its own function. Most
 /// functions serve all versions and ask `call.version()`.
 struct Operation {
-  std::string_view name;  ///< ONNX's name, "Gemm"
+  std::string_view name;  ///< name in ONNX, "Gemm"
   /// Returns a value for each output that the node may have, undefined ones where it does not want them; fewer than it
   /// has is refused. A composition of Ferrite's operations: it runs eagerly, under a tape and during tracing.
   Values (*lower)(const Call& call) = nullptr;
@@ -22,7 +22,7 @@ struct Operation {
   /// The first and last versions of the domain that this row is for.
   std::int64_t since = 1;
   std::int64_t until = std::numeric_limits<std::int64_t>::max();
-  std::string_view domain{};  ///< empty: ai.onnx
+  std::string_view domain{};  ///< domain; empty for ai.onnx
   bool draws = false;         ///< whether results differ between calls (random numbers), so that it is never folded
   bool quoted = false;        ///< whether it computes with the numbers of integers, so that no gradient passes
   /// Bit i says that input i is a running statistic, which never trains.
@@ -41,7 +41,7 @@ Operations shape_operations();
 Operations reduction_operations();
 /// Returns convolutions and normalisations.
 Operations window_operations();
-/// Returns pooling operations.
+/// Returns pooling operations, local and global.
 Operations pooling_operations();
 /// Returns Scatter, GatherND, Compress, Unique, ReverseSequence.
 Operations indexing_operations();

@@ -13,7 +13,7 @@ namespace ferrite::onnx::detail {
 /// The ReadOptions that decide which initialisers train.
 struct Training {
   bool frozen = false;
-  std::map<std::string, bool> asked{};  ///< ReadOptions::trains
+  std::map<std::string, bool> asked{};  ///< ReadOptions::trains, by name
 };
 
 /// The uses of an initialiser, one bit each.
@@ -28,7 +28,7 @@ enum Use : std::uint16_t {
   weight = 128,     ///< a weight of a product, a convolution or a recurrent layer; the slope of a PRelu
   other = 256,
 };
-/// Returns the use that an operation makes of its input i. A null `row` stands for a function of the model.
+/// Returns the use that an operation makes of its input i. A null `row` means a function of the model.
 Use use_of(const Operation* row, std::size_t i);
 
 /// The reason why an initialiser trains or not. Those up to `used` train.
@@ -36,9 +36,9 @@ enum class Reason : std::uint8_t {
   asked,        ///< ReadOptions::trains says that it trains
   named,        ///< floats under a name that no exporter made
   used,         ///< an exporter made the name; use and shape are a weight's
-  frozen,       ///< ReadOptions::frozen is set
+  frozen,       ///< ReadOptions::frozen fixes all
   not_asked,    ///< ReadOptions::trains says that it is fixed
-  no_float,     ///< integers or bools
+  no_float,     ///< elements are integers or bools
   statistics,   ///< used only as running statistics
   integers,     ///< an operand of products of integers
   quantiser,    ///< a scale that an exporter or onnxruntime.quantization named

@@ -20,7 +20,7 @@ Integers padding(const Shape& x, const Shape& kernel, const Shape& stride, const
   return pads;
 }
 
-/// Returns whether there are at most `size` windows with a padding, and ONNX allows it.
+/// Returns whether ONNX allows a padding and there are exactly `size` windows with it.
 bool gives(const Shape& x, const Shape& kernel, const Shape& stride, const Shape& dilation, const Integers& pads,
            const Shape& size) {
   for (int i = 0; i < size.rank(); ++i) {

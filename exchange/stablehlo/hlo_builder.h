@@ -14,7 +14,7 @@ struct HloStyle {
   bool comparable = false;
 };
 
-/// Builds StableHLO programs.
+/// Builds StableHLO programs from operations of the language.
 class HloBuilder final : public ProgramBuilder {
  public:
   explicit HloBuilder(const HloStyle& style) : style_(style) {}

@@ -61,7 +61,7 @@ Values asin(HloBuilder& b, const Application& c) { return {angle(b, c.in[0], oth
 Values acos(HloBuilder& b, const Application& c) { return {angle(b, other_side(b, c.in[0]), c.in[0])}; }
 Values atan(HloBuilder& b, const Application& c) { return {angle(b, c.in[0], one(b, c.in[0]))}; }
 
-/// Returns whether x is so large that its square would overflow and adding 1 to it does not matter.
+/// Returns whether x is so large that its square may overflow, and that adding 1 to the square does not matter.
 Value is_large(HloBuilder& b, const Value& x) { return b.compare("GT", x, b.like(1e9, x)); }
 Value log_of_twice(HloBuilder& b, const Value& x) {
   const Value natural = b.elementwise("log", {x});

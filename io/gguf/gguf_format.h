@@ -30,11 +30,11 @@ enum class Packing : std::uint8_t { none, plain, q4_0, q4_1, q5_0, q5_1, q8_0, q
 
 /// A type of tensors.
 struct TensorType {
-  std::uint32_t id = 0;  ///< number in files
+  std::uint32_t id = 0;  ///< number of the type in files
   std::string_view name;
   std::uint32_t block_elements = 1;
   std::uint32_t block_bytes = 0;
-  Packing packing = Packing::none;  ///< none: not supported
+  Packing packing = Packing::none;  ///< `none` for unsupported types
   FileDtype plain = FileDtype::f32;
 };
 

@@ -48,7 +48,7 @@ struct MetadataEntry {
 /// The header of a safetensors file, read and checked.
 struct SafetensorsIndex {
   std::string pool;                     ///< names, keys and values, concatenated
-  std::vector<std::int64_t> extents;    ///< the shapes, concatenated
+  std::vector<std::int64_t> extents;    ///< shapes of all tensors, concatenated
   std::vector<TensorEntry> tensors;     ///< in the order of their bytes
   std::vector<NameHash> by_hash;        ///< in the order of hashes, then of names
   std::vector<MetadataEntry> metadata;  ///< in the order of their keys

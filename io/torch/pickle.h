@@ -198,7 +198,7 @@ class Pickle {
   PickleValue root_;
   std::deque<PickleValue> pool_;
   std::deque<PickleValue> persistent_ids_;
-  std::deque<PickleNode> nodes_;  // the first stands for none
+  std::deque<PickleNode> nodes_;  // number 0 means none
 };
 
 /// The classes that a pickle may mention in addition to the closed table.
@@ -208,7 +208,7 @@ enum class PickleClasses : std::uint8_t {
 };
 
 /// Reads the pickle at the front of the bytes: protocols 2 to 5, the opcodes that data needs. Nothing is ever called or
-/// imported: names from the closed table stand for data; all others, and the values that the pickle makes with them,
+/// imported: names from the closed table denote data; all others, and the values that the pickle makes with them,
 /// become foreign values, of which only that name is known. With PickleClasses::scripted other names are refused.
 /// Throws IoError, its message beginning with `where`, for anything else, above 100 MB, and where memory would exceed
 /// eight times the bytes read plus half a MiB.

@@ -24,7 +24,7 @@ namespace {
 
 /// The form that the state of one parameter in one slot has in a file.
 struct TorchSlot {
-  std::string name;         ///< PyTorch's name, "exp_avg"
+  std::string name;         ///< name in PyTorch, "exp_avg"
   bool transposed = false;  ///< whether it is the transpose of the variable
 };
 
@@ -290,7 +290,7 @@ struct Held {
 };
 
 struct Collected {
-  std::vector<Held> held;  ///< ascending by parameter
+  std::vector<Held> held;  ///< states in ascending order of parameters
   std::vector<NamedTensor> tensors;
 };
 

@@ -126,7 +126,7 @@ class Code {
   std::array<std::uint16_t, kLiterals> symbols_;      // symbols in the order of their codes
 };
 
-/// The first value that a symbol of a length or distance stands for, and the number of bits to be added (3.2.5).
+/// The first value of a symbol of a length or distance, and the number of bits to be added to it (3.2.5).
 struct Base {
   std::uint16_t first;
   std::uint8_t extra;

@@ -39,7 +39,7 @@ inline constexpr std::uint16_t kUnreadable = 0x2061;
 inline constexpr std::uint16_t kDescriptorFollows = 0x0008;
 inline constexpr std::uint16_t kUtf8 = 0x0800;
 
-/// Values that stand for a number in the zip64 record or extra field.
+/// Values in place of a number that is in the zip64 record or extra field.
 inline constexpr std::uint16_t kSaturated16 = 0xffff;
 inline constexpr std::uint32_t kSaturated32 = 0xffffffff;
 inline constexpr std::uint16_t kExtra64 = 0x0001;       ///< id of the zip64 extra field

@@ -14,7 +14,7 @@ Value saturated(const Call& call, const Tensor& y, ElementType to);
 /// Numbers quantised to bytes by their range, extended to contain 0.
 struct DynamicBytes {
   Tensor bytes;  ///< f32, whole numbers from 0 to 255
-  Tensor scale;  ///< f32 []
+  Tensor scale;  ///< difference between adjacent bytes, f32 []
   Tensor zero;   ///< f32 [], a whole number
 };
 DynamicBytes bytes_of(const Tensor& x);
