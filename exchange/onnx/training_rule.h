@@ -13,7 +13,7 @@ namespace ferrite::onnx::detail {
 /// The ReadOptions that decide which initialisers train.
 struct Training {
   bool frozen = false;
-  std::map<std::string, bool> asked{};  ///< ReadOptions::trains, by name
+  std::map<std::string, bool> asked{};  ///< names and values in ReadOptions::trains
 };
 
 /// The uses of an initialiser, one bit each.
@@ -36,7 +36,7 @@ enum class Reason : std::uint8_t {
   asked,        ///< ReadOptions::trains says that it trains
   named,        ///< floats under a name that no exporter made
   used,         ///< an exporter made the name; use and shape are a weight's
-  frozen,       ///< ReadOptions::frozen fixes all
+  frozen,       ///< ReadOptions::frozen fixes all initialisers
   not_asked,    ///< ReadOptions::trains says that it is fixed
   no_float,     ///< elements are integers or bools
   statistics,   ///< used only as running statistics

@@ -84,7 +84,7 @@ class Reader {
     layout.channels = expanded_channels();
     return true;
   }
-  /// Lets libpng allocate memory for rows; the size of the picture must have been checked before.
+  /// Sets the form of rows and lets libpng allocate memory for them; the picture's size must have been checked before.
   bool start(Layout& layout) {
     if (setjmp(png_jmpbuf(png_)) != 0) return false;
     // libpng would make an index beyond the palette black, so colours_of checks indices and looks up colours.
