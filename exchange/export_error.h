@@ -1,12 +1,12 @@
 #pragma once
-/// What a format cannot express: as an error, and as a list of operations.
+/// The error and the record for operations that a format cannot express.
 #include <string_view>
 
 #include "ferrite/tensor/error.h"
 
 namespace ferrite::exchange {
 
-/// A program holds what another format does not have.
+/// The error for a program that a format cannot express.
 class ExportError : public Error {
  public:
   using Error::Error;
@@ -16,7 +16,7 @@ class ExportError : public Error {
 struct ExportRefusal {
   std::string_view operation;
   std::string_view reason;
-  std::string_view hint;  ///< what to do instead
+  std::string_view hint;  ///< advice on what to do instead
 };
 
 }  // namespace ferrite::exchange

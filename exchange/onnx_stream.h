@@ -1,5 +1,5 @@
 #pragma once
-/// ONNX models, step by step.
+/// Running ONNX models step by step.
 #include <map>
 #include <span>
 #include <string>
@@ -12,25 +12,26 @@
 
 namespace ferrite::onnx {
 
-/// How a model over time is read as a step.
+/// Says how a model over whole sequences becomes a step.
 struct StreamOptions {
-  /// The name of the dimension that is time, as the file has it in the shapes of its inputs: "S". Empty: a call of the
-  /// model is a step, and its inputs and outputs have no axis of time.
+  /// Name of the time dimension in the shapes of the file's inputs: "S". If empty, a call of the model is a step, and
+  /// its inputs and outputs have no time axis.
   std::string time{};
   /// Extents of other dimensions that have names: {{"batch", 1}}.
   std::map<std::string, std::int64_t> extents{};
-  /// Shapes of inputs in one step, where the file does not say them; an axis of time has extent 1.
+  /// Shapes of inputs in one step, where the file does not give them; a time axis has extent 1.
   std::map<std::string, Shape> steps{};
-  /// Axes of time of inputs, where the file does not name them.
+  /// Time axes of inputs, where the file does not name them.
   std::map<std::string, int> time_axes{};
-  /// Pairs (input, output) of the model that are a state: the step takes what the step before gave, at first zeros.
+  /// Pairs (input, output) of the model that are a state: each step takes as that input the output of the step before,
+  /// the first one zeros.
   std::vector<std::pair<std::string, std::string>> states{};
-  /// Compares two sequences with the whole model, bit by bit, when the stream is made.
+  /// Compares two sequences of the stream with the whole model, bit by bit, when the stream is made.
   bool verify = true;
 };
 
 /// A causal model run step by step, with states that are found by analysis (exchange::ProgramStream) and those that the
-/// model has as inputs and outputs. A step allocates nothing and has the bits of the whole.
+/// model has as inputs and outputs. A step allocates nothing and gives bit for bit what the whole model gives.
 ///
 ///   const onnx::Model encoder = onnx::read("enc.onnx");
 ///   onnx::Stream s(encoder, {.time = "S"});
@@ -40,17 +41,19 @@ struct StreamOptions {
 ///   use(s.output("emb"));
 class Stream {
  public:
-  /// Throws ValueError that names the node that looks ahead, sums over time, strides or is not known to be causal; for
-  /// names that the model does not have, and for an input whose step has an extent that neither file nor options say.
+  /// Makes a stream of a model. Throws ValueError that names the node that looks ahead, sums over time, strides or is
+  /// not known to be causal; for names that the model does not have, and for an input whose step has an extent that
+  /// neither the file nor the options give.
   Stream(const Model& model, const StreamOptions& options);
 
-  /// What the next step reads, by the input's name, row-major. Throws ValueError for a name that is none of the inputs
-  /// or a state's, DtypeError for another type.
+  /// Returns the row-major elements of an input, for the caller to fill before the next step. Throws ValueError for a
+  /// name that is not an input or is a state, DtypeError for another type.
   template <class T = float>
   std::span<T> input(std::string_view name) {
     return program_.input<T>(place(inputs_, name, "input"));
   }
-  /// What the last step gave.
+  /// Returns the row-major elements of an output of the last step, valid until the next one. Throws ValueError for an
+  /// unknown name, DtypeError for another type.
   template <class T = float>
   std::span<const T> output(std::string_view name) const {
     return program_.output<T>(place(outputs_, name, "output"));
@@ -58,19 +61,21 @@ class Stream {
   const Spec& input_spec(std::string_view name) const { return program_.input_spec(place(inputs_, name, "input")); }
   const Spec& output_spec(std::string_view name) const { return program_.output_spec(place(outputs_, name, "output")); }
 
+  /// Runs one step. It allocates nothing, takes no lock and makes no system call; if it throws, no state has changed.
   void step() { program_.step(); }
-  /// Begins a new sequence.
+  /// Starts a new sequence: the states get their initial values.
   void reset() { program_.reset(); }
-  /// An independent stream with equal weights and states.
+  /// Returns an independent stream with equal weights and states.
   Stream clone() const { return Stream(inputs_, outputs_, program_.clone()); }
-  /// The states, in the order of `report()`, for a later `restore` in this stream or another one of the model.
+  /// Returns the states, in the order of `report()`, for `restore` in this stream or another one of the model.
   std::vector<Tensor> save() const { return program_.save(); }
-  /// Throws ValueError for another number of states, ShapeError for other types; nothing has changed then.
+  /// Restores saved states. Throws ValueError for another number of states, ShapeError for other types, without change.
   void restore(std::span<const Tensor> states) { program_.restore(states); }
-  /// Takes the present values of the model's parameters; the states stay.
+  /// Copies the present values of the model's parameters into the stream; the states stay.
   void refresh() { program_.refresh(); }
-  /// The states in words.
+  /// Returns a description of the states: what holds how many frames.
   std::string report() const { return program_.report(); }
+  /// Returns the size of all states, in bytes.
   std::int64_t state_bytes() const { return program_.state_bytes(); }
 
  private:

@@ -1,4 +1,4 @@
-/// Programs over time as streams: traced on a few steps, analysed, and run as an open scan.
+/// Makes streams of programs over time, which are traced on a few steps, analysed, and run as an open scan.
 #include "ferrite/exchange/program_stream.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ using ferrite::detail::FrameStates;
 using ferrite::detail::OpenScan;
 using ferrite::detail::StreamProgram;
 
-/// So many steps are traced: a number that extents of other axes seldom are.
+/// Number of steps that are traced, which is rarely the extent of another axis.
 constexpr std::int64_t kTraced = 11;
 
 std::size_t bytes_of(const Spec& s) { return static_cast<std::size_t>(s.shape.numel() * size_of(s.dtype)); }
@@ -70,7 +70,7 @@ struct ProgramStream::Impl {
   std::vector<std::pair<std::size_t, std::size_t>> states;
   StreamProgram frames;
   std::unique_ptr<OpenScan> scan;
-  std::vector<int> x_of;  ///< by input: the x that it is, -1 for a state
+  std::vector<int> x_of;  ///< number of the x that each input is, -1 for a state
 
   bool is_state(std::size_t input) const {
     return std::ranges::any_of(states, [&](const auto& s) { return s.first == input; });
@@ -138,7 +138,7 @@ bool same_bits(const Tensor& a, const std::byte* b) {
   return std::memcmp(whole.raw(), b, bytes_of(whole.spec())) == 0;
 }
 
-/// Any inputs: floats in -1..1, zeros of other types.
+/// Returns values for an input: random floats in -1..1, zeros of other types.
 Tensor any_values(const Spec& s, std::uint64_t seed) {
   return is_float(s.dtype) ? cast(uniform(s.shape, {.seed = seed}, -1, 1), s.dtype) : zeros(s.shape, s.dtype);
 }
@@ -153,7 +153,7 @@ ProgramStream::ProgramStream(const Program& program, std::span<const ProgramInpu
   impl_ = std::make_unique<Impl>(program, inputs, options);
   reset();
   if (!options.verify) return;
-  // The whole program on another number of steps than was traced, against the steps, from two beginnings.
+  // Compares the whole program, on a number of steps that was not traced, with the steps, on two sequences.
   constexpr std::int64_t kSteps = 2 * kTraced + 1;
   Tensors whole;
   for (std::size_t i = 0; i < inputs.size(); ++i)

@@ -1,4 +1,4 @@
-/// The functions that export: of a graph, and of a function at several extents.
+/// The functions that export a graph, or a function traced at several extents.
 #include "ferrite/exchange/stablehlo.h"
 
 #include <algorithm>

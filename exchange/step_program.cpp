@@ -1,4 +1,4 @@
-/// Layer::step as a function of its input and states.
+/// Makes a function of Layer::step, from its input and states.
 #include "ferrite/exchange/step_program.h"
 
 #include "ferrite/exchange/emit/unique_names.h"

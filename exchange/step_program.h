@@ -10,28 +10,27 @@
 
 namespace ferrite::exchange {
 
-/// A function of a step's input and the states, and what to call them.
+/// A step as a function of its input and the states, with names for its inputs and outputs.
 ///
 ///   const auto step = exchange::step_program(net, {.batch = 1, .width = 12});
 ///   onnx::write_onnx("step.onnx", step.function, step.inputs,
 ///                    {.inputs = step.input_names, .outputs = step.output_names});
 ///   const std::string text = exchange::to_stablehlo(trace(step.function, step.inputs), {.inline_variables = true});
 struct StepProgram {
-  /// x [B, D], of tokens i64 [B], then the states before the step -> y [B, N], then the states after it.
+  /// Runs the step: x [B, D] (for tokens i64 [B]) and the states before it -> y [B, N] and the states after it.
   std::function<Tensors(const Tensors&)> function;
   std::vector<Spec> inputs;
-  std::vector<std::string> input_names;  ///< "x", then "h", ... as `Layer::states` calls them; of equal ones "h_1", ...
+  std::vector<std::string> input_names;   ///< "x", then "h", ... as in `Layer::states`; duplicates get "h_1", ...
   std::vector<std::string> output_names;  ///< "y", then "h.next", ...
-  /// The axes of the inputs that are the batch, for `dynamic` of either exporter: rows are then as many as a caller
-  /// gives.
+  /// The batch axes of the inputs, for the option `dynamic` of either exporter, which leaves the number of rows open.
   std::vector<DynamicAxis> batch_axes;
-  /// The states before the first step: zeros.
+  /// Returns zeros of the shapes and dtypes of all states: those before the first step.
   Tensors initial_states() const;
 };
 
-/// One step of a causal layer or network for rows such as these; `layer` has to live as long as the function. The bits
-/// of the layer on a whole sequence, step by step. Throws ValueError for a layer that has no step in operations
-/// (Layer::step), and for one whose states grow, as those of attention.
+/// Returns one step of a causal layer or network for `rows`; `layer` has to live as long as the function. Step by step
+/// it gives bit for bit what the layer gives on a whole sequence. Throws ValueError for a layer that has no step in
+/// operations (Layer::step), and for one whose states grow, as those of attention.
 StepProgram step_program(const nn::Layer& layer, const nn::StepRows& rows);
 
 }  // namespace ferrite::exchange

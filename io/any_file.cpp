@@ -24,7 +24,7 @@ namespace {
 
 enum class Format { safetensors, zip, legacy_torch, npy, gguf, json, unknown };
 
-/// The first bytes tell: safetensors has the length of its header there, and '{' behind it.
+/// Recognises a format by the first bytes of a file: safetensors has the length of its header there, followed by '{'.
 Format format_of(std::span<const std::byte> head, std::uint64_t file_size) {
   const auto begins = [&](std::string_view magic) {
     return head.size() >= magic.size() && std::memcmp(head.data(), magic.data(), magic.size()) == 0;
@@ -46,11 +46,11 @@ Format format_of(std::span<const std::byte> head, std::uint64_t file_size) {
   return Format::unknown;
 }
 
-/// Whether the first member of an archive is named as NumPy's are. One without members is NumPy's: PyTorch's have a
-/// pickle.
+/// Returns whether the first member of an archive is named as NumPy's are. An archive without members is NumPy's, as
+/// PyTorch's have a pickle.
 bool is_npz(std::span<const std::byte> head) {
   if (detail::zip::number<std::uint32_t>(head, 0) == detail::zip::kEnd) return true;
-  constexpr std::size_t kNameLength = 26, kName = 30;  // in a local header
+  constexpr std::size_t kNameLength = 26, kName = 30;  // positions in a local header
   if (head.size() < kName) return false;
   const auto length = static_cast<std::size_t>(head[kNameLength]) | static_cast<std::size_t>(head[kNameLength + 1])
                                                                         << 8;
@@ -96,7 +96,7 @@ namespace {
 
 using Extents = std::vector<std::int64_t>;
 
-/// The tensors of one prefix, by the last part of their names.
+/// The tensors with one prefix, by the last part of their names.
 struct Group {
   std::string prefix;
   std::map<std::string, Extents> members;
@@ -127,7 +127,7 @@ const char* kind_of(std::int64_t gates) {
   return gates == 1 ? "RNN" : gates == 3 ? "GRU" : gates == 4 ? "LSTM" : nullptr;
 }
 
-/// "GRU(input 12, hidden 64, ...)"; empty where it is none.
+/// Returns the description of a recurrent layer, "GRU(input 12, hidden 64, ...)"; empty where the group is not one.
 std::string recurrent(const Group& g) {
   const Extents* ih = g.find("weight_ih_l0");
   const Extents* hh = g.find("weight_hh_l0");

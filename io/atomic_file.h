@@ -1,5 +1,5 @@
 #pragma once
-/// Saving files atomically: readers see the old contents or the new, never a part.
+/// Saving files atomically: readers see the old contents or the new, never a mixture.
 #include <cstddef>
 #include <filesystem>
 #include <span>
@@ -13,23 +13,23 @@ namespace ferrite::io {
 ///
 /// The bytes go to a temporary file `.<name>.tmp.<pid>.<random>` in the same folder; `commit` flushes it to the
 /// disk, renames it over the target and flushes the folder. An old file's permissions are kept, its owner too where
-/// the system allows; a symbolic link is followed, so that the link stays. Temporary files left behind by processes
-/// that died are removed when the same name is saved again. Two processes saving to one name: the last one wins.
+/// the system allows; a symbolic link is followed, so that the link stays. Temporary files of processes that died are
+/// removed when the same name is saved again. When two processes save to one name, the last one wins.
 ///
-/// Every failure of every call is an IoError with the path and the system's words. Not for use by several threads.
+/// Every failure of every call is an IoError with the path and the system's message. Not safe to share between threads.
 class AtomicFile {
  public:
   /// Creates the temporary file. Throws IoError when the folder is missing or cannot be written, and when the
-  /// target exists and is no regular file.
+  /// target exists and is not a regular file.
   explicit AtomicFile(const std::filesystem::path& target);
   /// Removes the temporary file unless committed.
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
 
-  /// Appends all the bytes. Throws IoError; the target is then untouched.
+  /// Appends all of `bytes`. Throws IoError on failure; the target is then untouched.
   void write(std::span<const std::byte> bytes);
-  /// Puts the new file in the place of the old one. Throws IoError; the target is then untouched, unless the error
+  /// Replaces the old file by the new one. Throws IoError on failure; the target is then untouched, unless the error
   /// begins with "saved, but": the new file is in place and one of the last steps (closing it, flushing the folder)
   /// failed.
   void commit();
@@ -49,7 +49,7 @@ class AtomicFile {
   int fd_ = -1;
 };
 
-/// Replaces the file at `target` by one that holds `bytes`. Throws IoError, as AtomicFile.
+/// Replaces the file at `target` atomically by one that holds `bytes`. Throws IoError as AtomicFile does.
 void write_atomically(const std::filesystem::path& target, std::span<const std::byte> bytes);
 
 }  // namespace ferrite::io

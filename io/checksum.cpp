@@ -1,4 +1,4 @@
-/// Checksums: CRC-32, and those of files of weights that do not depend on the format.
+/// Computes CRC-32 and the checksums of files of weights that do not depend on the format.
 #include "ferrite/io/checksum.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t kStride = 16;
 using Table = std::array<std::uint32_t, 256>;
 
-/// [k][b] is the CRC of the byte b with k zeros behind it.
+/// Tables of CRCs: [k][b] is the CRC of the byte b followed by k zeros.
 constexpr std::array<Table, kStride> kTables = [] {
   std::array<Table, kStride> tables{};
   for (std::uint32_t b = 0; b < 256; ++b) {
@@ -31,7 +31,7 @@ constexpr std::array<Table, kStride> kTables = [] {
   return tables;
 }();
 
-/// The CRC of eight bytes, the first the lowest, with `Behind` zeros behind them.
+/// Returns the CRC of eight bytes, the first the lowest, followed by `Behind` zeros.
 template <std::size_t Behind, std::size_t... I>
 std::uint32_t sliced(std::uint64_t bytes, std::index_sequence<I...>) {
   return (kTables[Behind + 7 - I][bytes >> (8 * I) & 0xff] ^ ...);

@@ -7,9 +7,11 @@
 
 namespace ferrite::io {
 
-/// CRC-32 over names, dtypes, shapes and values of tensors in the order of their names, then over the metadata, but
-/// for the key "checksum": 8 hexadecimal digits. The same whatever file they went through, as long as dtypes do.
+/// Returns the CRC-32 of the names, dtypes, shapes and values of tensors, in the order of their names, and of the
+/// metadata without the key "checksum", as 8 hexadecimal digits. It does not depend on the file format, as long as the
+/// format keeps the dtypes.
 std::string checksum(std::span<const NamedTensor> tensors, const Metadata& metadata);
+/// Returns the checksum of all tensors and the metadata of a file.
 std::string checksum(const TensorFile& file);
 
 }  // namespace ferrite::io

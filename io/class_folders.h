@@ -1,5 +1,5 @@
 #pragma once
-/// Data sets that are folders: one folder for each class, the files of that class in it.
+/// Data sets that are folders: one folder for each class, with the files of that class in it.
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace ferrite::io {
 
-/// N files and what they show.
+/// The N files of a data set and the class of each.
 struct ClassFolders {
   std::vector<std::filesystem::path> files{};  ///< class by class, sorted within a class
   Tensor labels{};                             ///< i64 [N], positions in `classes`
@@ -17,10 +17,10 @@ struct ClassFolders {
 
 /// Lists the files under each folder in `root`, as torchvision's ImageFolder does: subfolders of a class belong to it.
 /// Entries whose names begin with a dot are skipped, links to folders inside a class are not followed, and of files
-/// only those with one of the `endings` (".png", compared without case) are listed; without endings all. Nothing is
-/// opened.
+/// only those with one of the `endings` (".png", compared without case) are listed, or all if `endings` is empty. No
+/// file is opened.
 ///
-/// Throws IoError when `root` is no folder or cannot be read, when it has no folders, and for a class without such
+/// Throws IoError when `root` is not a folder or cannot be read, when it has no folders, and for a class without such
 /// files.
 ClassFolders list_class_folders(const std::filesystem::path& root, const std::vector<std::string>& endings = {});
 

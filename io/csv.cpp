@@ -1,4 +1,4 @@
-/// Tables of separated values: lines and cells, columns and their types, reading and writing.
+/// Reads and writes tables of separated values: lines and cells, columns and their types.
 #include "ferrite/io/csv.h"
 
 #include <algorithm>
@@ -23,31 +23,31 @@
 
 namespace ferrite::io::detail {
 
-/// Splitting moves the text of all fields together, quotes removed, one byte between two fields; what is left is one
-/// position a field.
+/// The fields of a table. Splitting moves the text of all fields together, quotes removed, with one byte between two
+/// fields, so that only one position is kept for each field.
 struct CsvCells {
   std::string where;
   CsvOptions options;
   Block text;
-  std::vector<std::uint64_t> begins;  ///< of each field; behind the last one, where another would begin
+  std::vector<std::uint64_t> begins;  ///< position of each field, then where another one would begin
   std::uint64_t columns = 0;
-  std::uint64_t first = 0;  ///< fields of the header: 0 or `columns`
-  /// Records that do not stand in the line after the one before: the record, and its line.
+  std::uint64_t first = 0;  ///< number of fields in the header: 0 or `columns`
+  /// The records, with their lines, that do not begin in the line after that of the record before.
   std::vector<std::pair<std::uint64_t, std::uint64_t>> jumps;
-  std::vector<std::uint64_t> by_name;  ///< columns in the order of their names
+  std::vector<std::uint64_t> by_name;  ///< columns sorted by their names
 
   std::uint64_t records() const { return (begins.size() - 1) / columns; }
   std::uint64_t rows() const { return (begins.size() - 1 - first) / columns; }
-  /// Field i of all, those of the header among them.
+  /// Returns field i of all fields, including those of the header.
   std::string_view field(std::uint64_t i) const;
   std::string_view at(std::uint64_t row, std::uint64_t column) const { return field(first + row * columns + column); }
-  /// A column's name: that in the header, or its number.
+  /// Returns a column's name in the header, or its number.
   std::string name(std::uint64_t column) const;
-  /// The line that field i begins in, counted from 1 as editors do.
+  /// Returns the line in which field i begins, counted from 1 as in editors.
   std::uint64_t line(std::uint64_t i) const;
-  /// "line 3, column 'age'": where a field stands in the file.
+  /// Returns the place of a field in the file as text, "line 3, column 'age'".
   std::string place(std::uint64_t row, std::uint64_t column) const;
-  /// Throws IoError.
+  /// Returns the number of a column. Throws IoError unless exactly one has the name.
   std::uint64_t find(std::string_view name) const;
 };
 
@@ -57,7 +57,7 @@ namespace {
 
 constexpr char kQuote = '"';
 
-/// One pass over the text. What was read is written again in front of what is still to be read.
+/// Splits a text in one pass. Fields are written back to the front of the text, over what has been read.
 class Splitter {
  public:
   explicit Splitter(CsvCells& cells)
@@ -69,7 +69,7 @@ class Splitter {
   void split() {
     skip_mark();
     check_bytes();
-    // No more fields than delimiters and line breaks: memory is taken once.
+    // There are no more fields than delimiters and line breaks, so memory is allocated once.
     const auto ends = std::count_if(text_ + at_, text_ + size_, [&](char c) { return c == delimiter_ || c == '\n'; });
     cells_.begins.reserve(static_cast<std::size_t>(ends) + 2);
     while (at_ < size_) {
@@ -116,7 +116,7 @@ class Splitter {
         quoted();
       else
         plain();
-      ++out_;  // a place for what ends the field
+      ++out_;  // one byte between two fields
     } while (ended_by_delimiter());
     next_line_ = line + 1;
     if (number == 0) {
@@ -139,7 +139,7 @@ class Splitter {
     return false;
   }
 
-  /// At the end of a field: of the text, of the line, or before a delimiter.
+  /// Returns whether a field ends here: at the end of the text or line, or before a delimiter.
   bool at_end() const {
     if (at_ == size_) return true;
     const char c = text_[at_];
@@ -168,7 +168,7 @@ class Splitter {
     if (!at_end()) refuse_line(line_, "text after a closing quote: " + quote(seen() + text_[at_]));
   }
 
-  /// Moves what is in front of the next byte that stops to the end of the field.
+  /// Moves the bytes up to the next one for which `stops` holds to the end of the field.
   void move_until(const auto& stops) {
     const char* const begin = text_ + at_;
     const char* const end = std::find_if(begin, static_cast<const char*>(text_) + size_, stops);
@@ -178,7 +178,7 @@ class Splitter {
     out_ += n;
   }
 
-  /// What the field has so far, or its beginning.
+  /// Returns the text of the field so far, or its beginning.
   std::string seen() const {
     const std::uint64_t begin = cells_.begins.back();
     return {text_ + begin, static_cast<std::size_t>(std::min<std::uint64_t>(out_ - begin, 200))};
@@ -188,9 +188,9 @@ class Splitter {
   char* text_;
   std::size_t size_;
   char delimiter_;
-  std::size_t at_ = 0;                      // what is read next
-  std::uint64_t out_ = 0;                   // where the next byte of a field goes, never behind at_
-  std::uint64_t line_ = 1, next_line_ = 1;  // where we are; where a record without a jump would begin
+  std::size_t at_ = 0;                      // position that is read next
+  std::uint64_t out_ = 0;                   // position where the next byte of a field goes, never beyond at_
+  std::uint64_t line_ = 1, next_line_ = 1;  // present line; line of the next record without a jump
   std::uint64_t records_ = 0, first_line_ = 1;
 };
 
@@ -210,7 +210,7 @@ void check_delimiter(char delimiter, std::string_view where) {
                      "or NUL: " + quote(std::string_view(&delimiter, 1)));
 }
 
-/// Takes a file apart. Throws IoError.
+/// Splits a file into fields. Throws IoError.
 CsvCells split_csv(Block text, std::string where, const CsvOptions& options) {
   check_delimiter(options.delimiter, where);
   CsvCells cells;
@@ -227,11 +227,11 @@ CsvCells split_csv(Block text, std::string where, const CsvOptions& options) {
 
 // ---- cells of columns ----------------------------------------------------------------------------------
 
-constexpr std::uint64_t kShownNames = 2000;  // among which the nearest is sought
+constexpr std::uint64_t kShownNames = 2000;  // names among which the nearest one is sought
 
 std::string unknown(const CsvCells& cells, std::string_view name) {
   std::string what = "no column has the name " + quote(name);
-  std::vector<std::string> numbers;  // where there is no header
+  std::vector<std::string> numbers;  // names of columns without a header
   std::vector<std::string_view> names;
   const std::uint64_t most = std::min(cells.columns, kShownNames);
   for (std::uint64_t i = 0; cells.first == 0 && i < most; ++i) numbers.push_back(cells.name(i));
@@ -472,7 +472,7 @@ constexpr std::string_view kWhere = "write_csv";
 
 std::string where(std::string_view what) { return std::string(kWhere) + ": " + std::string(what); }
 
-/// Dense, and of a dtype that has digits.
+/// Returns x as a dense tensor of a dtype that can be written in digits.
 Tensor writable(const Tensor& x) {
   if (!x.defined() || x.is_abstract())
     detail::refuse(kWhere, "a column has no values: it is undefined or being traced");
@@ -483,7 +483,7 @@ Tensor writable(const Tensor& x) {
   return contiguous(x.unmarked());
 }
 
-/// Columns that stand side by side: texts, or a dense tensor.
+/// Adjacent columns: texts, or a dense tensor.
 struct Part {
   const std::vector<std::string>* texts = nullptr;
   Tensor numbers{};
@@ -501,7 +501,7 @@ std::vector<Part> parts_of(const std::vector<CsvColumn>& columns) {
   return parts;
 }
 
-/// How many columns there are. Throws ShapeError.
+/// Returns the number of columns. Throws ShapeError where names and columns do not fit.
 std::int64_t checked_width(const std::vector<std::string>& names, const std::vector<Part>& parts) {
   std::int64_t width = 0;
   for (const Part& part : parts) {
@@ -551,7 +551,8 @@ class Lines {
     if (begun_) out_ += delimiter_;
     begun_ = true;
   }
-  /// An empty line is no record, and a byte order mark at the front no text.
+  /// Returns whether a field must be quoted, also because an empty line would not be a record and a byte order mark at
+  /// the front would not be text.
   bool needs_quotes(std::string_view field) const {
     const char special[] = {delimiter_, '"', '\n', '\r'};
     return field.find_first_of(std::string_view(special, sizeof(special))) != std::string_view::npos ||
@@ -560,7 +561,7 @@ class Lines {
 
   std::string& out_;
   char delimiter_;
-  bool single_;  // one column
+  bool single_;  // whether there is only one column
   bool begun_ = false;
 };
 

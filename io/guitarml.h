@@ -13,18 +13,19 @@
 
 /// The files of Automated-GuitarAmpModelling and of the plug-ins that read them (Proteus, NeuralPi): {"model_data":
 /// {"model": "SimpleRNN", "unit_type": "LSTM", ...}, "state_dict": {"rec.weight_ih_l0": [[...]], ...}}. The weights
-/// alone are read by io/json_weights.h, too.
+/// alone can also be read with io/json_weights.h.
 namespace ferrite::io {
 
+/// The shape of a GuitarmlNet.
 struct GuitarmlOptions {
-  bool gru = false;  ///< else an LSTM
+  bool gru = false;  ///< whether the recurrent layer is a GRU; otherwise it is an LSTM
   std::int64_t input_size = 1;
   std::int64_t output_size = 1;
   std::int64_t hidden_size = 1;
   std::int64_t layers = 1;
-  std::int64_t skip = 1;  ///< so many features of the input are added to the output
-  bool bias = true;       ///< of the recurrent layer
-  bool lin_bias = true;   ///< of the product behind it: CoreAudioML's bias_fl
+  std::int64_t skip = 1;  ///< number of features of the input that are added to the output
+  bool bias = true;       ///< whether the recurrent layer has a bias
+  bool lin_bias = true;   ///< whether the linear layer after it has a bias: CoreAudioML's bias_fl
   static constexpr auto fields =
       attr_list(attr("gru", &GuitarmlOptions::gru), attr("input_size", &GuitarmlOptions::input_size),
                 attr("output_size", &GuitarmlOptions::output_size), attr("hidden_size", &GuitarmlOptions::hidden_size),
@@ -32,12 +33,12 @@ struct GuitarmlOptions {
                 attr("bias", &GuitarmlOptions::bias), attr("lin_bias", &GuitarmlOptions::lin_bias));
 };
 
-/// SimpleRNN of CoreAudioML: x [B, T, input_size] -> y [B, T, output_size],
+/// CoreAudioML's SimpleRNN: x [B, T, input_size] -> y [B, T, output_size],
 ///
 ///   y = lin(rec(x)) + x[:, :, :skip]
 ///
 /// Parameters: those of `rec` (nn::Lstm or nn::Gru) and `lin` (nn::Linear), under the names of the file. Lengths,
-/// resets and carries as those of the recurrent layer.
+/// resets and carries are handled as by the recurrent layer.
 class GuitarmlNet final : public nn::LayerOf<GuitarmlNet, GuitarmlOptions> {
  public:
   static constexpr auto name = "guitarml";
@@ -62,10 +63,11 @@ class GuitarmlNet final : public nn::LayerOf<GuitarmlNet, GuitarmlOptions> {
   nn::Linear lin_;
 };
 
-/// Throws IoError, its message beginning with `where`, for what is no such file: not JSON, without `model_data` or
-/// `state_dict`, another model or unit, sizes that are none or do not fit the weights, and a skip that is neither 0 nor
-/// the size of the output.
+/// Parses a GuitarML file in memory. Throws IoError, its message beginning with `where`, for anything else: not JSON,
+/// without `model_data` or `state_dict`, another model or unit, sizes that are invalid or do not fit the weights, and a
+/// skip that is neither 0 nor the size of the output.
 std::unique_ptr<GuitarmlNet> parse_guitarml(std::span<const std::byte> bytes, std::string_view where = "guitarml");
+/// Reads a GuitarML file. Throws IoError as parse_guitarml, and for a file that cannot be read.
 std::unique_ptr<GuitarmlNet> read_guitarml(const std::filesystem::path& path);
 
 }  // namespace ferrite::io

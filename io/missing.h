@@ -1,12 +1,12 @@
 #pragma once
-/// What readers of numbers do where one is missing.
+/// The treatment of missing numbers in files of numbers.
 #include <cstdint>
 
 #include "ferrite/tensor/language.h"
 
 namespace ferrite::io {
 
-/// What becomes of a number that is missing.
+/// Says what a reader makes of a missing number.
 enum class Missing : std::uint8_t {
   refused,  ///< an IoError that names its place
   nan,      ///< a NaN, where floats are asked for

@@ -29,35 +29,35 @@ constexpr std::string_view kStatePrefix = "optimizer.";
 constexpr std::string_view kModuleStatePrefix = "state.";
 constexpr std::string_view kAliasPrefix = "alias:";
 
-/// A variable and where its value stands in a file.
+/// A variable and the place of its value in a file.
 struct Slot {
-  std::string name;  ///< in the file
+  std::string name;  ///< name in the file
   Variable variable;
   bool transposed = false;
 
-  /// Whether it counts the steps of parameters, of which 0.1.0 kept one number, f64, for a group.
+  /// Returns whether it counts the steps of parameters; version 0.1.0 kept one number, f64, for a group.
   bool counts_steps() const;
-  /// The shape in the file.
+  /// Returns the shape in the file.
   Shape file_shape() const;
 };
 
-/// Whether a file holds a tensor in this very dtype, so that nothing is converted.
+/// Returns whether a file holds a tensor in exactly this dtype, so that nothing is converted.
 bool held_as(const TensorInfo& info, Dtype dtype);
 
 std::vector<Slot> slots_of(const nn::Module& module, const std::string& prefix,
                            const std::vector<nn::Named<State>>& states, bool module_states, std::string_view where);
 
-/// All variables of a module as the options (for saving or loading) ask for them, then the states. Throws IoError when
-/// two of them claim one name in the file.
+/// Returns all variables of a module that the options (for saving or loading) ask for, then the states. Throws IoError
+/// when two of them claim one name in the file.
 template <class Options>
 std::vector<Slot> slots_of(const nn::Module& module, const Options& options, std::string_view where) {
   return slots_of(module, options.prefix, options.states, options.module_states, where);
 }
 
-/// The axes of a matrix exchanged, row-major.
+/// Returns a transposed matrix, row-major.
 Tensor transposed(const Tensor& matrix);
 
-/// Which tensor of a file goes into which variable, and all that does not fit.
+/// The assignment of a file's tensors to variables, and everything that does not fit.
 class Match {
  public:
   struct Pair {
@@ -65,11 +65,11 @@ class Match {
     std::string_view source;  ///< name in the file
   };
 
-  /// The slots must outlive the match. Settings of the module that the file has are compared.
+  /// Matches a file with slots, which must outlive the match, and compares those settings of the module that it has.
   Match(const std::vector<Slot>& slots, const std::vector<nn::Setting>& settings, const TensorFile& file,
         const LoadOptions& options);
 
-  /// One for every variable that gets a value.
+  /// Returns one pair for every variable that gets a value.
   const std::vector<Pair>& pairs() const { return pairs_; }
   const LoadReport& report() const { return report_; }
   /// Throws the IoError that lists all problems, if there are any.
@@ -95,17 +95,17 @@ class Match {
   std::unordered_set<std::string_view> known_;
   Metadata metadata_;
   std::unordered_set<std::string_view> used_;
-  std::unordered_map<const void*, std::string_view> first_source_;  // of a variable
+  std::unordered_map<const void*, std::string_view> first_source_;  // name in the file, by variable
   std::vector<Pair> pairs_;
   std::vector<std::string> problems_;
-  std::vector<Shape> missing_shapes_;  // beside report_.missing
+  std::vector<Shape> missing_shapes_;  // shapes of the names in report_.missing
   LoadReport report_;
 };
 
 // ---- matching names ------------------------------------------------------------------------------------
 
-constexpr std::size_t kMostListed = 100;  // of a hostile file's million names
-constexpr double kSameSetting = 1e-6;     // programs write 1e-3 as an f32, too
+constexpr std::size_t kMostListed = 100;  // a hostile file may have a million names
+constexpr double kSameSetting = 1e-6;     // relative; some programs write 1e-3 as f32
 
 std::string shape_text(const Shape& shape) { return bracketed({shape.begin(), shape.end()}); }
 
@@ -117,7 +117,7 @@ bool same_bytes(const Tensor& a, const Tensor& b) {
   return bytes == 0 || std::memcmp(left.raw(), right.raw(), bytes) == 0;
 }
 
-/// U8 always becomes i32; between floats it is the caller's choice.
+/// Returns whether a tensor can be loaded as a dtype: U8 always becomes i32, floats are converted if `convert` says so.
 bool dtype_fits(const TensorInfo& info, Dtype wanted, bool convert) {
   if (is_storage_only(wanted)) return info.stored_as == wanted;
   if (!info.loads_as) return false;
@@ -128,7 +128,7 @@ bool dtype_fits(const TensorInfo& info, Dtype wanted, bool convert) {
 
 std::vector<std::string_view> views(const std::vector<std::string>& names) { return {names.begin(), names.end()}; }
 
-/// How elements are read for a variable: as they are stored, where its dtype is only stored.
+/// Returns how elements are read for a variable: as they are stored, if its dtype is a storage type.
 Elements elements_for(Dtype dtype) { return is_storage_only(dtype) ? Elements::as_stored : Elements::for_computing; }
 
 bool held_as(const TensorInfo& info, Dtype dtype) {
@@ -142,7 +142,8 @@ Shape Slot::file_shape() const {
   return shape;
 }
 
-/// "step", "mu_product.1", "1.step": an optimiser's number, if it is not the only one, the name, the group's number.
+/// Names are "step", "mu_product.1", "1.step": the number of the optimiser, unless it is the only one, the name, the
+/// number of the group.
 bool Slot::counts_steps() const {
   std::string_view rest = name;
   if (variable.kind() != VariableKind::state || !rest.starts_with(kStatePrefix)) return false;
@@ -157,8 +158,8 @@ bool Slot::counts_steps() const {
   return (rest == "step" || rest == "mu_product") && variable.shape().rank() == 1;
 }
 
-/// Whether a file holds one number where the variable has one for each parameter: it was written by a version that
-/// counted steps for a group.
+/// Returns whether a file holds one number where the variable has one for each parameter, because it was written by a
+/// version that counted steps for a group.
 bool is_count_of_group(const Slot& slot, const TensorInfo& info) {
   return info.shape.empty() && info.loads_as == Dtype::f64 && slot.counts_steps();
 }
@@ -199,7 +200,7 @@ void Match::read_names() {
   metadata_ = file_.metadata();
 }
 
-/// The name itself, or the one for which the file says that it is an alias.
+/// Returns the name itself if the file has it, or the name of which the file says that it is an alias.
 std::optional<std::string_view> Match::source_of(const std::string& name) const {
   const auto direct = known_.find(name);
   if (direct != known_.end()) return *direct;
@@ -234,7 +235,7 @@ void Match::check_fit(const Slot& slot, std::string_view source) {
                         std::string(name_of(dtype)));
 }
 
-/// Two entries of the file for one variable of the module: harmless only if they say the same.
+/// Reports a problem unless two entries of the file for one variable of the module are equal.
 void Match::check_equal(const Slot& slot, std::string_view first, std::string_view second) {
   const TensorInfo a = file_.info(first);
   const TensorInfo b = file_.info(second);
@@ -245,7 +246,7 @@ void Match::check_equal(const Slot& slot, std::string_view first, std::string_vi
                       (slot.variable.kind() == VariableKind::parameter ? "parameter" : "cell"));
 }
 
-/// A number that the model was built with and the file may have, as a tensor of one float.
+/// Compares a number that the model was built with and that the file may have as a tensor of one float.
 void Match::check_setting(const nn::Setting& setting) {
   const auto at = known_.find(options_.prefix + setting.name);
   if (at == known_.end()) return;
@@ -280,7 +281,7 @@ bool Match::lacks_all_states() const {
   return !options_.states.empty() && std::ranges::none_of(names_, is_state);
 }
 
-/// Whether a name of the file is any business of this load.
+/// Returns whether this load has to handle a name of the file.
 bool Match::concerns_us(std::string_view name) const {
   if (name.starts_with(kStatePrefix)) return !options_.states.empty();
   if (name.starts_with(kModuleStatePrefix) && !options_.module_states) return false;
@@ -292,7 +293,7 @@ void Match::find_unexpected() {
     if (!used_.contains(name) && concerns_us(name)) report_.unexpected.emplace_back(name);
 }
 
-/// What to do when whole names differ by a prefix; else empty.
+/// Returns advice where all names differ by a prefix; else it is empty.
 std::string Match::prefix_advice() const {
   const std::vector<std::string_view> missing = views(report_.missing);
   const std::vector<std::string_view> all_unexpected = views(report_.unexpected);
@@ -304,7 +305,7 @@ std::string Match::prefix_advice() const {
   return "";
 }
 
-/// The lines about names that only one side has.
+/// Returns the lines about names that only one side has.
 std::vector<std::string> Match::name_problems(bool hints) const {
   std::vector<std::string> lines;
   const std::vector<std::string_view> candidates = views(report_.unexpected);
@@ -350,7 +351,7 @@ using detail::Slot;
 using ferrite::detail::log_debug;
 using ferrite::detail::log_info;
 
-/// The number of a group as that of each of its parameters.
+/// Returns the step count of a group as that of each of its parameters.
 Tensor count_of(const Match::Pair& pair, const TensorFile& file) {
   const Variable& variable = pair.slot->variable;
   const Tensor one = file.tensor(pair.source);
@@ -362,7 +363,7 @@ Tensor count_of(const Match::Pair& pair, const TensorFile& file) {
   return cast(contiguous(expand(reshape(one, {1}), variable.shape())), variable.dtype());
 }
 
-/// The value of a variable, made of its tensor in the file.
+/// Returns the value of a variable, made from its tensor in the file.
 Tensor value_of(const Match::Pair& pair, const TensorFile& file) {
   if (detail::is_count_of_group(*pair.slot, file.info(pair.source))) return count_of(pair, file);
   Tensor value = file.tensor(pair.source, detail::elements_for(pair.slot->variable.dtype()));
@@ -370,7 +371,7 @@ Tensor value_of(const Match::Pair& pair, const TensorFile& file) {
   return detail::converted(contiguous(value), pair.slot->variable.dtype(), pair.source, file.where());
 }
 
-/// Whether the file holds the value in another dtype than the variable.
+/// Returns whether the file holds the value in another dtype than the variable.
 bool converts(const Match::Pair& pair, const TensorFile& file) {
   const Dtype dtype = pair.slot->variable.dtype();
   return !detail::held_as(file.info(pair.source), dtype);

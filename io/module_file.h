@@ -15,66 +15,72 @@
 /// lives in the same file under "optimizer.<name>".
 namespace ferrite::io {
 
+/// Options of `save` and `contents`.
 struct SaveOptions {
-  /// Written before the name of every parameter and buffer.
+  /// Prefix of the name of every parameter and buffer.
   std::string prefix{};
-  /// Of an optimiser, saved as they are under "optimizer.<name>".
+  /// The states of an optimiser, saved unchanged under "optimizer.<name>".
   std::vector<nn::Named<State>> states{};
-  /// Also the module's own states (the counters of dropout), under "state.<name>".
+  /// Saves also the module's own states (the counters of dropout), under "state.<name>".
   bool module_states = false;
-  /// A tied variable under each of its names, as PyTorch's state_dict has it: for `write_torch`, whose files PyTorch
-  /// loads strictly.
+  /// Writes a tied variable under each of its names, as PyTorch's state_dict does: for `write_torch`, whose files
+  /// PyTorch loads strictly.
   bool every_name = false;
-  /// More strings for `__metadata__`; keys that begin with "alias:" are taken.
+  /// Further entries of `__metadata__`; keys that begin with "alias:" are reserved.
   Metadata metadata{};
 };
 
+/// Options of `load`, for modules and states.
 struct LoadOptions {
-  /// Names in the file are this and the module's; names that begin otherwise are left alone. For names that differ in
-  /// another way: load(module, file.renamed(f)).
+  /// Prefix that the module's names have in the file; other names are ignored. For names that differ in another way:
+  /// load(module, file.renamed(f)).
   std::string prefix{};
-  /// Names that the file lacks or has besides are errors. Otherwise parameters that the file lacks keep their values.
+  /// Treats names that are missing from the file, or that the module does not know, as errors. Otherwise parameters
+  /// that the file lacks keep their values.
   bool strict = true;
-  /// Floats of another width than the parameter's are converted. Otherwise they are errors.
+  /// Converts floats whose width is not the parameter's. Otherwise they are errors.
   bool convert = true;
-  /// Of an optimiser, loaded from "optimizer.<name>". Without any, such names in the file are left alone.
+  /// The states of an optimiser, loaded from "optimizer.<name>". If empty, such names in the file are ignored.
   std::vector<nn::Named<State>> states{};
-  /// Also the module's own states, from "state.<name>". Otherwise such names in the file are left alone.
+  /// Loads also the module's own states, from "state.<name>". Otherwise such names in the file are ignored.
   bool module_states = false;
-  /// How the file is read, where a path is given.
+  /// Options of the reader, for the form of `load` that takes a path.
   ReadOptions read{};
-  /// Called with each name in the file and the value that its variable would get, before any variable gets one: what it
-  /// throws, `load` throws.
+  /// Function that is called with each name in the file and the value that its variable would get, before any variable
+  /// changes; `load` lets its exceptions through.
   std::function<void(std::string_view name, const Tensor& value)> check{};
 };
 
-/// What loading without `strict` passed over, by names in the file.
+/// The names, as in the file, that loading without `strict` skipped.
 struct LoadReport {
-  std::vector<std::string> missing;     ///< wanted by the module, not in the file
-  std::vector<std::string> unexpected;  ///< in the file, not wanted by the module
+  std::vector<std::string> missing;     ///< names that the module needs and the file lacks
+  std::vector<std::string> unexpected;  ///< names in the file that the module does not know
 };
 
-/// Gives a module the values of a file. F16, BF16, F32 and F64 become the dtype of the parameter; all other dtypes
-/// must agree. Names of tied parameters need only one entry; if they have several, those must be equal.
+/// Sets the parameters and buffers of a module to the values in a file. F16, BF16, F32 and F64 become the dtype of the
+/// parameter; all other dtypes must agree. Tied parameters need only one entry; if they have several, those must be
+/// equal.
 ///
-/// Throws one IoError that lists everything that does not fit: names missing from the file (with what may have been
-/// meant), names that the module does not know, shapes in the file's orientation, dtypes, and settings of the module
-/// (nn::Module::settings) for which the file has another number, as from_keras says of a normalisation's epsilon. The
-/// module and the states are then as they were.
+/// Throws one IoError that lists everything that does not fit: names missing from the file (with a suggestion), names
+/// that the module does not know, shapes in the file's orientation, dtypes, and settings of the module
+/// (nn::Module::settings) for which the file has another number, such as a normalisation's epsilon from from_keras. The
+/// module and the states are then unchanged.
 LoadReport load(const nn::Module& module, const TensorFile& file, const LoadOptions& options = {});
-/// The same from a file in any format that read_tensors knows: safetensors, PyTorch's .pt, npz, JSON.
+/// Loads a module from a file in any format that read_tensors knows: safetensors, PyTorch's .pt, npz, JSON. Throws as
+/// the other form, and the reader's IoError.
 LoadReport load(const nn::Module& module, const std::filesystem::path& path, const LoadOptions& options = {});
 
-/// What `save` writes.
+/// The tensors and metadata that `save` writes.
 struct ModuleContents {
   std::vector<NamedTensor> tensors;
   Metadata metadata;
 };
-/// The tensors of a module in the layout of files. Throws IoError for a metadata key that begins with "alias:".
+/// Returns the tensors and metadata of a module as `save` writes them, in the layout of files. Throws IoError for a
+/// metadata key that begins with "alias:".
 ModuleContents contents(const nn::Module& module, const SaveOptions& options = {});
 
-/// Saves a module as a safetensors file; an old file is replaced as a whole or not at all (AtomicFile). Throws
-/// IoError.
+/// Saves a module as a safetensors file; an old file is replaced as a whole or not at all (AtomicFile). Throws IoError
+/// as `contents`, and where the file cannot be written.
 void save(const nn::Module& module, const std::filesystem::path& path, const SaveOptions& options = {});
 
 }  // namespace ferrite::io

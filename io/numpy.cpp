@@ -1,4 +1,4 @@
-/// NumPy's formats: npy with its header, and npz, an archive of npy.
+/// Reads and writes NumPy's formats: npy with its header, and npz, an archive of npy.
 #include "ferrite/io/numpy.h"
 
 #include <algorithm>
@@ -24,32 +24,32 @@
 namespace ferrite::io::detail {
 namespace {
 
-/// NumPy refuses longer headers too.
+/// Largest size of a header in bytes, as in NumPy.
 constexpr std::uint64_t kMostNpyHeader = 10'000;
 
-/// What has the whole header of any sound file: magic, version, length, header.
+/// Number of bytes that contain the whole header of any sound file: magic, version, length, header.
 constexpr std::uint64_t kMostNpyFront = 12 + kMostNpyHeader;
 
 /// The header of an .npy file, read and checked.
 struct NpyHeader {
   std::string dtype;              ///< as the file spells it, "<f4"
-  std::optional<FileDtype> type;  ///< nothing for strings, objects and other types that have no name of ours
+  std::optional<FileDtype> type;  ///< empty for strings, objects and other types that Ferrite does not know
   ByteOrder order = ByteOrder::little;
   bool fortran_order = false;
-  std::vector<std::int64_t> shape;  ///< of complex numbers with an axis of real and imaginary parts at its end
+  std::vector<std::int64_t> shape;  ///< for complex numbers with a last axis of real and imaginary parts
   bool complex = false;
-  std::uint64_t data_begin = 0;  ///< counted from the front of the file
+  std::uint64_t data_begin = 0;  ///< position of the elements in the file
 };
 
 // ---- the header of npy ---------------------------------------------------------------------------------
 
 constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr std::size_t kVersionEnd = 8;
-constexpr std::size_t kMostDimensions = 64;  // NumPy has no more
+constexpr std::size_t kMostDimensions = 64;  // NumPy's limit
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// The dict of the header, by Python's grammar of literals as far as the format uses it.
+/// Reads the dict of the header, by the part of Python's grammar of literals that the format uses.
 class DictReader {
  public:
   DictReader(std::string_view text, std::string_view where) : text_(text), where_(where) {}
@@ -112,7 +112,7 @@ class DictReader {
       header.fortran_order = boolean();
   }
 
-  /// Without escapes: no dtype and no key has any.
+  /// Reads a string without escapes: no dtype and no key has any.
   std::string_view string(std::string_view wanted) {
     skip_blanks();
     if (at_ == text_.size() || (text_[at_] != '\'' && text_[at_] != '"')) refuse_at(wanted);
@@ -143,7 +143,7 @@ class DictReader {
     refuse_at("True or False");
   }
 
-  /// (), (3,), (2, 3) and (2, 3,), but not (3), which is an integer.
+  /// Reads a tuple: (), (3,), (2, 3) and (2, 3,), but not (3), which is an integer.
   std::vector<std::int64_t> tuple() {
     std::vector<std::int64_t> extents;
     expect('(', "a tuple");
@@ -160,7 +160,7 @@ class DictReader {
     return extents;
   }
 
-  /// Python 2 wrote some integers with an L behind them.
+  /// Reads an extent; Python 2 wrote some integers with an L at the end.
   std::int64_t extent() {
     skip_blanks();
     const std::size_t begin = at_;
@@ -188,7 +188,7 @@ class DictReader {
 struct Name {
   std::string_view kind;
   FileDtype type;
-  bool complex = false;  ///< two of them each
+  bool complex = false;  ///< whether an element is two of them
 };
 constexpr std::array<Name, 14> kNames = {{{"b1", FileDtype::boolean},
                                           {"i1", FileDtype::i8},
@@ -205,7 +205,7 @@ constexpr std::array<Name, 14> kNames = {{{"b1", FileDtype::boolean},
                                           {"u8", FileDtype::u64},
                                           {"c16", FileDtype::f64, true}}};
 
-/// Type and byte order of "<f4", ">f4", "=f4", "f4" and "|u1"; "=", and nothing, is the order of this machine.
+/// Sets type and byte order from "<f4", ">f4", "=f4", "f4" or "|u1"; "=", or nothing, is the order of this machine.
 void read_dtype(NpyHeader& header) {
   std::string_view kind = header.dtype;
   char order = '=';
@@ -233,14 +233,14 @@ void check_size(const NpyHeader& header, std::uint64_t data_bytes, std::string_v
                       (data_bytes < wanted ? "; the file is cut short" : "; something follows the array"));
 }
 
-/// NumPy's word for elements of a type, without the byte order: "f4". Nothing where it has none.
+/// Returns NumPy's name of a type without the byte order, "f4", or nothing where it has none.
 std::optional<std::string_view> npy_name(FileDtype type) {
   const auto known = std::ranges::find_if(kNames, [&](const Name& n) { return n.type == type && !n.complex; });
   return known == kNames.end() ? std::nullopt : std::optional(known->kind);
 }
 
 /// Reads the header at the front of a file of `file_bytes`. `front` has at least the first kMostNpyFront bytes, or all
-/// of them. Throws IoError; where the type has a name, the rest of the file has the size that type and shape need.
+/// of them. Throws IoError, also where the type is known and the rest of the file does not have the size for it.
 NpyHeader read_npy_header(std::span<const std::byte> front, std::uint64_t file_bytes, std::string_view where) {
   const std::string_view text(reinterpret_cast<const char*>(front.data()), front.size());
   if (file_bytes < kVersionEnd + 2) refuse(where, "too short to be an npy file: " + counted(file_bytes, "byte"));
@@ -270,11 +270,11 @@ NpyHeader read_npy_header(std::span<const std::byte> front, std::uint64_t file_b
 
 // ---- npy -----------------------------------------------------------------------------------------------
 
-constexpr std::size_t kAlignment = 64;  // of the elements
-constexpr std::size_t kGrowth = 21;     // NumPy leaves room for a first extent of so many digits
-constexpr std::size_t kPrefix = 10;     // magic, version, a length of two bytes
+constexpr std::size_t kAlignment = 64;  // alignment of the elements
+constexpr std::size_t kGrowth = 21;     // NumPy leaves room for so long a first extent
+constexpr std::size_t kPrefix = 10;     // size of magic, version, a length of two bytes
 
-/// "<f4"; a byte has no order.
+/// Returns NumPy's descr of a dtype, "<f4"; that of a byte has no order.
 std::string descr_of(Dtype dtype, std::string_view where) {
   const std::optional<std::string_view> name = npy_name(written_as(dtype));
   if (!name)
@@ -283,7 +283,7 @@ std::string descr_of(Dtype dtype, std::string_view where) {
   return (size_of(dtype) == 1 ? "|" : "<") + std::string(*name);
 }
 
-/// "()", "(3,)", "(2, 3)".
+/// Returns a shape as a Python tuple, "()", "(3,)", "(2, 3)".
 std::string tuple_of(const Shape& shape) {
   std::string out = "(";
   for (const std::int64_t extent : shape) {
@@ -294,7 +294,7 @@ std::string tuple_of(const Shape& shape) {
   return out + ")";
 }
 
-/// The axes from the last to the first.
+/// Returns the axes from the last to the first.
 Shape reversed_axes(std::size_t rank) {
   std::vector<std::int64_t> axes;
   for (std::size_t i = rank; i > 0; --i) axes.push_back(static_cast<std::int64_t>(i) - 1);
@@ -311,20 +311,20 @@ void check_supported(const NpyHeader& header, std::string_view where) {
                       std::to_string(Shape::kMaxRank) + " are supported");
 }
 
-/// The tensor behind a header. Throws IoError for types that are not supported, for more than 8 dimensions and for a
-/// bool that is neither 0 nor 1.
+/// Reads the tensor that follows a header. Throws IoError for types that are not supported, for more than 8 dimensions
+/// and for a bool that is neither 0 nor 1.
 Tensor read_npy_data(const NpyHeader& header, std::span<const std::byte> data, std::string_view where,
                      Elements elements) {
   check_supported(header, where);
   if (!header.fortran_order) return decode(*header.type, Shape(header.shape), data, where, elements, header.order);
-  const std::ptrdiff_t parts = header.complex ? 1 : 0;  // which stay the last axis
+  const std::ptrdiff_t parts = header.complex ? 1 : 0;  // the parts stay the last axis
   std::vector<std::int64_t> reversed(header.shape.rbegin() + parts, header.shape.rend());
   Shape axes = reversed_axes(reversed.size());
   if (header.complex) reversed.push_back(2), axes.push_back(axes.rank());
   return permute(decode(*header.type, Shape(reversed), data, where, elements, header.order), axes);
 }
 
-/// Magic, version, length and header, as numpy.save writes them. Throws IoError for a dtype that NumPy does not have.
+/// Returns magic, version, length and header, as numpy.save writes them. Throws IoError for a dtype that NumPy lacks.
 std::string npy_front(const Tensor& tensor, std::string_view where) {
   std::string header = "{'descr': '" + descr_of(tensor.dtype(), where) +
                        "', 'fortran_order': False, 'shape': " + tuple_of(tensor.shape()) + ", }";
@@ -337,14 +337,14 @@ std::string npy_front(const Tensor& tensor, std::string_view where) {
   return front + header;
 }
 
-/// The tensor in C order. Throws IoError for one that is undefined or being traced.
+/// Returns a tensor in C order. Throws IoError for one that is undefined or being traced.
 Tensor npy_data(const Tensor& tensor, std::string_view where) {
   if (!tensor.defined() || tensor.is_abstract())
     refuse(where, "the tensor has no values: it is undefined or being traced");
   return contiguous(tensor.unmarked());
 }
 
-/// The bytes of a tensor in C order.
+/// Returns the bytes of a tensor in C order.
 std::span<const std::byte> npy_bytes(const Tensor& dense) {
   const auto size = static_cast<std::size_t>(dense.numel()) * static_cast<std::size_t>(size_of(dense.dtype()));
   return size > 0 ? std::span(dense.raw(), size) : std::span<const std::byte>();
@@ -368,7 +368,7 @@ using detail::ZipArchive;
 using detail::ZipEntry;
 using Bytes = std::span<const std::byte>;
 
-/// The headers of all members, in the order of the archive.
+/// Returns the headers of all members, in the order of the archive.
 std::vector<NpyHeader> read_headers(const ZipArchive& archive, std::string_view where) {
   std::vector<NpyHeader> headers;
   headers.reserve(archive.entries().size());
@@ -483,7 +483,7 @@ Tensor parse_npy(std::span<const std::byte> bytes, std::string_view where, Eleme
 Tensor read_npy(const std::filesystem::path& path, Elements elements) {
   detail::InputFile file(path);
   const std::string& where = file.where();
-  // The header is judged before memory is taken for the rest: the file may be anything.
+  // The header is checked before memory is allocated for the rest: the file may be anything.
   detail::Block front(std::min(file.size(), detail::kMostNpyFront), where);
   file.read(front.span());
   const detail::NpyHeader header = detail::read_npy_header(front.span(), file.size(), where);

@@ -1,4 +1,4 @@
-/// Edit distance between names, for suggestions in errors.
+/// Computes edit distances between names, for suggestions in errors.
 #include "ferrite/io/suggest.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ constexpr std::size_t kMostCandidates = 2000;
 constexpr std::size_t kLongestName = 200;
 constexpr std::size_t kSuggested = 4;
 
-/// Whether one name is the other behind a dotted prefix.
+/// Returns whether one name is the other with a dotted prefix.
 bool ends_alike(std::string_view a, std::string_view b) {
   if (a.size() > b.size()) std::swap(a, b);
   return !a.empty() && b.size() > a.size() && b.ends_with(a) && b[b.size() - a.size() - 1] == '.';

@@ -1,5 +1,5 @@
 #pragma once
-/// Suggestions in errors: the name that was probably meant.
+/// Suggestions in error messages: the name that was probably meant.
 #include <optional>
 #include <span>
 #include <string>
@@ -9,17 +9,17 @@
 
 namespace ferrite::io::detail {
 
-/// Number of characters to insert, remove or replace to make one name the other; `most` + 1 when above `most`.
+/// Returns the number of characters to insert, remove or replace to turn one name into the other, at most `most` + 1.
 std::size_t edit_distance(std::string_view a, std::string_view b, std::size_t most);
 
-/// The candidate that looks most like a misspelling of `name`; empty when none does.
+/// Returns the candidate that looks most like a misspelling of `name`; empty when none does.
 std::string_view nearest(std::string_view name, std::span<const std::string_view> candidates);
 
-/// What an error adds about a name that is not among the candidates: "; did you mean 'x'?" where one differs by what
-/// stands before a dot, or is misspelt; else up to four of the names that there are. Empty without candidates.
+/// Returns the hint that an error adds about a name that is not among the candidates: "; did you mean 'x'?" where one
+/// has another dotted prefix or is misspelt, else up to four of the candidates. Empty without candidates.
 std::string advice_on(std::string_view name, std::span<const std::string_view> candidates);
 
-/// The dotted prefix that turns every one of `shorter` into one of `longer` ("encoder."), if there is one.
+/// Returns the dotted prefix ("encoder.") that turns every name in `shorter` into one in `longer`, if there is one.
 std::optional<std::string> common_prefix(std::span<const std::string_view> shorter,
                                          std::span<const std::string_view> longer);
 

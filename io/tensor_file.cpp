@@ -11,7 +11,7 @@
 namespace ferrite::io {
 namespace {
 
-/// Another source's tensors under names of its own.
+/// The tensors of another source under new names.
 class RenamedSource final : public TensorSource {
  public:
   RenamedSource(std::shared_ptr<const TensorSource> of, const std::function<std::string(std::string_view)>& f,

@@ -1,5 +1,5 @@
 #pragma once
-/// Named tensors of a file, whatever its format.
+/// The named tensors of a file of any format.
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -21,36 +21,36 @@ struct NamedTensor {
   Tensor tensor;
 };
 
-/// Strings by key that a file carries beside its tensors.
+/// The strings, by key, that a file carries in addition to its tensors.
 using Metadata = std::map<std::string, std::string>;
 
-/// In which dtype elements of a file come.
+/// The dtype in which the elements of a file are loaded.
 enum class Elements : std::uint8_t {
-  for_computing,  ///< one that operations take: F16 and BF16 become f32, U8, I8, I16 and U16 i32, U32 and U64
+  for_computing,  ///< a dtype that operations take: F16 and BF16 become f32, U8, I8, I16 and U16 i32, U32 and U64
                   ///< i64, the others stay
-  as_stored,      ///< the file's own, where there is a dtype for it: F16, BF16 and I8 become f16, bf16 and i8, too
+  as_stored,      ///< the file's own dtype where Ferrite has it, so that F16, BF16 and I8 become f16, bf16 and i8
 };
 
-/// What a file says of a tensor.
+/// The description of a tensor in a file.
 struct TensorInfo {
   std::string dtype;               ///< as the file spells it, "BF16"
-  std::optional<Dtype> loads_as;   ///< the dtype `tensor` gives; nothing where the file's is not supported
-  std::optional<Dtype> stored_as;  ///< the dtype it gives of elements as they are stored; nothing likewise
+  std::optional<Dtype> loads_as;   ///< dtype that `tensor` returns; empty where the file's is not supported
+  std::optional<Dtype> stored_as;  ///< dtype that it returns with Elements::as_stored; empty where not supported
   std::vector<std::int64_t> shape;
   std::uint64_t bytes = 0;
 };
 
-/// What a reader may take.
+/// Options and limits of readers.
 struct ReadOptions {
-  /// Bytes that a compressed member of an archive (npz, .pt) may inflate to, 4 GiB. It is compared with the size that
-  /// the member declares, before memory is taken: zeros deflate 1000 to 1, so that how tightly something is packed
-  /// tells nothing. What is not compressed is bounded by the file.
+  /// Number of bytes that a compressed member of an archive (npz, .pt) may inflate to, by default 4 GiB. It is compared
+  /// with the size that the member declares, before memory is allocated. The ratio is not limited, as zeros deflate
+  /// 1000 to 1. What is not compressed is bounded by the file.
   std::uint64_t most_inflated = std::uint64_t{4} << 30;
-  /// Maps a safetensors file in place of reading it: read_safetensors says what that means. Other formats are read.
+  /// Maps a safetensors file instead of reading it; read_safetensors has the details. Other formats are read.
   bool map = false;
 };
 
-/// What the reader of one format provides; tensors are numbered in the order of the file.
+/// The interface to the reader of one format. Tensors are numbered in the order of the file.
 class TensorSource {
  public:
   virtual ~TensorSource() = default;
@@ -63,7 +63,7 @@ class TensorSource {
 };
 
 /// The tensors of a file that has been read and checked. A cheap handle: copies share the contents, which do not
-/// change. Tensors are made when asked for. May be read by several threads.
+/// change. Tensors are made when asked for. Several threads may read one file.
 class TensorFile {
  public:
   TensorFile(std::string where, std::shared_ptr<const TensorSource> source)
@@ -71,40 +71,41 @@ class TensorFile {
     (void)source_of();
   }
 
-  /// What errors call the file: its path.
+  /// Returns the name of the file in error messages, usually its path.
   const std::string& where() const& { return where_; }
   std::string where() const&& { return where_; }
   std::size_t size() const { return source_of().size(); }
-  /// In the order of the file. Valid as long as the file or a copy of it lives.
+  /// Returns the names of all tensors, in the order of the file. They are valid as long as the file or a copy of it
+  /// lives.
   std::vector<std::string_view> names() const&;
   std::vector<std::string_view> names() const&& = delete;  // name the file first
   bool contains(std::string_view name) const { return source_of().find(name).has_value(); }
-  /// Throws IoError for an unknown name.
+  /// Returns the description of a tensor. Throws IoError for an unknown name.
   TensorInfo info(std::string_view name) const;
-  /// A new tensor, in a dtype that operations take unless its elements are asked for as they are stored. Throws IoError
-  /// for an unknown name, a dtype that is not supported, more than 8 dimensions, a BOOL that is neither 0 nor 1, and
-  /// a U64 above 2^63 - 1.
+  /// Returns a new tensor, in a dtype that operations take unless `elements` says as_stored. Throws IoError for an
+  /// unknown name, a dtype that is not supported, more than 8 dimensions, a BOOL that is neither 0 nor 1, and a U64
+  /// above 2^63 - 1.
   Tensor tensor(std::string_view name, Elements elements = Elements::for_computing) const;
 
   Metadata metadata() const;
 
-  /// The same tensors under other names: what f makes of each; those for which it gives "" are left out. Throws
-  /// IoError when two get one name, ValueError for a null function.
+  /// Returns the tensors renamed by `f`; those for which it returns "" are left out. Throws IoError when two get one
+  /// name, ValueError for a null function.
   TensorFile renamed(const std::function<std::string(std::string_view)>& f) const;
 
-  /// The same file, which owns the bytes that it was parsed from: they live as long as the result or a copy of it.
+  /// Returns this file with ownership of the bytes that it was parsed from: they live as long as the result or a copy.
   TensorFile keeping(std::vector<std::byte> bytes) const;
 
  private:
   std::size_t index_of(std::string_view name) const;
-  /// Throws Error for a file that was moved from, or made of nothing.
+  /// Returns the reader. Throws Error for a file that was moved from or constructed with a null source.
   const TensorSource& source_of() const;
 
   std::string where_;
   std::shared_ptr<const TensorSource> source_;
 };
 
-/// Tensors in memory as if they had been read from a file. Throws IoError when two have one name.
+/// Returns tensors in memory as if they had been read from a file. Throws IoError when two have one name.
 TensorFile tensor_file_of(std::vector<NamedTensor> tensors, std::string where, Metadata metadata = {});
 
 }  // namespace ferrite::io

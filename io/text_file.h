@@ -1,5 +1,5 @@
 #pragma once
-/// Files of text, read and written whole.
+/// Reading and writing whole text files.
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -8,11 +8,12 @@
 
 namespace ferrite::io {
 
-/// All bytes of a file, as they are: neither ends of lines nor encodings change. Throws IoError for what is missing,
-/// not readable or no regular file.
+/// Returns all bytes of a file unchanged: neither line endings nor encodings are converted. Throws IoError for a file
+/// that is missing, unreadable or not regular.
 std::string read_text(const std::filesystem::path& path);
 
-/// Writes a file so that an old one is replaced as a whole or not at all (AtomicFile). Throws IoError.
+/// Writes a text file; an old one is replaced as a whole or not at all (AtomicFile). Throws IoError where it cannot be
+/// written.
 void write_text(const std::filesystem::path& path, std::string_view text);
 
 }  // namespace ferrite::io

@@ -1,4 +1,4 @@
-/// Time series of the UEA and UCR archives: the header of a .ts file, and its series.
+/// Reads time series of the UEA and UCR archives: the header of a .ts file, and its series.
 #include "ferrite/io/time_series.h"
 
 #include <algorithm>
@@ -20,13 +20,13 @@
 namespace ferrite::io::detail {
 namespace {
 
-/// A text, line by line, without blanks and carriage returns at the ends of lines.
+/// Reads a text line by line, without blanks and carriage returns at the ends of lines.
 class TextLines {
  public:
-  /// Skips a byte order mark.
+  /// Starts before the first line; skips a byte order mark.
   TextLines(std::string_view text, std::string_view where);
 
-  /// Goes to the next line that is not empty; false at the end.
+  /// Advances to the next line that is not empty. Returns false at the end.
   bool next();
   std::string_view line() const { return line_; }
   /// Throws IoError "<where>: line <number>: <what>".
@@ -66,7 +66,7 @@ std::vector<std::string_view> words_of(std::string_view line) {
   return words;
 }
 
-/// One line of the header.
+/// One line of the header, split into words.
 class HeaderLine {
  public:
   explicit HeaderLine(const TextLines& lines) : lines_(lines), words_(words_of(lines.line())), key_(lower(words_[0])) {}
@@ -105,7 +105,7 @@ void read_classes(const HeaderLine& line, TimeSeriesHeader& header) {
   if (*header.has_classes == header.classes.empty()) line.refuse("true takes a list of classes, and false none");
 }
 
-/// False at the line behind which the data stand.
+/// Reads one line of the header. Returns false for `@data`, after which the series follow.
 bool read_line(const HeaderLine& line, TimeSeriesHeader& header) {
   const std::string& key = line.key();
   if (key == "@data") {
@@ -153,7 +153,7 @@ void TextLines::refuse_line(const std::string& what) const {
   refuse(where_, "line " + std::to_string(number_) + ": " + what);
 }
 
-/// Reads up to the line `@data`, that one included. Throws IoError.
+/// Reads up to and including the line `@data`. Throws IoError.
 TimeSeriesHeader read_time_series_header(TextLines& lines) {
   TimeSeriesHeader header;
   while (lines.next()) {
@@ -184,7 +184,7 @@ using detail::TimeSeriesHeader;
 
 namespace {
 
-/// Cuts off and returns what stands before the next `mark`.
+/// Removes and returns the text before the next `mark`.
 std::string_view cut(std::string_view& text, char mark) {
   const std::size_t end = std::min(text.find(mark), text.size());
   const std::string_view front = text.substr(0, end);
@@ -204,7 +204,7 @@ class Series {
       classes_.emplace(header.classes[i], static_cast<std::int64_t>(i));
   }
 
-  /// One line: the numbers of values are compared before memory is taken for them.
+  /// Adds the series of one line; the numbers of values are compared before memory is allocated for them.
   void add() {
     std::string_view line = lines_.line();
     if (header_.labelled()) line = read_label(line);
@@ -234,7 +234,7 @@ class Series {
   }
 
  private:
-  /// The line without its label.
+  /// Reads the label of a line and returns the line without it.
   std::string_view read_label(std::string_view line) {
     const std::size_t at = line.rfind(':');
     if (at == std::string_view::npos) lines_.refuse_line("a series without values or without a label: " + quote(line));
@@ -284,7 +284,7 @@ class Series {
     return std::numeric_limits<float>::quiet_NaN();
   }
 
-  /// How many values every dimension of a series has.
+  /// Returns the number of values in every dimension of a series.
   std::size_t length_of(std::string_view line) const {
     const std::size_t length = count(cut(line, ':'), ',');
     for (std::size_t d = 2; !line.empty(); ++d)

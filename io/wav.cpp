@@ -1,4 +1,4 @@
-/// WAV files: the form of samples, reading and writing.
+/// Reads and writes WAV files and the formats of their samples.
 #include "ferrite/io/wav.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@
 namespace ferrite::io::detail {
 namespace {
 
-/// The last two are ITU-T G.711: 13 or 14 bits in 8.
+/// The encodings of samples. The last two are ITU-T G.711: 13 or 14 bits in 8.
 enum class WavSample : std::uint8_t { integer, floating, a_law, mu_law };
 
 constexpr std::uint16_t kWavInteger = 1, kWavFloat = 3, kWavALaw = 6, kWavMuLaw = 7, kWavExtensible = 0xfffe;
@@ -32,23 +32,23 @@ struct WavLayout {
   WavSample sample = WavSample::integer;
   std::uint32_t channels = 0;
   std::uint32_t rate = 0;
-  std::uint32_t bits = 0;  ///< of one sample: a multiple of 8
+  std::uint32_t bits = 0;  ///< number of bits of a sample, a multiple of 8
 
   std::size_t sample_bytes() const { return bits / 8; }
   std::size_t frame_bytes() const { return channels * sample_bytes(); }
 };
 
-/// An unsigned little-endian number of up to four bytes.
+/// Returns an unsigned little-endian number of up to four bytes.
 std::uint32_t little_endian(std::span<const std::byte> bytes);
 
 // ---- the format ----------------------------------------------------------------------------------------
 
-constexpr std::size_t kPlain = 16, kExtended = 40;  // bytes of a format chunk
+constexpr std::size_t kPlain = 16, kExtended = 40;  // sizes of a format chunk in bytes
 
-/// KSDATAFORMAT_SUBTYPE_PCM and _IEEE_FLOAT behind their first two bytes.
+/// The bytes of KSDATAFORMAT_SUBTYPE_PCM and _IEEE_FLOAT after their first two.
 constexpr std::array<unsigned char, 14> kSubtype = {0, 0, 0, 0, 0x10, 0, 0x80, 0, 0, 0xaa, 0, 0x38, 0x9b, 0x71};
 
-/// The format that an extensible chunk names.
+/// Returns the format that an extensible chunk names.
 std::uint32_t extended_tag(std::span<const std::byte> chunk, std::string_view where) {
   if (chunk.size() < kExtended)
     refuse(where, "the extensible format is cut short: " + counted(chunk.size(), "byte") + " of 40");
@@ -64,10 +64,10 @@ std::uint32_t extended_tag(std::span<const std::byte> chunk, std::string_view wh
 
 struct SampleKind {
   std::string_view name;
-  std::array<std::uint32_t, 4> bits;  ///< those that there are, 0 before them
+  std::array<std::uint32_t, 4> bits;  ///< supported widths, padded with 0 in front
 };
 
-/// By WavSample.
+/// The kinds of samples, indexed by WavSample.
 constexpr std::array<SampleKind, 4> kSamples = {{{"integers", {8, 16, 24, 32}},
                                                  {"floats", {0, 0, 32, 64}},
                                                  {"samples in A-law", {0, 0, 0, 8}},
@@ -105,12 +105,12 @@ std::uint32_t little_endian(std::span<const std::byte> bytes) {
   return value;
 }
 
-/// The same of eight bytes.
+/// Returns an unsigned little-endian number of eight bytes.
 std::uint64_t little_endian_64(std::span<const std::byte> bytes) {
   return std::uint64_t{little_endian(bytes.subspan(4, 4))} << 32 | little_endian(bytes.first(4));
 }
 
-/// The content of a format chunk. Throws IoError.
+/// Reads a format chunk. Throws IoError.
 WavLayout read_wav_format(std::span<const std::byte> chunk, std::string_view where) {
   if (chunk.size() < kPlain) refuse(where, "the format is cut short: " + counted(chunk.size(), "byte") + " of 16");
   const auto number = [&](std::size_t at, std::size_t width) { return little_endian(chunk.subspan(at, width)); };
@@ -150,7 +150,7 @@ bool is(Bytes bytes, std::string_view word) { return std::memcmp(bytes.data(), w
 
 std::string word_of(Bytes bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
 
-/// An integer of 8 to 32 bits, at the top of 32.
+/// Returns an integer of 8 to 32 bits in the top bits of 32.
 std::int32_t top(Bytes bytes) {
   const std::uint32_t value = little_endian(bytes) << (32 - 8 * bytes.size());
   return static_cast<std::int32_t>(bytes.size() == 1 ? value ^ 0x80000000U : value);
@@ -163,8 +163,8 @@ float from_bits(Bytes bytes) {
   return static_cast<float>(value);
 }
 
-/// A byte of G.711 as an integer of 16 bits, whose top 13 (A-law) or 14 (mu-law) there are: a sign, three bits of an
-/// exponent and four of a mantissa in whose middle the value lies. Sent with some of the bits inverted.
+/// Decodes a byte of G.711 to an integer of 16 bits, of which the top 13 (A-law) or 14 (mu-law) are used. The byte has
+/// a sign, three bits of an exponent and four of a mantissa, in whose middle the value lies; some bits are inverted.
 std::int32_t of_a_law(unsigned byte) {
   const unsigned bits = byte ^ 0x55U, exponent = bits >> 4 & 7U, mantissa = (bits & 15U) << 4 | 8U;
   const auto size = static_cast<std::int32_t>(exponent == 0 ? mantissa : (mantissa | 0x100U) << (exponent - 1));
@@ -177,11 +177,11 @@ std::int32_t of_mu_law(unsigned byte) {
 }
 
 float sample_of(Bytes bytes, WavSample kind) {
-  constexpr float kStep = 1.0F / 32768;  // of 16 bits
+  constexpr float kStep = 1.0F / 32768;  // a step of 16 bits
   const auto byte = std::to_integer<unsigned>(bytes[0]);
   if (kind == WavSample::a_law) return static_cast<float>(of_a_law(byte)) * kStep;
   if (kind == WavSample::mu_law) return static_cast<float>(of_mu_law(byte)) * kStep;
-  // Below 25 bits the float is exact; of 32 bits it is the nearest one.
+  // Below 25 bits the float is exact; for 32 bits it is the nearest one.
   if (kind == WavSample::integer) return std::ldexp(static_cast<float>(top(bytes)), -31);
   return bytes.size() == sizeof(float) ? from_bits<float>(bytes) : from_bits<double>(bytes);
 }
@@ -197,7 +197,7 @@ Tensor samples_of(Bytes data, const WavLayout& layout) {
   });
 }
 
-/// How many bytes the file and its samples say that they have.
+/// The sizes in bytes that the file declares for itself and its samples.
 struct Sizes {
   std::uint64_t whole = 0, data = 0;
   bool in_64_bits = false;
@@ -208,7 +208,7 @@ struct Sizes {
   }
 };
 
-/// The samples: what a data chunk declares, or all that is left where it was written to a pipe.
+/// Returns the samples: as many bytes as the data chunk declares, or all that are left where it was written to a pipe.
 Bytes data_of(Bytes rest, const Sizes& sizes, std::size_t frame, std::string_view where) {
   if (sizes.unknown()) return rest.first(rest.size() - rest.size() % frame);
   const std::uint64_t size = sizes.data;
@@ -222,7 +222,7 @@ Bytes data_of(Bytes rest, const Sizes& sizes, std::size_t frame, std::string_vie
   return rest.first(static_cast<std::size_t>(size));
 }
 
-/// RF64 (EBU Tech 3306) and BW64 (ITU-R BS.2088): sizes of 64 bits are in a chunk of their own, the first.
+/// Returns whether a file is RF64 (EBU Tech 3306) or BW64 (ITU-R BS.2088), whose first chunk has sizes of 64 bits.
 bool is_long(Bytes bytes) { return is(bytes, "RF64") || is(bytes, "BW64"); }
 
 void check_front(Bytes bytes, std::string_view where) {
@@ -235,7 +235,7 @@ void check_front(Bytes bytes, std::string_view where) {
                       detail::quote(word_of(bytes.subspan(8, 4))));
 }
 
-/// The sizes of a long form, which stand in front of all other chunks.
+/// Reads the sizes of RF64 or BW64 from their chunk, which precedes all others.
 Sizes long_sizes(Bytes rest, std::string_view where) {
   if (rest.size() < kChunkFront + kLongSizes || !is(rest, "ds64") || little_endian(rest.subspan(4, 4)) < kLongSizes)
     refuse(where, "its sizes are missing: the first chunk is no whole 'ds64'");
@@ -284,7 +284,7 @@ Audio read_wav(const std::filesystem::path& path) {
 namespace {
 
 constexpr std::string_view kWhere = "write_wav";
-constexpr std::uint64_t kBeforeSamples = 64;  // more than stands before the samples
+constexpr std::uint64_t kBeforeSamples = 64;  // more than there is before the samples
 
 std::string message(std::string_view what) { return std::string(kWhere) + ": " + std::string(what); }
 
@@ -300,7 +300,7 @@ struct Output {
   }
 };
 
-/// [C, N], dense.
+/// Returns the samples as dense [C, N].
 Tensor checked_samples(const Tensor& x) {
   if (!x.defined() || x.is_abstract())
     detail::refuse(kWhere, "the samples have no values: they are undefined or being traced");
@@ -330,7 +330,7 @@ std::uint32_t checked_size(const Tensor& samples, const detail::WavLayout& layou
   return static_cast<std::uint32_t>(count * layout.sample_bytes());
 }
 
-/// Everything before the samples. Formats other than integers say again how many frames there are.
+/// Appends everything before the samples. Formats other than integers repeat the number of frames.
 void append_front(Output& out, const detail::WavLayout& layout, std::uint32_t size) {
   const bool floating = layout.sample == detail::WavSample::floating;
   const std::uint32_t format_size = floating ? 18 : 16, fact_size = floating ? 12 : 0;

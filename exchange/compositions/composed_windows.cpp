@@ -1,5 +1,5 @@
-/// Operations on windows as slices, products and sums, and pooling axis by axis, of which the adjoints are the
-/// gradients.
+/// Compositions of operations on windows as slices, products and sums, and of pooling axis by axis; their adjoints are
+/// the gradients.
 #include <cmath>
 #include <limits>
 
@@ -18,14 +18,14 @@ namespace {
 using ferrite::detail::ConvolutionAttrs;
 using ferrite::detail::for_each_index;
 
-/// The elements of x that one tap of windows reads: x with zeros around, sliced by the strides.
+/// Returns the elements of x that one tap of the windows reads: x padded with zeros, sliced by the strides.
 Tensor read_by_tap(const Tensor& x, const Shape& tap, const Shape& kernel, const ConvolutionAttrs& a,
                    const Shape& size) {
   Shape before = Shape::filled(x.rank(), 0), after = before;
   for (int i = 0; i < size.rank(); ++i) {
     const std::int64_t behind =
         space_behind(x.shape()[i + 2], kernel[i], a.stride[i], a.dilation[i], a.before[i], size[i]);
-    before[i + 2] = a.before[i] - tap[i] * a.dilation[i];  // crops where the tap reads from a later element on
+    before[i + 2] = a.before[i] - tap[i] * a.dilation[i];  // negative where the tap begins later: crops
     after[i + 2] = behind - (kernel[i] - 1 - tap[i]) * a.dilation[i];
   }
   Tensor y = pad(x, before, after);
@@ -33,7 +33,7 @@ Tensor read_by_tap(const Tensor& x, const Shape& tap, const Shape& kernel, const
   return y;
 }
 
-/// As a product of the weights and what all taps read.
+/// Returns the convolution as a product of the weights and the elements that all taps read.
 Tensor convolved(const Tensor& x, const Tensor& w, const Shape& size, const ConvolutionAttrs& a) {
   Shape kernel;
   for (int i = 2; i < w.rank(); ++i) kernel.push_back(w.shape()[i]);
@@ -59,7 +59,7 @@ Tensors convolution(const Composed& c, const Tensors& in) {
   return {plus_bias(convolved(in[0], in[1], a.size, a), in)};
 }
 
-/// The extents of the axes of space.
+/// Returns the extents of the spatial axes.
 Shape space(const Shape& s) {
   Shape out;
   for (int i = 2; i < s.rank(); ++i) out.push_back(s[i]);
@@ -114,8 +114,8 @@ Tensors unfold_axis(const Composed& c, const Tensors& in) {
   return {stack(std::span<const Tensor>(parts.data(), parts.size()), -1)};
 }
 
-/// Where the k-th tap of every place reads, i64 [to], and its weights in f64: numbers, or computed from the extents
-/// where those may stay open.
+/// The elements that the k-th tap of every place reads, i64 [to], and its weights in f64: constants, or values computed
+/// from the extents where those may stay open.
 struct Taps {
   Tensor at, weight;
 };
@@ -138,7 +138,8 @@ struct Between {
   Tensor low, rest;
 };
 
-/// Without a factor the places are quotients of whole numbers: exact, whatever a compiler does with sums and products.
+/// Returns the places between elements. Without a factor they are quotients of integers, which are exact, whatever a
+/// compiler does with sums and products.
 Between places_between(const ResampleAttrs& a) {
   const Tensor i = arange(a.to);
   if (a.scale > 0 && !a.align_corners) {
@@ -151,14 +152,14 @@ Between places_between(const ResampleAttrs& a) {
   return {low, cast(above - low * below, Dtype::f64) / cast(below, Dtype::f64)};
 }
 
-/// Whether what a factor gives is a rounded quotient by at most 8: other numbers of places are not open.
+/// Returns whether the number of places for a factor is a rounded quotient by at most 8; others cannot stay open.
 bool is_quotient(double factor) {
   for (const double d : {1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0})
     if (factor * d == std::round(factor * d)) return true;
   return false;
 }
 
-/// The rule of ferrite::detail::resample_taps in operations; its constants follow from the extents.
+/// Computes the taps of ferrite::detail::resample_taps by operations whose constants follow from the extents.
 std::vector<Taps> computed_taps(const ResampleAttrs& a, int count) {
   const auto within = [last = number(a.from - 1)](const Tensor& at) { return minimum(maximum(at, 0), last); };
   if (count == 1) {  // PyTorch computes nearest places in f32
@@ -168,12 +169,12 @@ std::vector<Taps> computed_taps(const ResampleAttrs& a, int count) {
     return {{within(cast(floor(at), Dtype::i64)), ones({a.to}, Dtype::f64)}};
   }
   const auto [low, t] = places_between(a);
-  if (count == 2) {  // in front of the first element there is nothing between
+  if (count == 2) {  // places before the first element are not between two
     const Tensor inside = where(low < 0, 0.0, t);
     const Tensor first = within(low);
     return {{first, 1.0 - inside}, {within(first + 1), inside}};
   }
-  constexpr double kA = -0.75;  // Keys
+  constexpr double kA = -0.75;  // from Keys' cubic convolution
   const auto near = [](const Tensor& x) { return ((kA + 2) * x - (kA + 3)) * x * x + 1.0; };
   const auto far = [](const Tensor& x) { return ((kA * x - 5 * kA) * x + 8 * kA) * x - 4 * kA; };
   return {{within(low - 1), far(t + 1.0)},
@@ -182,7 +183,7 @@ std::vector<Taps> computed_taps(const ResampleAttrs& a, int count) {
           {within(low + 2), far(2.0 - t)}};
 }
 
-/// Every tap of all places at once, times its weights.
+/// Returns the sum over taps of the elements that each reads at all places, times its weights.
 Tensor resampled(const Tensor& x, const ResampleAttrs& a) {
   const int count = ferrite::detail::resample_taps(a, 0).count;
   std::vector<Taps> taps;
@@ -233,7 +234,7 @@ namespace {
 using ferrite::detail::PlaneAttrs;
 using ferrite::detail::PoolAttrs;
 
-/// The windows of the i-th axis of space, joined to one element each.
+/// Reduces the windows of the i-th spatial axis to one element each.
 Tensor pooled_axis(const Tensor& x, int i, const PoolAttrs& a, bool largest) {
   const int axis = i + 2;
   const std::int64_t n = x.shape()[axis], size = a.size[i];
@@ -268,7 +269,7 @@ Tensors max_pool(const Composed& c, const Tensors& in) {
   return {pooled(in[0], a, true)};
 }
 
-/// The elements of an axis of n that the k-th window holds; a shorter one has its first element again at the end.
+/// Returns the elements of an axis of n that the k-th window holds; a shorter window repeats its first element.
 std::vector<std::int64_t> held_by(const PoolAttrs& a, int i, std::int64_t n, std::int64_t k) {
   const std::int64_t size = a.size[i];
   std::vector<std::int64_t> all;
@@ -286,9 +287,9 @@ std::vector<std::int64_t> held_by(const PoolAttrs& a, int i, std::int64_t n, std
   return all;
 }
 
-/// The places in a plane of what each window holds, row by row: [windows, elements].
+/// Returns the places in a plane of the elements that each window holds, row by row: [windows, elements].
 Tensor places_held(const Shape& plane, const PoolAttrs& a) {
-  std::vector<std::vector<std::int64_t>> places{{0}};  // by window
+  std::vector<std::vector<std::int64_t>> places{{0}};  // places that each window holds
   for (int i = 0; i < plane.rank(); ++i) {
     std::vector<std::vector<std::int64_t>> finer;
     for (const std::vector<std::int64_t>& outer : places)
@@ -316,7 +317,7 @@ Tensors pool_spread(const Composed& c, const Tensors& in) {
   return {tape.grad(pooled(x, a, false), {x}, {}, in[0])[0]};
 }
 
-/// Elements of a plane, in a batch without rows, too.
+/// Returns the number of elements of a plane, also for a batch without rows.
 std::int64_t plane_of(const Shape& s) {
   std::int64_t n = 1;
   for (int i = 2; i < s.rank(); ++i) n *= s[i];
@@ -324,7 +325,7 @@ std::int64_t plane_of(const Shape& s) {
 }
 Tensor as_rows(const Tensor& x) { return reshape(x, {x.shape()[0] * x.shape()[1], plane_of(x.shape())}); }
 
-/// The place of the first largest element in each window, or of its last NaN.
+/// Returns the place of the first largest element in each window, or of its last NaN.
 Tensors max_pool_indices(const Composed& c, const Tensors& in) {
   Shape plane;
   for (int i = 2; i < in[0].rank(); ++i) plane.push_back(in[0].shape()[i]);
@@ -340,7 +341,8 @@ Tensors plane_gather(const Composed& c, const Tensors& in) {
   return {reshape(gather(as_rows(in[0]), 1, as_rows(in[1])), c.out[0].shape)};
 }
 
-/// What is put at one place is the same, where pooling gave the places: the mean of it.
+/// Composes plane_scatter, which adds the elements for each place or takes their mean: where pooling gave the places,
+/// these elements are equal.
 Tensors plane_scatter(const Composed& c, const Tensors& in) {
   const bool adds = c.attrs.as<PlaneAttrs>().add;
   const Shape& s = c.out[0].shape;

@@ -1,5 +1,4 @@
-/// Operations that other formats have no word for, and the composition of an operation: activations, linear recurrences
-/// and selective scans.
+/// Compositions of operations that other formats lack: activations, linear recurrences and selective scans.
 #include <algorithm>
 
 #include "ferrite/compile/scan.h"
@@ -27,7 +26,7 @@ Composition find_composition(const Primitive& op) {
 
 namespace {
 
-/// Without the branch that keeps digits far below 0.
+/// Composes silu without the branch that keeps digits far below 0.
 Tensors silu(const Composed&, const Tensors& in) { return {in[0] * sigmoid(in[0])}; }
 
 }  // namespace
@@ -49,7 +48,7 @@ Tensor times(const Tensor& x, const Tensor& y, bool complex) {
   return stack({a * c - b * d, a * d + b * c}, -1);
 }
 
-/// a, b, then h0, lengths and resets where there are such: told by dtype.
+/// Writes a linear recurrence as a scan. `in` are a, b and, if present, h0, lengths and resets, distinguished by dtype.
 Tensors as_scan(const Tensors& in, bool reverse) {
   const Tensor &a = in[0], &b = in[1];
   const bool same = a.shape() != b.shape(), complex = b.rank() == 4;
@@ -65,7 +64,7 @@ Tensors as_scan(const Tensors& in, bool reverse) {
   if (resets.defined()) {
     Tensor now = transpose(resets, 0, 1);
     if (reverse && T > 0) now = concat({slice(now, 0, 1, T), full({1, state[0]}, false, Dtype::boolean)}, 0);
-    if (reverse && lengths.defined())  // what stands behind a row's end is no reset of it
+    if (reverse && lengths.defined())  // steps after a row's end do not reset it
       now = now && unsqueeze(arange(T), 1) < unsqueeze(lengths - 1, 0);
     for (int k = 2; k < b.rank(); ++k) now = unsqueeze(now, -1);
     xs.push_back(now);
@@ -95,8 +94,8 @@ Compositions linear_scan_compositions() {
 
 namespace {
 
-/// The operands of a selective scan, told by rank and dtype: D is a vector, the state has rank 3, lengths are i64,
-/// resets bool.
+/// The operands of a selective scan, distinguished by rank and dtype: D is a vector, the state has rank 3, lengths are
+/// i64, resets bool.
 struct Operands {
   Tensor x, delta, A, B, C, D{}, state{}, begin{}, resets{}, lengths{};
 
@@ -111,7 +110,7 @@ struct Operands {
     }
     begin = state.defined() ? state : zeros({x.shape()[0], A.shape()[0], A.shape()[1]}, x.dtype());
   }
-  /// x, delta, B, C and, where there are any, resets by steps.
+  /// Returns x, delta, B, C and, if present, resets, each with the steps on its first axis.
   Tensors by_steps() const {
     Tensors all;
     for (const Tensor& t : {x, delta, B, C}) all.push_back(transpose(t, 0, 1));
@@ -120,11 +119,11 @@ struct Operands {
   }
 };
 
-/// One step of them.
+/// The operands of one step.
 struct Step {
   Tensor x, delta, B, C;  ///< [Bt, Dm, 1], [Bt, Dm, 1], [Bt, 1, N], [Bt, 1, N]
-  Tensor decay;           ///< [Bt, Dm, N]
-  Tensor reset{};         ///< [Bt, 1, 1]
+  Tensor decay;           ///< decay of the state [Bt, Dm, N]
+  Tensor reset{};         ///< reset mask [Bt, 1, 1], may be undefined
 
   Step(const Operands& o, const Tensors& at)
       : x(unsqueeze(at[0], 2)),
@@ -150,7 +149,8 @@ Tensors selective_scan(const Composed&, const Tensors& in) {
   return {transpose(r.y[0], 0, 1), r.carry[0]};
 }
 
-/// Of what arrives at y and at the last state, each of shape [0] where nothing does, then the operands.
+/// Composes the gradient of a selective scan. `in` are the cotangents of y and of the last state, of shape [0] where
+/// there is none, then the operands.
 Tensors selective_scan_grad(const Composed&, const Tensors& in) {
   const Operands o({in.data() + 2, in.size() - 2});
   Tensors xs = o.by_steps();

@@ -1,4 +1,4 @@
-/// Checkpointed scans and their gradients: scans over segments around scans over steps.
+/// Compositions of checkpointed scans and their gradients as scans over segments that contain scans over steps.
 #include <algorithm>
 
 #include "ferrite/compile/scan.h"
@@ -14,14 +14,14 @@ using ferrite::detail::ScanBack;
 using ferrite::detail::ScanBody;
 using ferrite::detail::ScanSignature;
 
-/// How the steps are cut: whole segments and, run last, a shorter one of what is left.
+/// The division of the steps into whole segments and, run last, a shorter one with the remaining steps.
 struct Cut {
   explicit Cut(const CheckpointedScanAttrs& a)
       : every(a.every), whole(a.steps / every), rest(a.steps % every), reverse(a.reverse) {}
   std::int64_t every, whole, rest;
   bool reverse;
 
-  /// The whole segments of a stack of all steps [whole, every, ...], in the order of the stack.
+  /// Returns the whole segments of a stack of all steps as [whole, every, ...], in the order of the stack.
   Tensor wholes_of(const Tensor& stack) const {
     const std::int64_t begin = reverse ? rest : 0;
     Shape shape = stack.shape();
@@ -43,11 +43,11 @@ struct Cut {
     if (!wholes.defined() || !last.defined()) return wholes.defined() ? wholes : last;
     return reverse ? concat({last, wholes}, 0) : concat({wholes, last}, 0);
   }
-  /// From the order of the stack, one for each whole segment, to that in which they run, and back.
+  /// Converts a stack with one entry for each whole segment from stack order to running order, or back.
   Tensor in_order(const Tensor& wholes) const { return reverse ? flip(wholes, {0}) : wholes; }
 };
 
-/// What goes into a segment and comes out: values that go round, stacks of its steps, one value for each segment.
+/// The inputs and outputs of a segment: carries, stacks of its steps, and one value for each segment.
 struct Part {
   Tensors carry, stacks, singles;
 };
@@ -62,7 +62,7 @@ Tensors part_of(const Tensors& list, std::size_t begin, std::size_t count) {
   return {first, first + static_cast<std::ptrdiff_t>(count)};
 }
 
-/// Runs all segments; `in` and the result have stacks of all steps and of all segments.
+/// Runs all segments; its input and result have stacks of all steps and of all segments.
 class Segments {
  public:
   Segments(const Cut& cut, const SegmentBody& body) : cut_(cut), body_(body) {}
@@ -135,8 +135,8 @@ Tensors forward(const Composed& c, const Tensors& in) {
   return joined(joined(all.carry, all.stacks), all.singles);
 }
 
-/// Its operands are the carries kept, xs, captures, cotangents of the float carries, of the ys that have one, and the
-/// first carries, which it does not read.
+/// Composes the gradient of a checkpointed scan. Its operands are the saved carries, xs, captures, cotangents of the
+/// float carries and of the ys that have one, and the first carries, which it does not read.
 Tensors backward(const Composed& c, const Tensors& in) {
   const ScanBody& body = ScanBody::of(c.attrs);
   const ScanSignature& s = body.signature();

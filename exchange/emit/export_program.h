@@ -1,5 +1,5 @@
 #pragma once
-/// A program while it is exported: instructions with the types of their values, before they are text or messages.
+/// An exported program: instructions with the types of their values, before they become text or messages.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -12,12 +12,12 @@
 
 namespace ferrite::exchange::detail {
 
-/// An open extent, in a type.
+/// Stands for an open extent in a type.
 inline constexpr std::int64_t kOpenExtent = -1;
 
 /// A value of a program.
 struct Value {
-  int id = -1;  ///< differs from that of all others of a program; -1 for a value that no lowering gives
+  int id = -1;  ///< unique within a program; -1 for a value that no lowering gives
   Spec spec{};
 
   bool exists() const { return id >= 0; }
@@ -36,30 +36,31 @@ using Attributes = std::vector<Attribute>;
 
 /// The operation and the layer for which an instruction is written.
 struct Origin {
-  std::string_view operation{};  ///< of the traced program, the outermost
+  std::string_view operation{};  ///< the outermost operation in the traced program
   Scope layer{};
 
-  /// The origin of an application within this one.
+  /// Returns the origin of an application within this one.
   Origin of(const Origin& inner) const {
     return {operation.empty() ? inner.operation : operation, inner.layer.or_else(layer)};
   }
 };
 
-/// Which types a format with types writes for an instruction.
+/// The types that a format with types writes for an instruction.
 enum class TypeNotation : std::uint8_t {
-  function,   ///< those of the operands and of the result
-  result,     ///< one, that of the result and of all operands
-  condition,  ///< those of the condition and of the result
+  function,   ///< the types of the operands and of the result
+  result,     ///< one type, which the result and all operands have
+  condition,  ///< the types of the condition and of the result
 };
 
 struct Block;
 
+/// An instruction of an exported program.
 struct Instruction {
-  std::string op;  ///< in the words of the format
+  std::string op;  ///< the format's name of the operation
   Values operands{}, results{};
   Attributes attributes{};
   TypeNotation types = TypeNotation::function;
-  std::vector<Block> blocks;  ///< of a loop: what it runs
+  std::vector<Block> blocks;  ///< the blocks that a loop runs
   Origin origin{};
 
   template <class T>
@@ -70,21 +71,21 @@ struct Instruction {
   }
 };
 
-/// Instructions that begin with arguments and end with results.
+/// A list of instructions with arguments and results.
 struct Block {
   Values arguments{};
   std::vector<Instruction> instructions{};
   Values results{};
-  std::vector<std::string> names{};  ///< of the arguments, in formats where a caller sees them
+  std::vector<std::string> names{};  ///< names of the arguments, in formats where a caller sees them
 };
 
-/// One exported function.
+/// An exported function with the names and comments that its file shows.
 struct ExportProgram {
   Block main{};
-  int values = 0;                           ///< more than the largest id
+  int values = 0;                           ///< a number above all ids
   std::vector<std::string> notes{};         ///< comments at the head of the text
-  std::vector<std::string> result_names{};  ///< in formats where a caller sees them
-  /// For each argument or result, the text of each extent: empty if it is fixed, "?" if nothing explains it.
+  std::vector<std::string> result_names{};  ///< names of the results, in formats where a caller sees them
+  /// The text of each extent of each argument or result: empty if it is fixed, "?" if nothing explains it.
   std::vector<std::vector<std::string>> argument_axes{}, result_axes{};
 };
 

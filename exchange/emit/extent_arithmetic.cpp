@@ -1,4 +1,4 @@
-/// Sums of products of extents, as instructions.
+/// Writes sums of products of extents as instructions.
 #include "ferrite/exchange/emit/extent_arithmetic.h"
 
 #include <algorithm>
@@ -56,7 +56,7 @@ Value ExtentArithmetic::product(std::uint32_t set) {
   return all;
 }
 
-/// From the first argument that has it; a quotient is computed.
+/// Returns the k-th symbol: an extent of the first argument that has it, or a computed quotient.
 Value ExtentArithmetic::extent(std::size_t k) {
   if (k >= extents_.names().size()) return number(extents_.quotients()[k - extents_.names().size()]);
   const auto [at, fresh] = numbers_.try_emplace(SymbolicNumber::symbol(k));

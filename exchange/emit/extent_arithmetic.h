@@ -8,10 +8,11 @@
 
 namespace ferrite::exchange::detail {
 
-/// Writes to a separate builder, whose instructions come before all that read the values.
+/// Writes the instructions that compute numbers from open extents. They go to a separate builder, since they come
+/// before all instructions that read the values.
 class ExtentArithmetic {
  public:
-  /// `arguments` are those of the program.
+  /// `arguments` are the program's arguments, whose extents are open.
   ExtentArithmetic(ProgramBuilder& b, const Extents& extents, const std::vector<DynamicAxis>& axes,
                    const Values& arguments)
       : b_(b), extents_(extents), axes_(axes), arguments_(arguments) {}
@@ -19,13 +20,13 @@ class ExtentArithmetic {
   ProgramBuilder& builder() { return b_; }
   std::vector<Instruction>& instructions() { return b_.instructions(); }
 
-  /// i64 [].
+  /// Returns a number as i64 [].
   Value number(const SymbolicNumber& n);
-  /// i64 [n].
+  /// Returns n numbers as i64 [n].
   Value list(const ExtentNumbers& numbers);
-  /// Of rank 0.
+  /// Returns a real number as a value of rank 0.
   Value real(const ExtentReal& r, Dtype dtype);
-  /// i64 [].
+  /// Returns the product of two numbers as i64 [].
   Value product(const Value& a, const Value& b) { return b_.multiply(a, b); }
 
  private:

@@ -1,5 +1,5 @@
 /// Chooses extents at which a function is traced, explains numbers by them, and compares what a function reads at small
-/// extents with what its reads at others say.
+/// extents with what follows from its reads at others.
 #include <algorithm>
 #include <cctype>
 #include <cmath>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::int64_t kMostApart = std::int64_t{1} << 31;
 
-/// Adds sizes of which one at a time is another.
+/// Adds copies of `base` in which one size at a time is replaced.
 template <class F>
 void add_each(const ExtentTrials::Sizes& base, const F& other, std::vector<ExtentTrials::Sizes>& all) {
   for (std::size_t k = 0; k < base.size(); ++k) {
@@ -66,7 +66,7 @@ std::vector<ExtentTrials::Sizes> ExtentTrials::near_sizes() const {
   for (std::size_t k = 0; k < names_.size(); ++k)
     base.push_back(given_[k] + steps_[k] * (2 + 3 * static_cast<std::int64_t>(k)));
   std::vector<Sizes> all{base};
-  for (const std::int64_t more : {1, 2, 3, 4, 6, 7})  // all rests of a division by up to 8
+  for (const std::int64_t more : {1, 2, 3, 4, 6, 7})  // all remainders of divisions by up to 8
     add_each(
         base, [&](std::size_t k) { return base[k] + more * steps_[k]; }, all);
   all.push_back(base);
@@ -80,7 +80,7 @@ std::vector<ExtentTrials::Sizes> ExtentTrials::far_sizes() const {
   const auto about = [&](std::size_t k, std::int64_t n) { return base[k] + (n - base[k]) / steps_[k] * steps_[k]; };
   add_each(
       base, [&](std::size_t k) { return about(k, base[k] + 61); }, all);
-  for (const std::int64_t divisor : {240, 720})  // what most numbers divide
+  for (const std::int64_t divisor : {240, 720})  // multiples of most small numbers
     add_each(
         base, [&](std::size_t k) { return about(k, (base[k] / divisor + 1) * divisor); }, all);
   all.push_back(base);
@@ -130,13 +130,13 @@ bool is_near(double a, double b, double tolerance) {
   return std::fabs(a - b) <= tolerance * std::max(1.0, std::fabs(b));
 }
 
-/// The whole number that rounding has moved a little.
+/// Returns the integer that v is up to rounding.
 double near_whole(double v, double tolerance) {
   const double whole = std::round(v);
   return is_near(whole, v, 10 * tolerance) ? whole : v;
 }
 
-/// The relative error that a few operations in a dtype may leave.
+/// Returns the relative error that a few operations in a dtype may leave.
 double tolerance_of(Dtype dtype) { return dtype == Dtype::f64 ? 1e-13 : 1e-6; }
 
 }  // namespace
@@ -160,7 +160,7 @@ void Extents::learn(const std::vector<std::int64_t>& values) {
 }
 
 bool Extents::agree(const std::vector<SymbolicNumber>& numbers) const {
-  constexpr std::int64_t kPeriod = 840;  // of rests of divisions by up to 8
+  constexpr std::int64_t kPeriod = 840;  // of remainders of divisions by up to 8
   for (std::size_t k = 0; k < names_.size() && numbers.size() > 1; ++k)
     for (std::int64_t i = 0; i < kPeriod; ++i) {
       ExtentTrials::Sizes sizes = given_;
@@ -193,7 +193,7 @@ std::int64_t Extents::at(const SymbolicNumber& n, ExtentTrials::Sizes sizes) con
   return n.at(sizes);
 }
 
-/// By the open extents alone where that is possible.
+/// Explains values by the open extents alone where that is possible, else also by quotients.
 std::optional<SymbolicNumber> Extents::explain(const std::vector<std::int64_t>& values) const {
   std::optional<SymbolicNumber> n = SymbolicNumber::with_values(open_, values, steps_);
   return n || quotients_.empty() ? n : SymbolicNumber::with_values(sizes_, values, steps_);
@@ -266,7 +266,7 @@ std::string Extents::text(const SymbolicNumber& n) const {
   std::vector<std::string> all = names_;
   std::size_t k = all.size();
   for (const SymbolicNumber& q : quotients_) {
-    if (n == SymbolicNumber::symbol(k++)) return text(q);  // without parentheses around
+    if (n == SymbolicNumber::symbol(k++)) return text(q);  // without parentheses around it
     all.push_back("(" + q.str(all) + ")");
   }
   std::string text = n.str(all);
@@ -281,7 +281,7 @@ namespace {
 using Reads = KeepExtentsOpen::Reads;
 using Sizes = ExtentTrials::Sizes;
 
-/// Whether what has these values at the sizes of `extents` is `number` at `sizes`.
+/// Returns whether the number that has these values at the sizes of `extents` is `number` at `sizes`.
 bool follows(const Extents& extents, const std::vector<std::int64_t>& values, std::int64_t number, bool counts,
              const Sizes& sizes) {
   const std::optional<SymbolicNumber> n = extents.explain(values);
@@ -290,7 +290,7 @@ bool follows(const Extents& extents, const std::vector<std::int64_t>& values, st
   return there == number || (counts && number == 0 && there < 0);
 }
 
-/// Whether the i-th read is this one at `sizes`.
+/// Returns whether the i-th read, evaluated at `sizes`, is the read `small`.
 bool follows(const Extents& extents, const std::vector<Reads>& reads, std::size_t i, const KeepExtentsOpen::Read& small,
              const Sizes& sizes) {
   const KeepExtentsOpen::Read& first = reads[0][i];

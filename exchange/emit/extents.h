@@ -1,6 +1,6 @@
 #pragma once
-/// The extents at which a function is traced to see what of its program depends on them, and the numbers that follow
-/// from extents, as those programs show them.
+/// The extents at which a function is traced to see how its program depends on them, and the formulas by which the
+/// numbers in those programs follow from extents.
 #include <algorithm>
 #include <functional>
 #include <optional>
@@ -16,30 +16,31 @@
 
 namespace ferrite::exchange::detail {
 
+/// The extents at which a function with dynamic axes is traced.
 class ExtentTrials {
  public:
-  using Sizes = std::vector<std::int64_t>;  ///< one for each name
+  using Sizes = std::vector<std::int64_t>;  ///< one extent for each name
 
   /// Throws ValueError, which begins with `who`, for an axis without a name or that the inputs do not have, and for
   /// axes of one name whose extents differ.
   ExtentTrials(const std::string& who, std::span<const Spec> inputs, const std::vector<DynamicAxis>& axes);
 
   const std::vector<std::string>& names() const& { return names_; }
-  /// By name: how many apart extents are.
+  /// Returns, for each name, the number that all its extents are multiples of.
   const Sizes& steps() const& { return steps_; }
-  /// The extents of the example.
+  /// Returns the extents of the example.
   const Sizes& given() const& { return given_; }
   const std::string& who() const& { return who_; }
 
-  /// What was tried.
+  /// The extents that were tried, with the programs that they gave.
   template <class Program>
   struct Tried {
     std::vector<Sizes> sizes{};
     std::vector<Program> programs{};
     std::vector<KeepExtentsOpen::Reads> reads{};
   };
-  /// What `make` gives for the inputs at each of the extents. In place of far ones that are beyond what it takes come
-  /// nearer ones, as far as it takes them.
+  /// Calls `make` for the inputs at each of the extents. Where it throws at extents far from the example, nearer ones
+  /// are tried instead.
   template <class F>
   auto try_all(const F& make) const {
     KeepExtentsOpen open;
@@ -62,19 +63,20 @@ class ExtentTrials {
         }
     return tried;
   }
-  /// Each alone as small as can be, or nearly, then all: where programs have other forms.
+  /// Returns extents at which programs may have other forms: each alone as small as can be, or nearly, then all.
   std::vector<Sizes> small_sizes() const;
-  /// The inputs at these extents.
+  /// Returns the specs of the inputs at these extents.
   std::vector<Spec> specs(const Sizes& sizes) const;
-  /// "time is 1, batch is 9".
+  /// Returns the extents as text, "time is 1, batch is 9".
   std::string text(const Sizes& sizes) const;
 
  private:
-  /// Above those given, where no extent is 1 or equal to its neighbour; then each alone larger in two ways, then all.
+  /// Returns extents above those given, of which none is 1 or equal to its neighbour; then extents with each alone
+  /// larger in two ways, then all.
   std::vector<Sizes> near_sizes() const;
-  /// Each alone much larger, in three ways, then all.
+  /// Returns extents with each alone much larger, in three ways, then all.
   std::vector<Sizes> far_sizes() const;
-  /// Sizes in the middle between some and larger ones.
+  /// Returns the sizes halfway between `from` and the larger `to`.
   Sizes halfway(const Sizes& from, const Sizes& to) const;
 
   std::string who_;
@@ -88,7 +90,7 @@ using ExtentNumbers = std::vector<SymbolicNumber>;
 
 inline bool are_constant(const ExtentNumbers& all) { return std::ranges::all_of(all, &SymbolicNumber::is_constant); }
 
-/// factor * number + more, or 1 / that, but for the rounding of a dtype.
+/// A real number that follows from extents: factor * number + more, or its reciprocal, rounded to a dtype.
 struct ExtentReal {
   SymbolicNumber number{};
   double factor = 1, more = 0;
@@ -105,51 +107,52 @@ class Extents {
   /// programs has to be learned before the first number is explained.
   void learn(const std::vector<std::int64_t>& values);
 
-  /// The open extents, which are the first symbols.
+  /// Returns the names of the open extents, which are the first symbols.
   const std::vector<std::string>& names() const& { return names_; }
-  /// The quotients, which are the symbols after these; each is a quotient of symbols before it.
+  /// Returns the quotients, which are the symbols after the extents; each is a quotient of symbols before it.
   const std::vector<SymbolicNumber>& quotients() const& { return quotients_; }
   std::size_t symbols() const { return names_.size() + quotients_.size(); }
-  /// How many of the rests of a division the number has at extents that are possible: all of them, or fewer where
-  /// multiples leave some out.
+  /// Returns how many different remainders the number leaves at possible extents when it is divided by `divisor`: all,
+  /// or fewer where multiples exclude some.
   std::int64_t rests(const SymbolicNumber& n, std::int64_t divisor) const;
-  /// Tells whether the value is below 0 at some extents: a quotient may be 0.
+  /// Returns whether the value may be below 0 at some extents; a quotient may be 0.
   bool may_be_negative(const SymbolicNumber& n) const;
-  /// The value of a number where the open extents are these.
+  /// Returns the value of a number at the open extents `sizes`.
   std::int64_t at(const SymbolicNumber& n, ExtentTrials::Sizes sizes) const;
 
-  /// What has these values in the programs, in the order of `sizes`; none where no arithmetic on the extents gives
-  /// them.
+  /// Returns the number that has these values in the programs, in the order of `sizes`; empty where no arithmetic on
+  /// the extents gives them.
   std::optional<SymbolicNumber> explain(const std::vector<std::int64_t>& values) const;
-  /// What gives these values where it is above 0; they are 0 where it is not, as the bounds of slices are.
+  /// Returns the number n for which these values are max(n, 0), as the bounds of slices are.
   std::optional<SymbolicNumber> explain_bounds(const std::vector<std::int64_t>& values) const;
+  /// Returns the real number that has these values in the programs, up to the rounding of `dtype`.
   std::optional<ExtentReal> explain(const std::vector<double>& values, Dtype dtype) const;
-  /// The same for lists of one length, number by number.
+  /// Explains lists of equal length number by number.
   std::optional<ExtentNumbers> explain(const std::vector<Shape>& lists) const;
 
-  /// "T", "2*B*T+1", as the name of an extent.
+  /// Returns a number as text, "T", "2*B*T+1", which can name an extent.
   std::string text(const SymbolicNumber& n) const;
 
  private:
-  /// Values that are whole, but for rounding.
+  /// Explains values that are integers up to rounding.
   std::optional<ExtentReal> explain_whole(const std::vector<double>& values, double tolerance) const;
-  /// A product of symbols, scaled and shifted.
+  /// Explains values as a product of symbols, scaled and shifted.
   std::optional<ExtentReal> explain_product(const std::vector<double>& values, const SymbolicNumber& product,
                                             double tolerance) const;
 
   std::vector<std::string> names_;
-  /// Whether numbers are the same at all extents that are possible, as far as rests of divisions by up to 8 tell.
+  /// Returns whether numbers are equal at all possible extents, as far as remainders of divisions by up to 8 show.
   bool agree(const std::vector<SymbolicNumber>& numbers) const;
 
   std::vector<SymbolicNumber> quotients_{};
-  std::vector<ExtentTrials::Sizes> open_;   ///< by program: the open extents
-  std::vector<ExtentTrials::Sizes> sizes_;  ///< by program: these and the quotients
+  std::vector<ExtentTrials::Sizes> open_;   ///< the open extents of each program
+  std::vector<ExtentTrials::Sizes> sizes_;  ///< the open extents and the quotients of each program
   ExtentTrials::Sizes given_, steps_;
-  std::vector<SymbolicNumber> products_{};  ///< of extents, of few first
+  std::vector<SymbolicNumber> products_{};  ///< products of extents, those of few factors first
 };
 
-/// Refuses, as an ExportError that begins with `who`, a function that reads something else there than what follows from
-/// its reads at the sizes of `extents`. `make` traces it.
+/// Checks a function at small extents, for which `make` traces it. Throws ExportError, beginning with `who`, where it
+/// reads other numbers there than those that follow from its reads at the sizes of `extents`.
 void check_small_extents(const std::string& who, const ExtentTrials& trials, const Extents& extents,
                          const std::vector<KeepExtentsOpen::Reads>& reads,
                          const std::function<void(const std::vector<Spec>&)>& make);

@@ -1,5 +1,5 @@
-/// The walk over a graph that every exporter makes: what something depends on, node after node, in the exporter's
-/// format.
+/// The walk over a graph that all exporters share: it writes the nodes that a result depends on, in order, through the
+/// exporter's builder.
 #include <algorithm>
 
 #include "ferrite/compile/tracer.h"
@@ -9,8 +9,8 @@
 namespace ferrite::exchange::detail {
 namespace {
 
-/// Whether an operation may lack what a sequence keeps for its gradient: that gradient itself, and a scan that hands it
-/// on.
+/// Returns whether an operation may lack the residuals of a recurrent sequence: the gradient of the sequence, and a
+/// scan that passes them on.
 bool does_without(const Primitive& op) {
   const auto scans = scan_compositions();
   return op.name == "scan" || std::ranges::find(scans, op.name, &NamedComposition::operation) != scans.end() ||
@@ -19,7 +19,7 @@ bool does_without(const Primitive& op) {
 
 class GraphWalk {
  public:
-  /// `read` says which outputs are asked for; empty: all.
+  /// `read` says which outputs are needed; if it is empty, all are.
   GraphWalk(ProgramBuilder& b, const Graph& g, Values given, const std::vector<bool>& read)
       : b_(b), g_(g), values_(std::move(given)), live_(g.values.size()) {
     values_.resize(g.values.size());
@@ -90,7 +90,7 @@ class GraphWalk {
     return results;
   }
 
-  /// What a sequence keeps for its gradient is not written; only that gradient asks for it.
+  /// Returns an operand of a node. The residuals of a recurrent sequence are not written; only its gradient reads them.
   const Value& operand(const Graph::Node& n, ValueId v) const {
     if (!values_[v].exists() && !does_without(*n.op))
       refuse(*n.op, "it reads what a recurrent sequence keeps for its gradient", "read the sequence's outputs");
@@ -100,7 +100,7 @@ class GraphWalk {
   ProgramBuilder& b_;
   const Graph& g_;
   Values values_;
-  std::vector<bool> live_;  ///< by value: whether a result depends on it
+  std::vector<bool> live_;  ///< whether a result depends on each value
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 #pragma once
-/// Tells functions that are traced now that the extents of their inputs are examples.
+/// The switch that makes functions treat the extents of their inputs as examples while they are traced.
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -7,17 +7,17 @@
 
 namespace ferrite::exchange::detail {
 
-/// While one lives, functions that this thread traces keep what they compute from extents as operations, where they
-/// would otherwise compute it at once: at another extent it is something else. The numbers that they read meanwhile,
-/// because a shape or a branch depends on them, they tell.
+/// Makes functions that this thread traces keep what they compute from extents as operations, as long as it lives.
+/// Otherwise they compute it at once, although it differs at other extents. Numbers that they need to know, because a
+/// shape or a branch depends on them, they report with `has_read`.
 class KeepExtentsOpen {
  public:
   struct Read {
     std::string node;
     std::vector<std::int64_t> numbers;
-    bool counts = false;  ///< 0 where they would be less
+    bool counts = false;  ///< whether numbers below 0 were replaced by 0
   };
-  using Reads = std::vector<Read>;  ///< in their order
+  using Reads = std::vector<Read>;  ///< in the order in which they happened
 
   KeepExtentsOpen() : before_(active_) { active_ = this; }
   ~KeepExtentsOpen() { active_ = before_; }
@@ -28,7 +28,7 @@ class KeepExtentsOpen {
   static void has_read(const std::string& node, std::vector<std::int64_t> numbers, bool counts = false) {
     if (active_) active_->reads_.push_back({node, std::move(numbers), counts});
   }
-  /// The reads since this was asked for last.
+  /// Returns the reads since the last call.
   Reads take() { return std::exchange(reads_, {}); }
 
  private:

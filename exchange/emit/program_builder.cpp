@@ -1,5 +1,5 @@
-/// The instructions of a program, and what every format writes by the same rules: views, constants, functions of
-/// numbers.
+/// Builds the instructions of a program, and lowers operations that every format writes by the same rules: views,
+/// constants, functions of numbers.
 #include "ferrite/exchange/emit/program_builder.h"
 
 #include <cmath>
@@ -71,7 +71,8 @@ Value zero(Builder& b, const Value& x) { return b.like(0, x); }
 // ---- views --------------------------------------------------------------------------------------------------------
 
 Values reshape(Builder& b, const Application& a) { return {b.reshape(a.in[0], a.out[0].shape)}; }
-/// Also `checked`: formats refuse no values, so what is checked here is the caller's part there.
+/// Lowers operations that return their operand. `checked` is one of them: formats do not check values, so callers of
+/// the exported program have to.
 Values same(Builder&, const Application& a) { return {a.in[0]}; }
 Values permute(Builder& b, const Application& a) { return {b.transpose(a.in[0], a.as<PermuteAttrs>().order)}; }
 Values expand(Builder& b, const Application& a) { return {b.expand(a.in[0], a.out[0].shape)}; }
@@ -107,7 +108,8 @@ Values stack(Builder& b, const Application& a) {
   for (const Value& x : a.in) parts.push_back(b.unsqueeze(x, a.axis()));
   return {b.concatenate(parts, a.axis())};
 }
-/// The values of a gradient that a program wrote by hand, or of a hook: a program that is exported has no gradients.
+/// Lowers a function with a custom gradient, a hook or recomputation to its values, the last operands: an exported
+/// program has no gradients.
 Values last_operands(Builder&, const Application& a) {
   return {a.in.end() - static_cast<std::ptrdiff_t>(a.out.size()), a.in.end()};
 }
@@ -116,7 +118,7 @@ Values last_operands(Builder&, const Application& a) {
 
 Values full(Builder& b, const Application& a) { return {b.filled(a.as<FullAttrs>().value, a.out[0])}; }
 
-/// begin + i step, floats in f64 as the operation computes them.
+/// Lowers arange to begin + i step, floats in f64 as the operation computes them.
 Values arange(Builder& b, const Application& a) {
   const auto [begin, step, count, dtype] = a.as<ArangeAttrs>();
   Value x = b.counted(count);
@@ -130,7 +132,7 @@ Values arange(Builder& b, const Application& a) {
 
 Values square(Builder& b, const Application& a) { return {b.multiply(a.in[0], a.in[0])}; }
 
-/// A power, not e^(x ln 2): the product's rounding would grow with x.
+/// Lowers exp2 to a power, not e^(x ln 2): the product's rounding error would grow with x.
 Values exp2(Builder& b, const Application& a) { return {b.elementwise("power", {b.like(2, a.in[0]), a.in[0]})}; }
 Values log2(Builder& b, const Application& a) {
   const Value natural = b.elementwise("log", {a.in[0]});
@@ -147,7 +149,8 @@ Values trunc(Builder& b, const Application& a) {
   return {b.select(negative, up, b.elementwise("floor", {a.in[0]}))};
 }
 
-/// The larger size times sqrt(1 + (smaller / larger)^2); infinite where one is, also beside NaN.
+/// Lowers hypot to larger sqrt(1 + (smaller / larger)^2) of the absolute values; infinite where one is, even if the
+/// other is NaN.
 Values hypot(Builder& b, const Application& a) {
   const Value p = b.elementwise("abs", {a.in[0]});
   const Value q = b.elementwise("abs", {a.in[1]});
@@ -163,7 +166,7 @@ Values hypot(Builder& b, const Application& a) {
   return {b.select(infinite, infinity, b.multiply(large, scale))};
 }
 
-/// sin(pi x) / (pi x), 1 at 0.
+/// Lowers sinc to sin(pi x) / (pi x), 1 at 0.
 Values sinc(Builder& b, const Application& a) {
   const Value angle = b.multiply(a.in[0], b.like(std::numbers::pi, a.in[0]));
   const Value unit = one(b, angle);
@@ -172,7 +175,7 @@ Values sinc(Builder& b, const Application& a) {
   return {b.select(none, unit, ratio)};
 }
 
-/// Of the sign that is there, that of a zero too: 1 / -0 is below 0. That of NaN is not read.
+/// Lowers copysign, including the sign of a zero: 1 / -0 is below 0. The sign of NaN is not read.
 Values copysign(Builder& b, const Application& a) {
   const Value size = b.elementwise("abs", {a.in[0]});
   const Value inverse = b.divide(one(b, a.in[1]), a.in[1]);
@@ -181,7 +184,7 @@ Values copysign(Builder& b, const Application& a) {
   return {b.select(negative, b.elementwise("negate", {size}), size)};
 }
 
-/// Whether a rest is not 0 and has not the divisor's sign.
+/// Returns whether a remainder is not 0 and its sign is not the divisor's.
 Value crosses(Builder& b, const Value& rest, const Value& divisor) {
   const Value other = b.compare("NE", rest, zero(b, rest));
   const Value left = b.compare("LT", rest, zero(b, rest));
@@ -194,7 +197,7 @@ Values remainder(Builder& b, const Application& a) {
   return {b.select(crossed, b.add(rest, a.in[1]), rest)};
 }
 Values fmod(Builder& b, const Application& a) { return {b.remainder(a.in[0], a.in[1])}; }
-/// (a - remainder) / b, which is whole but for a rounding.
+/// Lowers floor_divide to (a - remainder) / b, which is an integer up to rounding.
 Values floor_divide(Builder& b, const Application& a) {
   const Value rest = b.remainder(a.in[0], a.in[1]);
   const Value crossed = crosses(b, rest, a.in[1]);

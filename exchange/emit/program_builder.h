@@ -10,21 +10,21 @@
 
 namespace ferrite::exchange::detail {
 
-/// One application of a traced operation, with the values that its operands are in the program.
+/// One application of a traced operation, with its operands as values of the program.
 struct Application {
   const Primitive& op;
   const Values& in;
   const Attrs& attrs;
   const std::vector<Spec>& out;
-  const std::vector<bool>& read;  ///< by result: whether anything depends on it
+  const std::vector<bool>& read;  ///< whether anything depends on each result
 
-  /// The constants as the struct of the operation.
+  /// Returns the constants as the struct of the operation.
   template <class S>
   S as() const {
     return attrs.as<S>(op.name);
   }
   int axis() const { return as<ferrite::detail::AxisAttrs>().axis; }
-  /// A constant of a struct that only the operation's own file sees; `otherwise` where it is not set.
+  /// Returns a constant of a struct that only the operation's own file sees, or `otherwise` where it is not set.
   template <class T>
   T named(std::string_view name, T otherwise) const {
     attrs.each([&](std::string_view own, const AttrValue& value) {
@@ -32,13 +32,13 @@ struct Application {
     });
     return otherwise;
   }
-  /// A literal among the operands of a pointwise operation, or null.
+  /// Returns operand k of a pointwise operation if it is a literal, or null.
   const Scalar* literal(std::size_t k) const { return ferrite::detail::literal_of(attrs, k); }
 };
 
-/// Writes an application and gives its results; none asks for another way. A result that nothing
-/// depends on may stay without a value. At most one argument of a call in a lowering may write something: compilers
-/// differ in the order of evaluation, and the program would.
+/// A function that writes an application and returns its results, or none where it cannot write it. A result that
+/// nothing depends on may stay without a value. At most one argument of a call in a lowering may write something:
+/// compilers differ in the order of evaluation, and the program would differ with it.
 template <class Builder>
 using Lowering = Values (*)(Builder&, const Application&);
 
@@ -48,7 +48,7 @@ struct NamedLowering {
   Lowering<Builder> lower;
 };
 
-/// The lowering of an operation in a list, or null.
+/// Returns the lowering of an operation in a list, or null.
 template <class Builder>
 Lowering<Builder> find_lowering(std::span<const NamedLowering<Builder>> all, const Primitive& op) {
   const auto at = std::ranges::find(all, op.name, &NamedLowering<Builder>::operation);
@@ -57,12 +57,12 @@ Lowering<Builder> find_lowering(std::span<const NamedLowering<Builder>> all, con
 
 /// The facts about a format that shared code needs.
 struct Format {
-  std::string_view who;                     ///< the function that exports, which errors begin with
+  std::string_view who;                     ///< the exporting function, with which errors begin
   std::string_view dialect;                 ///< the prefix of an instruction's name in errors
-  std::span<const ExportRefusal> refusals;  ///< of operations that it cannot express
+  std::span<const ExportRefusal> refusals;  ///< operations that the format cannot express
 };
 
-/// The refusal of an operation, or null.
+/// Returns the refusal of an operation, or null.
 const ExportRefusal* find_refusal(const Format& format, const Primitive& op);
 
 /// Builds the instructions of a program. The names of its elementwise operations and comparisons are those of
@@ -70,71 +70,72 @@ const ExportRefusal* find_refusal(const Format& format, const Primitive& op);
 class ProgramBuilder {
  public:
   ProgramBuilder() = default;
-  /// One whose values differ from those of another.
+  /// Makes a builder whose values differ from those of another one.
   explicit ProgramBuilder(const ProgramBuilder* other) : next_(other->next_) {}
   ProgramBuilder(const ProgramBuilder&) = delete;
   ProgramBuilder& operator=(const ProgramBuilder&) = delete;
   virtual ~ProgramBuilder() = default;
 
   virtual const Format& format() const = 0;
-  /// Tells whether the format can express an operation.
+  /// Returns whether the format can express an operation.
   virtual bool writes(const Primitive& op) const = 0;
-  /// Writes an application and gives its results; none where it cannot be expressed with these types or constants.
+  /// Writes an application and returns its results; none where these types or constants cannot be expressed.
   virtual Values write(const Application& a) = 0;
-  /// A constant of the traced program. It belongs to the first that reads it, if that is known, so that an error can
-  /// name that.
+  /// Writes a constant of the traced program. Its origin is its first reader, if that is known, so that an error can
+  /// name it.
   virtual Value constant_of(const Tensor& tensor, const Graph::Node* reader);
 
   virtual Value constant(const Tensor& tensor) = 0;
-  /// One value in every element.
+  /// Writes a value whose elements are all `value`.
   virtual Value filled(Scalar value, const Spec& spec) = 0;
-  /// A constant that elementwise operations take together with x.
+  /// Writes a constant that elementwise operations take together with x.
   virtual Value like(Scalar value, const Value& x) = 0;
-  /// 0, 1, ... along the only axis: i64 [count].
+  /// Writes 0, 1, ..., count - 1 as i64 [count].
   virtual Value counted(std::int64_t count) = 0;
-  /// Of rank 0.
+  /// Writes a constant of rank 0.
   Value scalar(Scalar value, Dtype dtype) { return filled(value, {{}, dtype}); }
-  /// i64 [n].
+  /// Writes n integers as a constant i64 [n].
   Value integers(const Integers& values);
 
-  /// Operations on elements whose operands and result have one dtype.
+  /// Writes an elementwise operation whose operands and result have one dtype.
   virtual Value elementwise(std::string_view op, const Values& operands) = 0;
   Value add(const Value& a, const Value& b) { return elementwise("add", {a, b}); }
   Value subtract(const Value& a, const Value& b) { return elementwise("subtract", {a, b}); }
   Value multiply(const Value& a, const Value& b) { return elementwise("multiply", {a, b}); }
   Value divide(const Value& a, const Value& b) { return elementwise("divide", {a, b}); }
-  /// The rest of a division whose quotient is cut towards 0.
+  /// Writes the remainder of a division whose quotient is rounded towards 0.
   virtual Value remainder(const Value& a, const Value& b) = 0;
-  /// EQ, NE, LT, LE, GT, GE: bool.
+  /// Writes a comparison, EQ, NE, LT, LE, GT or GE, whose result is bool.
   virtual Value compare(std::string_view direction, const Value& a, const Value& b) = 0;
   virtual Value is_nan(const Value& x) = 0;
   virtual Value select(const Value& condition, const Value& a, const Value& b) = 0;
-  /// To another dtype by the rules of the format; x itself where it has that dtype.
+  /// Converts x to another dtype by the rules of the format; returns x itself where it has that dtype.
   virtual Value convert(const Value& x, Dtype dtype) = 0;
-  /// To another dtype by the rules of `cast`: what does not fit saturates, NaN gives 0, integers wrap.
+  /// Converts x to another dtype by the rules of the operation `cast`: floats that do not fit saturate, NaN gives 0,
+  /// integers wrap.
   virtual Value cast(const Value& x, Dtype dtype) = 0;
 
-  /// These give x itself where nothing changes. Repeats axes of extent 1 and new leading axes.
+  /// Repeats axes of extent 1 and new leading axes. This and the next ones return x itself where nothing changes.
   virtual Value expand(const Value& x, const Shape& shape) = 0;
   virtual Value reshape(const Value& x, const Shape& shape) = 0;
   virtual Value transpose(const Value& x, const Shape& order) = 0;
-  /// count elements from begin along an axis, step apart.
+  /// Takes `count` elements along an axis, `step` apart, from `begin` on.
   virtual Value slice(const Value& x, int axis, std::int64_t begin, std::int64_t count, std::int64_t step = 1) = 0;
   virtual Value concatenate(const Values& parts, int axis) = 0;
-  /// An axis of extent 1 more.
+  /// Inserts an axis of extent 1.
   virtual Value unsqueeze(const Value& x, int axis) = 0;
-  /// One index along an axis, which is dropped.
+  /// Takes one index along an axis, which is dropped.
   virtual Value picked(const Value& x, int axis, std::int64_t index) = 0;
 
-  /// The extent of a value that is open: i64 [].
+  /// Returns an open extent of a value as i64 [].
   virtual Value extent_of(const Value& x, int axis) = 0;
-  /// The float in which numbers are computed from extents that a constant of that dtype is.
+  /// Returns the dtype in which constants of a float dtype are computed from extents.
   virtual Dtype real_of_extents(Dtype dtype) const = 0;
 
-  /// The origin of the instructions that are written from now on.
+  /// Returns the origin of the instructions that are written from now on.
   const Origin& origin() const { return origin_; }
   void set_origin(const Origin& origin) { origin_ = origin; }
-  /// Calls f; what it writes gets the origin of a node within the present one.
+  /// Calls f, whose instructions get the origin of a node within the present one.
   template <class F>
   void inside(const Graph::Node& n, const F& f) {
     const Origin outer = origin_;
@@ -143,28 +144,28 @@ class ProgramBuilder {
     origin_ = outer;
   }
 
-  /// A value that an instruction, or a block as its argument, is about to give.
+  /// Returns a new value, the result of an instruction or an argument of a block.
   Value fresh(const Spec& spec) { return {(*next_)++, spec}; }
   Values emit(std::string_view op, const Values& operands, const std::vector<Spec>& results, Attributes attributes = {},
               TypeNotation types = TypeNotation::function);
-  /// Any instruction with one result.
+  /// Writes an instruction with one result, which it returns.
   Value emit_one(std::string_view op, const Values& operands, const Spec& result, Attributes attributes = {},
                  TypeNotation types = TypeNotation::function) {
     return emit(op, operands, {result}, std::move(attributes), types)[0];
   }
-  /// An instruction as it is.
+  /// Appends an instruction unchanged.
   void append(Instruction instruction) { block_->instructions.push_back(std::move(instruction)); }
   /// Calls `write`, whose instructions and results become those of a block.
   virtual void within(Block& block, const std::function<Values()>& write);
 
-  /// What was written.
+  /// Returns the instructions written so far, outside of blocks.
   std::vector<Instruction>& instructions() { return main_.instructions; }
-  /// More than the largest id.
+  /// Returns a number above the ids of all values.
   int values() const { return *next_; }
 
  protected:
-  /// A float as an integer: what does not fit saturates and NaN gives 0, which formats leave open, so only what fits is
-  /// converted, `through` another integer.
+  /// Converts a float to an integer: what does not fit saturates and NaN gives 0. Formats leave these cases undefined,
+  /// so only values that fit are converted, by way of the integer dtype `through`.
   Value saturated(const Value& from, Dtype to, Dtype through);
 
  private:
@@ -174,25 +175,25 @@ class ProgramBuilder {
   Block* block_ = &main_;
 };
 
-/// Lowerings, in what every format has, of operations that formats lack or name differently.
+/// Returns lowerings to operations that every format has, for operations that formats lack or name differently.
 std::span<const NamedLowering<ProgramBuilder>> common_lowerings();
 
-/// Writes the part of a graph that its outputs and writes depend on. `given` are the values of inputs, variables read
-/// and, where they have some, constants, by number; constants without a value are written. Gives the outputs, then what
-/// is written to variables. `read` says which outputs are asked for, where not all are; the others may come without a
-/// value. Throws ExportError.
+/// Writes the part of a graph that its outputs and writes depend on. `given` are the values of inputs, of variables
+/// that are read and, where they have some, of constants, by number; constants without a value are written. Returns the
+/// outputs, then the new values of variables. `read` says which outputs are needed, where not all are; the others may
+/// lack a value. Throws ExportError.
 Values lower_graph(ProgramBuilder& b, const Graph& graph, Values given, const std::vector<bool>& read = {});
 
-/// Traces a function and writes it, applied to these values.
+/// Traces a function and writes its application to the values `in`.
 Values lower_traced(ProgramBuilder& b, const std::function<Tensors(const Tensors&)>& f, const Values& in,
                     const std::vector<bool>& read = {});
 
-/// Writes an operation as its composition (`find_composition`) or as the reference of its record; gives no results
+/// Writes an operation as its composition (`find_composition`) or as the reference of its record; returns no results
 /// where it has neither.
 Values lower_composition(ProgramBuilder& b, const Application& a);
 bool has_composition(const Primitive& op);
 
-/// The operands of a pointwise operation, in order: `constant(literal, dtype)` of literals, `operand(x)` of the others.
+/// Returns the operands of a pointwise operation in order: `constant(literal, dtype)` for a literal, else `operand(x)`.
 Values with_literals(const Application& a, const std::function<Value(Scalar, Dtype)>& constant,
                      const std::function<Value(const Value&)>& operand);
 

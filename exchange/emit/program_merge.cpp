@@ -1,4 +1,4 @@
-/// Compares instructions, explains the numbers in which they differ, and walks blocks side by side.
+/// Compares instructions, explains the numbers in which they differ, and walks corresponding blocks in parallel.
 #include "ferrite/exchange/emit/program_merge.h"
 
 #include <algorithm>
@@ -30,11 +30,11 @@ bool same_attribute(const Attribute& a, const Attribute& b) {
       a.value);
 }
 
-using Blocks = std::vector<const Block*>;  // the same one of all programs
+using Blocks = std::vector<const Block*>;  // corresponding blocks of all programs
 
 void learn(Extents& extents, const std::vector<const Values*>& values) {
   for (const Values* v : values)
-    if (v->size() != values[0]->size()) return;  // programs that differ: what merges them refuses that
+    if (v->size() != values[0]->size()) return;  // programs differ: merging refuses them
   for (std::size_t k = 0; k < values[0]->size(); ++k)
     for (int axis = 0; axis < (*values[0])[k].shape().rank(); ++axis) {
       std::vector<std::int64_t> all;
@@ -60,8 +60,8 @@ void learn(Extents& extents, const Blocks& blocks) {
   }
 }
 
-/// Says what is wrong with a function that runs other operations for the example, none of whose open extents is 1;
-/// empty: nothing.
+/// Returns the fault of a function that runs other operations for the example, none of whose open extents is 1; empty
+/// if there is none.
 std::string other_operations(const ExtentTrials& trials, const Graph& tried, const Graph& example) {
   const auto differs = [&](const std::string& what) {
     return trials.who() + ": an extent that should stay open is fixed: where " + trials.text(trials.given()) +
@@ -79,14 +79,14 @@ std::string other_operations(const ExtentTrials& trials, const Graph& tried, con
     if (i == common) break;
     const auto empty = [](const Graph& g, ValueId v) { return g.values[v].shape.numel() == 0; };
     const auto &p = tried.nodes[i].out, &q = example.nodes[i].out;
-    for (std::size_t k = 0; k < std::min(p.size(), q.size()); ++k)  // what is empty is written as zeros
+    for (std::size_t k = 0; k < std::min(p.size(), q.size()); ++k)  // operations without elements are written as zeros
       if (empty(tried, p[k]) && !empty(example, q[k]))
         return differs(name(example) + " gives elements, and none elsewhere");
   }
   return {};
 }
 
-/// Whether two blocks have the same instructions, which read the same values, whatever their numbers are.
+/// Returns whether two blocks have the same instructions that read the same values, whatever their numbers are.
 bool have_one_form(const Block& a, const Block& b) {
   if (a.instructions.size() != b.instructions.size() || ids(a.arguments) != ids(b.arguments) ||
       ids(a.results) != ids(b.results))
@@ -105,8 +105,8 @@ bool have_one_form(const Block& a, const Block& b) {
 using Tried = ExtentTrials::Tried<ExportProgram>;
 
 /// Adds the example to the extents that were tried, unless an extent of 1 or two equal ones give its program another
-/// form. Gives the reason to refuse a function that runs other operations for it, empty where there is none: what the
-/// trials alone show comes first.
+/// form. Returns the reason to refuse a function that runs other operations for it, or an empty text; faults that the
+/// trials alone show come first.
 std::string try_example(const ExtentTrials& trials, Tried& tried,
                         const std::function<Graph(const std::vector<Spec>&)>& traced,
                         const std::function<ExportProgram(const Graph&)>& write) {
@@ -227,7 +227,7 @@ Values ProgramMerge::values_of(const Values& old) {
   return all;
 }
 
-/// New values for what blocks or instructions give.
+/// Makes new values for the results of an instruction.
 Values ProgramMerge::given(const InstructionRow& row) {
   Values made;
   for (std::size_t k = 0; k < row->results.size(); ++k) {
@@ -292,7 +292,7 @@ void ProgramMerge::write_blocks(const InstructionRow& row) {
   b_.append(std::move(merged));
 }
 
-/// What the extents of arguments or results are that differ, as texts; "?" where no arithmetic says it.
+/// Returns the formulas of the extents of arguments or results that differ, as text; "?" where no arithmetic gives it.
 std::vector<std::vector<std::string>> ProgramMerge::axes_of(const Blocks& blocks, Values Block::*ports) const {
   std::vector<std::vector<std::string>> all;
   for (std::size_t i = 0; i < (blocks[0]->*ports).size(); ++i) {

@@ -1,21 +1,21 @@
 #pragma once
-/// Programs of one function at several extents as one whose extents are open.
+/// Merging the programs of one function at several extents into one with open extents.
 #include "ferrite/exchange/emit/extent_arithmetic.h"
 
 namespace ferrite::exchange::detail {
 
-/// Writes a function whose `axes` stay open: traces it at several extents and for the example, writes each graph by
-/// `write` and makes one program of all by `merge`. Throws ExportError, beginning with `who`, where no program fits all
-/// extents.
+/// Writes a function whose `axes` stay open: traces it at several extents and for the example, writes each graph with
+/// `write` and makes one program of all with `merge`. Throws ExportError, beginning with `who`, where no program fits
+/// all extents.
 ExportProgram program_for_any_extent(
     const std::string& who, const std::function<Tensors(const Tensors&)>& f, std::span<const Spec> inputs,
     const std::vector<DynamicAxis>& axes, const std::function<ExportProgram(const Graph&)>& write,
     const std::function<ExportProgram(const std::vector<ExportProgram>&, const Extents&)>& merge);
 
-/// The same instruction of all programs that are compared.
+/// The instruction at one place in all programs that are compared.
 class InstructionRow {
  public:
-  /// One instruction for each of the sizes of `extents`.
+  /// Takes one instruction for each of the sizes of `extents`.
   InstructionRow(const Format& format, const Extents& extents, std::vector<const Instruction*> all)
       : format_(format), extents_(extents), all_(std::move(all)) {}
 
@@ -24,25 +24,29 @@ class InstructionRow {
   const Instruction& first() const& { return *all_[0]; }
   const Instruction* operator->() const& { return all_[0]; }
 
-  /// Throws ExportError, naming the operation and the layer to which the first one belongs.
+  /// Throws ExportError that names the operation and layer of the first instruction.
   [[noreturn]] void refuse(const std::string& what) const;
-  /// Refuses instructions that differ in more than numbers.
+  /// Throws ExportError where the instructions differ in more than numbers.
   void check() const;
-  /// Refuses attributes that differ.
+  /// Throws ExportError where attributes differ.
   void check_attributes() const;
 
-  /// The shapes of a result in each program, and what its extents are.
+  /// Returns the shape of a result in each program.
   std::vector<Shape> shapes(std::size_t result) const;
+  /// Returns the formulas of a result's extents.
   ExtentNumbers shape(std::size_t result = 0) const { return explained(shapes(result), "its result"); }
-  /// The elements of a constant in each program.
+  /// Returns the elements of a constant in each program.
   std::vector<Tensor> tensors() const;
-  /// What the numbers of an attribute are, what they are in each program, and whether they differ.
+  /// Returns the formulas of an attribute's numbers.
   ExtentNumbers list(std::string_view attribute) const {
     return explained(lists(attribute), "its " + std::string(attribute));
   }
+  /// Returns the numbers of an attribute in each program.
   std::vector<Shape> lists(std::string_view attribute) const;
+  /// Returns whether the numbers of an attribute differ between programs.
   bool differs(std::string_view attribute) const;
-  /// What these numbers are, one list for each program; refuses what no arithmetic on the extents gives.
+  /// Returns the formulas of numbers, given as one list for each program. Throws ExportError that names `what` where no
+  /// arithmetic on the extents gives them.
   ExtentNumbers explained(const std::vector<Shape>& lists, const std::string& what) const;
 
   const Extents& extents() const& { return extents_; }
@@ -53,11 +57,11 @@ class InstructionRow {
   std::vector<const Instruction*> all_;
 };
 
-/// Walks programs side by side: what is the same stays, numbers that differ become arithmetic on the extents, and the
-/// instructions that read them take the forms that a format has for that.
+/// Walks several programs in parallel and merges them: what is equal stays, numbers that differ become arithmetic on
+/// the extents, and the instructions that read them take the forms that a format has for that.
 class ProgramMerge {
  public:
-  /// `b` writes what is merged, `front` the arithmetic; they share their values.
+  /// `b` writes the merged program, `front` the arithmetic before it; their values do not collide.
   ProgramMerge(const std::vector<ExportProgram>& programs, const Extents& extents, const std::vector<DynamicAxis>& axes,
                ProgramBuilder& b, ProgramBuilder& front)
       : programs_(programs),
@@ -69,19 +73,20 @@ class ProgramMerge {
   ProgramMerge& operator=(const ProgramMerge&) = delete;
   virtual ~ProgramMerge() = default;
 
-  /// Throws ExportError where the programs differ in what no arithmetic on the extents gives.
+  /// Returns the merged program. Throws ExportError where the programs differ in what no arithmetic on the extents
+  /// gives.
   ExportProgram merged();
 
  protected:
-  /// The merged form of instructions without blocks: what they give.
+  /// Writes the merged form of an instruction without blocks and returns its results.
   virtual Values write(const InstructionRow& row) = 0;
-  /// The type of a result, or of an argument of a block.
+  /// Returns the type of a result, or of an argument of a block.
   virtual Spec spec_of(const InstructionRow& row, std::size_t result) = 0;
-  /// As ProgramBuilder::within.
+  /// Calls `write`, whose instructions and results become those of a block.
   virtual void within(Block& block, const std::function<Values()>& write) { b_.within(block, write); }
 
   Value& at(const Value& old) { return values_[static_cast<std::size_t>(old.id)]; }
-  /// One that is left out stays so.
+  /// Returns the merged values for those of the first program; operands that are left out stay so.
   Values values_of(const Values& old);
 
   const std::vector<ExportProgram>& programs() const { return programs_; }
@@ -90,7 +95,7 @@ class ProgramMerge {
   ExtentArithmetic& arithmetic() { return arithmetic_; }
 
  private:
-  using Blocks = std::vector<const Block*>;  ///< the same one of all programs
+  using Blocks = std::vector<const Block*>;  ///< the corresponding block of each program
 
   InstructionRow row_of(std::vector<const Instruction*> all) const { return {b_.format(), extents_, std::move(all)}; }
   Values given(const InstructionRow& row);
@@ -104,7 +109,7 @@ class ProgramMerge {
   ExportProgram out_{};
   ProgramBuilder& b_;
   ExtentArithmetic arithmetic_;
-  Values values_;  ///< by id in the programs
+  Values values_;  ///< the merged values, by id in the programs
 };
 
 }  // namespace ferrite::exchange::detail

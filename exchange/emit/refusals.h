@@ -9,7 +9,7 @@
 
 namespace ferrite::exchange::detail {
 
-/// Numbers of Philox4x32-10 with a counter for each element.
+/// Operations that draw random numbers by Philox4x32-10, with a counter for each element.
 inline constexpr std::string_view kDraws[] = {
     "beta",   "exponential", "gamma",   "gumbel",  "laplace",          "multinomial",
     "normal", "permutation", "poisson", "randint", "truncated_normal", "uniform"};
@@ -28,7 +28,7 @@ struct RefusedOperations {
   std::string_view hint;
 };
 
-/// Each with its reason, behind those of a list.
+/// Returns the refusals `own`, followed by one for each operation in the groups.
 inline std::vector<ExportRefusal> refusals(std::span<const ExportRefusal> own,
                                            std::initializer_list<RefusedOperations> groups) {
   std::vector<ExportRefusal> all(own.begin(), own.end());

@@ -1,5 +1,5 @@
 #pragma once
-/// Whether tensors, or all of their elements, are the same, bit by bit.
+/// Comparing tensors, and the elements of one tensor, bit by bit.
 #include <cstring>
 #include <span>
 
@@ -20,8 +20,8 @@ inline bool same_bits(const Tensor& a, const Tensor& b) {
   });
 }
 
-/// The element [] that all of these tensors, which have one rank, consist of; undefined where there is none, or
-/// another.
+/// Returns the element [] that all elements of all tensors equal, bit by bit; undefined where there is none, or where
+/// the tensors are empty or differ in rank.
 inline Tensor only_element(std::span<const Tensor> tensors) {
   const NewFrame frame;
   Tensor element;

@@ -1,5 +1,5 @@
 #pragma once
-/// Names that must differ: of the values of a program that is written.
+/// Unique names for the values of a program that is written.
 #include <set>
 #include <string>
 
@@ -7,7 +7,7 @@ namespace ferrite::exchange::detail {
 
 class UniqueNames {
  public:
-  /// The name itself, or with a number behind it where it is taken; taken from now on.
+  /// Returns `wanted`, with a number appended where it is taken, and marks the result as taken.
   std::string claim(const std::string& wanted) {
     std::string name = wanted;
     for (int n = 1; !taken_.insert(name).second; ++n) name = wanted + "_" + std::to_string(n);

@@ -10,7 +10,7 @@
 namespace ferrite::onnx::detail {
 namespace {
 
-/// Calls `each` with every field of that number in an attribute.
+/// Calls `each` with every field of one number in an attribute.
 template <class F>
 void each_field(const Attribute& a, std::uint32_t field, const F& each) {
   for (Message m(a.message); m.next();) {

@@ -1,5 +1,5 @@
 #pragma once
-/// One application of an ONNX operation, as the function that lowers it sees it.
+/// The interface through which the lowering of an ONNX operation sees its node.
 #include <map>
 #include <optional>
 #include <string>
@@ -15,9 +15,9 @@ class Interpreter;
 struct Environment;
 struct Attribute;
 
-/// The operands and attributes of a node. It notes what was asked for: an attribute or an input of the node that the
-/// lowering function never read is refused afterwards by its name, so that nothing of a file is ignored in silence.
-/// Reading an attribute that is absent counts as nothing; reading one of another type than the file's is refused.
+/// The operands and attributes of one application of an ONNX operation. It records what is read: an attribute or input
+/// that the lowering function never read is refused afterwards by its name, so that nothing in a file is silently
+/// ignored. Reading an absent attribute is allowed; reading one as another type than the file's is refused.
 class Call {
  public:
   Call(const Interpreter& interpreter, const Environment& environment, const Node& node, const Values& inputs,
@@ -25,32 +25,33 @@ class Call {
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
 
-  std::string label() const;        ///< "node "encoder/Gru_3" (GRU)"
-  std::string_view name() const;    ///< "Gemm"
-  std::string_view domain() const;  ///< "" for ai.onnx
-  /// The version of the operation's domain that the model (or function) imports.
+  std::string label() const;        ///< the node in an error: "node "encoder/Gru_3" (GRU)"
+  std::string_view name() const;    ///< the name of the operation: "Gemm"
+  std::string_view domain() const;  ///< the domain of the operation, "" for ai.onnx
+  /// Returns the version of the operation's domain that the model (or function) imports.
   std::int64_t version() const { return version_; }
 
   // ---- inputs: those at the end that are left out are not counted
   std::size_t inputs() const { return inputs_.size(); }
   bool has(std::size_t i) const;
-  /// Refuses the node where the input is absent.
+  /// Returns input i. Refuses the node where it is absent.
   const Value& value(std::size_t i) const;
-  /// The same where it must be a tensor.
+  /// Returns input i. Refuses the node where it is absent or not a tensor.
   const Tensor& tensor(std::size_t i) const;
   ElementType type(std::size_t i) const { return value(i).type; }
-  /// Whether the numbers of an input can be read now.
+  /// Returns whether the numbers of an input can be read now.
   bool known(std::size_t i) const;
-  /// Row-major numbers of an input. Refuses the node ("depends on data") where they are not known while it is traced.
+  /// Returns the numbers of an input, row-major. Refuses the node ("depends on data") where they are not known during
+  /// tracing.
   std::vector<std::int64_t> known_ints(std::size_t i) const;
   std::vector<double> known_floats(std::size_t i) const;
-  /// The only element of them.
+  /// Returns the only number of an input. Refuses the node as known_ints, and where there are more or fewer.
   std::int64_t known_int(std::size_t i) const;
   double known_float(std::size_t i) const;
 
   // ---- attributes
   bool has_attribute(std::string_view name) const;
-  /// The getters without a default refuse the node where the attribute is absent.
+  /// Returns an attribute. The getters without a default refuse the node where it is absent.
   std::int64_t integer(std::string_view name) const;
   std::int64_t integer(std::string_view name, std::int64_t otherwise) const;
   double number(std::string_view name) const;
@@ -60,10 +61,10 @@ class Call {
   std::vector<std::int64_t> integers(std::string_view name, std::vector<std::int64_t> otherwise = {}) const;
   std::vector<double> numbers(std::string_view name, std::vector<double> otherwise = {}) const;
   std::vector<std::string> texts(std::string_view name, std::vector<std::string> otherwise = {}) const;
-  /// A tensor, or a sparse tensor made dense; constant.
+  /// Returns an attribute that is a tensor, or a sparse tensor made dense, as a constant.
   Value tensor_attribute(std::string_view name) const;
-  /// Marks an attribute as read that has no influence on results here (for example a hint for training alone); say why
-  /// where you call it.
+  /// Marks an attribute as read that has no influence on results in Ferrite (for example a hint for training only);
+  /// callers say why.
   void without_effect(std::string_view name) const;
 
   // ---- graphs as attributes (If, Loop, Scan)
@@ -71,25 +72,25 @@ class Call {
   Values run(std::string_view attribute, const Values& inputs) const;
   std::size_t graph_inputs(std::string_view attribute) const;
   std::size_t graph_outputs(std::string_view attribute) const;
-  /// The trips that an unrolled loop may have at most.
+  /// Returns the largest number of iterations of an unrolled loop.
   std::int64_t most_trips() const;
-  /// The elements that a result may have at most.
+  /// Returns the largest number of elements of a result.
   std::int64_t most_elements() const;
 
   // ---- outputs
   std::size_t outputs() const;
-  /// Whether output i has a name: one without may be left undefined.
+  /// Returns whether output i has a name; one without may be left undefined.
   bool wants(std::size_t i) const;
 
-  /// "onnx: node "encoder/Gru_3" (GRU): <why>", as an OnnxError.
+  /// Throws OnnxError "onnx: node "encoder/Gru_3" (GRU): <why>".
   [[noreturn]] void refuse(const std::string& why) const;
-  /// Where extents stay open: numbers that follow from them and decide what the node becomes; `counts`: 0 where they
-  /// would be less. They have to follow from the extents at small ones, too (exchange::detail::KeepExtentsOpen).
+  /// Reports numbers that follow from open extents and decide what the node becomes; they have to follow from small
+  /// extents, too (exchange::detail::KeepExtentsOpen). `counts` says that those below 0 were replaced by 0.
   void tell(std::vector<std::int64_t> numbers, bool counts = false) const;
-  /// What the node became, for Model::report(): "fused sequence of a GRU", "scan: clip is given".
+  /// Records what the node became, for Model::report(): "fused sequence of a GRU", "scan: clip is given".
   void lowered_as(const std::string& what) const;
 
-  /// For the interpreter: refuses what the node has and nobody read.
+  /// Refuses attributes and inputs that were never read; for the interpreter.
   void check_all_read() const;
 
  private:

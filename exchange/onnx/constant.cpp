@@ -1,4 +1,4 @@
-/// Elements of a file in the dtypes that hold them.
+/// Decodes elements of a file to the dtypes that hold them.
 #include "ferrite/exchange/onnx/constant.h"
 
 #include <algorithm>
@@ -16,8 +16,8 @@
 namespace ferrite::onnx::detail {
 namespace {
 
-/// A tensor that `fill` writes. All but small ones have a block of memory that is as large as they are: the pool's may
-/// be a quarter larger.
+/// Returns a tensor that `fill` writes. Unless it is small, its block of memory is exactly as large as its elements:
+/// the pool's may be a quarter larger.
 template <class T, class Fill>
 Tensor filled(const Shape& shape, const Fill& fill) {
   constexpr std::size_t kLarge = 1 << 10;
@@ -145,7 +145,7 @@ bool Constant::all_of(const std::function<bool(double)>& holds) const {
 const Value& Constant::value() const& {
   if (stored_)
     std::call_once(stored_->once, [this] {
-      const ferrite::detail::NoStorageLimit unbounded;  // what a node asks for while it runs is not made by it
+      const ferrite::detail::NoStorageLimit unbounded;  // the limit for a running node does not apply to a constant
       value_.tensor = stored_->elements.decoded();
       stored_->elements.source = {};
     });

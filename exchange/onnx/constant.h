@@ -12,10 +12,10 @@
 
 namespace ferrite::onnx::detail {
 
-/// Elements as a file stores them.
+/// The elements of a tensor as a file stores them.
 struct StoredElements {
-  /// Gives the bytes, as many as the shape needs, in their order to a function that takes some at a time: nothing but
-  /// the tensor holds all of them. Throws OnnxError where an element is none of its type's.
+  /// A function that passes the bytes in order, as many as the shape needs, to a function that takes some at a time, so
+  /// that only the tensor holds all of them. Throws OnnxError for an element that is not valid in its type.
   using Source = std::function<void(const std::function<void(std::string_view)>&)>;
 
   ElementType type = ElementType::undefined;
@@ -24,30 +24,30 @@ struct StoredElements {
   Source source{};
   bool elsewhere = false;  ///< the source reads a file, which is there while the model is read
 
-  /// The elements in the dtype that holds them.
+  /// Returns the elements as a tensor in the dtype that holds their type.
   Tensor decoded() const;
 };
 
-/// Elements stay as the file has them, where they may be narrower, until they are asked for: a large model that was
-/// only read takes little more memory than its file.
+/// A constant of a model. Its elements stay as the file has them, perhaps narrower, until they are asked for: a large
+/// model that was only read takes little more memory than its file.
 class Constant {
  public:
   Constant() = default;
-  /// `elsewhere`: it was made of what is in a file while the model is read.
+  /// `elsewhere` says that the value was made from a file that is only there while the model is read.
   Constant(Value value, bool elsewhere) : value_(std::move(value)), elsewhere_(elsewhere) {}
   explicit Constant(StoredElements stored);
 
   ElementType type() const { return value_.type; }
-  /// Whether its bytes, or those that it was made of, are not among the model's messages.
+  /// Returns whether its bytes, or those that it was made of, lie outside of the model's messages.
   bool elsewhere() const { return elsewhere_; }
-  /// Takes what is in a file into memory, in as few bytes as it can be.
+  /// Copies elements that are in a file into memory, in as few bytes as possible.
   void keep();
-  /// Throws OnnxError where an element is none of its type's.
+  /// Throws OnnxError for an element that is not valid in its type.
   void check() const;
   const Shape& shape() const { return stored_ ? stored_->elements.shape : value_.tensor.shape(); }
-  /// Whether something holds of every element. For floats, before `value` was asked for; no tensor is made.
+  /// Returns whether a predicate holds for every element, without making a tensor. For floats, before `value` is used.
   bool all_of(const std::function<bool(double)>& holds) const;
-  /// The tensor. Several threads may ask.
+  /// Returns the tensor, which the first call makes. Several threads may call it.
   const Value& value() const&;
   Value value() && { return std::as_const(*this).value(); }
 

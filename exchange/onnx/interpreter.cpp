@@ -1,4 +1,4 @@
-/// Runs the graphs of a model in operations of Ferrite.
+/// Runs the graphs of a model as Ferrite's operations.
 #include "ferrite/exchange/onnx/interpreter.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ const Value& value_at(const Environment& at, const Reference& r) {
   return e->values[static_cast<std::size_t>(r.slot)];
 }
 
-/// The first value of a parameter that is a running statistic, too.
+/// Returns the first value of a parameter that is also a running statistic.
 const Constant* statistic_at(const Environment& at, const Reference& r) {
   if (r.slot < 0) return nullptr;
   const Environment* e = &at;
@@ -41,21 +41,21 @@ bool is_folded(const Node& node, const Values& inputs) {
   return std::all_of(inputs.begin(), inputs.end(), is_constant);
 }
 
-/// Constants as their numbers.
+/// Replaces the tensors of constants by their known numbers.
 Values numbers_of(Values all) {
   for (Value& v : all)
     if (v.known.defined()) v.tensor = std::exchange(v.known, {});
   return all;
 }
 
-/// What is known and read from a tensor that is not: its extents.
+/// Sets the known numbers of outputs that are constant although their operand is not, such as its extents.
 void mark_extents(Values& outputs) {
   for (Value& v : outputs)
     if (v.constant && v.tensor.defined() && !v.known.defined()) v.known = v.tensor;
 }
 
-/// Constants that follow from extents take what the program computes for them; numbers that only a constant can give
-/// (Unique, say) stay what they are.
+/// Gives constants that follow from extents the tensors that the program computes for them; numbers that only a
+/// constant can give (as by Unique) stay.
 template <class F>
 void keep_operations(const std::string& who, Values& outputs, const F& operations) {
   for (Value& v : outputs)

@@ -1,5 +1,5 @@
 #pragma once
-/// Runs the graphs of a model in operations of Ferrite.
+/// The interpreter that runs the graphs of a model as Ferrite's operations.
 #include <functional>
 #include <map>
 #include <string>
@@ -14,16 +14,16 @@ namespace ferrite::onnx::detail {
 /// The values of one run of a graph.
 struct Environment {
   const Graph* graph = nullptr;
-  Values values{};                      ///< by slot
-  const Environment* outer = nullptr;   ///< of the surrounding graph
-  const Function* function = nullptr;   ///< whose body this is
-  const Node* node = nullptr;           ///< that calls the function
-  const Environment* caller = nullptr;  ///< where that node stands
+  Values values{};                      ///< the values by slot
+  const Environment* outer = nullptr;   ///< the environment of the surrounding graph
+  const Function* function = nullptr;   ///< the function whose body the graph is, or null
+  const Node* node = nullptr;           ///< the node that calls the function
+  const Environment* caller = nullptr;  ///< the environment of that node
 };
 
-/// One run of a model: its nodes in their order, each lowered to Ferrite's operations. What depends on constants and
-/// shapes alone is computed apart, so that it is known while a program is traced; with open extents by the program,
-/// too.
+/// One run of a model: its nodes in order, each lowered to Ferrite's operations. Values that depend only on constants
+/// and shapes are computed separately, so that they are known while a program is traced; with open extents the program
+/// computes them, too.
 class Interpreter {
  public:
   struct Limits {
@@ -32,7 +32,7 @@ class Interpreter {
   };
   using Note = std::function<void(const Node& node, const std::string& what)>;
 
-  /// `parameter` gives the value of a parameter by its number; `note` hears what nodes became.
+  /// `parameter` returns the value of a parameter by its number; `note` is called with what each node became.
   Interpreter(const CheckedModel& program, std::function<Tensor(std::size_t)> parameter, Limits limits, Note note)
       : program_(program),
         parameter_(std::move(parameter)),
@@ -42,7 +42,7 @@ class Interpreter {
 
   Values run(const Values& inputs) const { return run_graph(program_.graphs().main, inputs, nullptr); }
   Values run_graph(const Graph& graph, const Values& inputs, const Environment* outer) const;
-  /// Counts one run of a graph within `node`; refuses it where loops within loops have made too many.
+  /// Counts one run of a graph within `node`; refuses the node where nested loops have run too many.
   void count_body(const Node& node) const;
 
   const CheckedModel& program() const { return program_; }
@@ -52,8 +52,8 @@ class Interpreter {
   }
 
  private:
-  /// What is traced or profiled of a node belongs to the layer "model.onnx/node", "encoder/node" where the model is
-  /// part of another one: errors of compiled programs name it.
+  /// Returns the layer to which a node's operations belong in traces, profiles and errors of compiled programs:
+  /// "model.onnx/node", or "encoder/node" where the model is part of another one.
   Scope scope_of(const Node& node) const;
   Values run_function(const Node& node, const Values& inputs, const Environment& at) const;
   void run_nodes(Environment& at) const;
@@ -64,11 +64,12 @@ class Interpreter {
   std::function<Tensor(std::size_t)> parameter_;
   Limits limits_;
   Note note_;
-  Scope model_{};  ///< the layer in which it runs
+  Scope model_{};  ///< the layer in which the model runs
   mutable std::int64_t bodies_ = 0;
 };
 
-/// The attribute of a node that is meant by this name there, through the functions that pass it on; null: absent.
+/// Returns an attribute of a node in the environment `at`, or null; one that refers to an attribute of the surrounding
+/// function is followed to the call that gives it.
 const Attribute* find_attribute(const Node& node, std::string_view name, const Environment& at,
                                 const Environment** where = nullptr, std::size_t* index = nullptr);
 

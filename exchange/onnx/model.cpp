@@ -14,7 +14,7 @@ struct Model::State {
 
   std::shared_ptr<detail::CheckedModel> program{};
   detail::Interpreter::Limits limits{};
-  std::map<std::string, detail::Value> fixed{};  ///< inputs that are the same in every call
+  std::map<std::string, detail::Value> fixed{};  ///< values of inputs that are the same in every call
   std::vector<Port> inputs{};
   std::vector<Port> outputs{};
   mutable std::mutex guard{};
@@ -33,7 +33,7 @@ Port described(const detail::Port& port) {
   return p;
 }
 
-/// Whether a shape fits an input; `symbols` gathers what the names stand for.
+/// Checks that a shape fits an input; `symbols` collects the extents of named dimensions.
 void check_shape(const std::string& where, const detail::Port& port, const Tensor& x,
                  std::map<std::string_view, std::int64_t>& symbols) {
   if (!port.ranked) return;
@@ -52,7 +52,7 @@ void check_shape(const std::string& where, const detail::Port& port, const Tenso
   }
 }
 
-/// A tensor as the value of an input: those that are only stored become what holds them.
+/// Returns a tensor as the value of an input; storage types become the dtype that holds them.
 detail::Value accepted(const std::string& where, const detail::Port& port, const Tensor& x) {
   const detail::ElementType type =
       port.type == detail::ElementType::undefined ? detail::type_for(x.dtype()) : port.type;

@@ -1,5 +1,5 @@
 #pragma once
-/// The names of a graph's values.
+/// The table of the names of a graph's values.
 #include <cstdint>
 #include <functional>
 #include <string_view>
@@ -7,29 +7,29 @@
 
 namespace ferrite::onnx::detail {
 
-/// Slots by name, in 13 bytes for each: a file may consist of names.
+/// A map from names to slots that takes 13 bytes for each name, as a file may consist of names.
 class Names {
  public:
-  /// For at most so many names, all of which are views of `bytes`, less than 4 GiB.
+  /// Makes a table for at most `most` names, all of which are views of `bytes`, less than 4 GiB.
   Names(std::string_view bytes, std::size_t most) : bytes_(bytes), table_(most + most / 3 + 1, -1) {
     names_.reserve(most);
   }
-  /// -1: there is none.
+  /// Returns the slot of a name, or -1.
   std::int32_t find(std::string_view name) const { return table_[place(name)]; }
-  /// Gives the next slot to a name that has none.
+  /// Assigns the next slot to a name that has none.
   void add(std::string_view name) {
     table_[place(name)] = static_cast<std::int32_t>(names_.size());
     names_.push_back(
         {static_cast<std::uint32_t>(name.data() - bytes_.data()), static_cast<std::uint32_t>(name.size())});
   }
-  /// How many there are.
+  /// Returns the number of names.
   std::int32_t size() const { return static_cast<std::int32_t>(names_.size()); }
 
  private:
   struct View {
     std::uint32_t at, size;
   };
-  /// Where a name is in the table, or where it would be.
+  /// Returns the position of a name in the table, or the position where it would be.
   std::size_t place(std::string_view name) const {
     const std::size_t hash = std::hash<std::string_view>()(name);
     for (std::size_t at = hash % table_.size();; at = at + 1 == table_.size() ? 0 : at + 1) {

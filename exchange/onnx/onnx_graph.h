@@ -1,5 +1,5 @@
 #pragma once
-/// A model as it was read, and the graphs that its messages become when it runs: nodes whose names are resolved, on
+/// A model that was read, and the graphs that are made from its messages when it runs: nodes with resolved names and
 /// views of the messages.
 #include <algorithm>
 #include <cstdint>
@@ -26,17 +26,18 @@ namespace ferrite::onnx::detail {
 struct Graph;
 struct Function;
 
-/// Where a node finds an input: so many graphs outwards, at that slot. Slot -1: it is left out.
+/// The place of a node's input: a slot of the graph that lies `depth` levels further out. Slot -1: it is left out.
 struct Reference {
   std::int32_t depth = 0;
   std::int32_t slot = -1;
 };
 
+/// An attribute of a node.
 struct Attribute {
   std::string_view name;
   AttributeType type = AttributeType::undefined;
-  std::string_view reference{};  ///< of a function's body: the attribute of the function that is meant
-  std::string_view message{};    ///< the AttributeProto
+  std::string_view reference{};  ///< in a function's body: the name of the function's attribute that it refers to
+  std::string_view message{};    ///< bytes of the AttributeProto
   const Constant* tensor = nullptr;
   std::unique_ptr<Graph> graph{};
 };
@@ -66,28 +67,30 @@ class Lists {
   std::size_t left_ = 0;
 };
 
+/// An application of an operation or of a function of the model.
 struct Node {
   std::string_view operation;
-  std::string_view title{};                  ///< its name, or that of its first output
-  std::span<Reference> inputs{};             ///< of Graphs::lists, like the next two
-  std::span<std::int32_t> outputs{};         ///< slots; -1: not wanted
+  std::string_view title{};                  ///< the name of the node, or of its first output
+  std::span<Reference> inputs{};             ///< stored in Graphs::lists, like the next two
+  std::span<std::int32_t> outputs{};         ///< slots of the outputs; -1: not wanted
   std::span<const std::int32_t> released{};  ///< slots that no later node reads
   std::vector<Attribute> attributes{};
   std::int64_t version = 0;
-  const Operation* row = nullptr;  ///< or a function of the model
-  const Function* function = nullptr;
+  const Operation* row = nullptr;      ///< the operation; null for a function
+  const Function* function = nullptr;  ///< the function; null for an operation
 
-  /// `"encoder/Gru_3" (GRU)`.
+  /// Returns the node's title and operation, `"encoder/Gru_3" (GRU)`.
   std::string label() const;
 };
 
+/// An extent in the shape of a Port.
 struct Dimension {
   std::int64_t extent = -1;  ///< -1: symbolic or unknown
   std::string_view symbol{};
 };
 
-/// Whether a name stands for any extent, not for one that is the same wherever it stands: exporters write these to all
-/// axes that they know nothing of.
+/// Returns whether the name of a dimension permits any extent, not only one that is the same wherever the name occurs:
+/// exporters give such names to all axes that they know nothing about.
 inline bool is_placeholder(std::string_view symbol) {
   return symbol.empty() || symbol == "?" || symbol == "-1" || symbol == "None";
 }
@@ -96,20 +99,22 @@ inline bool is_placeholder(std::string_view symbol) {
 struct Port {
   std::string_view name;
   ElementType type = ElementType::undefined;
-  bool ranked = false;  ///< whether the file says its shape
+  bool ranked = false;  ///< whether the file gives its shape
   std::vector<Dimension> shape{};
-  bool tensor = true;  ///< no sequence, optional or map
+  bool tensor = true;  ///< false for a sequence, optional or map
 };
 
+/// A tensor of the file that is a value of a graph.
 struct Initialiser {
   std::int32_t slot = 0;
   std::int32_t parameter = -1;      ///< its number among the model's parameters; -1: a constant
-  const Constant* value = nullptr;  ///< of a constant
+  const Constant* value = nullptr;  ///< the value of a constant
   std::string_view name{};
   Reason reason = Reason::named;
-  std::string because{};  ///< of one that is folded: the node that needs its numbers
+  std::string because{};  ///< the node that needs the numbers of a folded one
 };
 
+/// A graph of a model, the body of a function, or a graph within a node.
 struct Graph {
   std::string_view name;
   std::vector<Port> inputs{};
@@ -117,21 +122,22 @@ struct Graph {
   std::vector<std::int32_t> input_slots{};
   std::vector<Reference> results{};
   std::vector<Initialiser> initialisers{};
-  /// By slot, first values of parameters that are running statistics, too: those do not train.
+  /// First values, by slot, of parameters that are also used as running statistics: as statistics they do not train.
   std::map<std::int32_t, const Constant*> statistics{};
   std::deque<Node> nodes{};
   std::int32_t slots = 0;
 };
 
-/// Opsets that a model or function imports.
+/// The opsets that a model or function imports.
 struct Imports {
   std::vector<std::pair<std::string_view, std::int64_t>> versions{};
-  /// -1: it is not imported.
+  /// Returns the imported version of a domain, or -1.
   std::int64_t of(std::string_view domain) const;
 };
 
+/// A function that a model defines.
 struct Function {
-  /// What a call needs.
+  /// The parts of a function that a call needs.
   struct Body {
     Imports imports{};
     std::vector<std::string_view> attributes{};
@@ -142,15 +148,15 @@ struct Function {
   std::string_view name{};
   std::string_view overload{};
   std::string_view message{};
-  std::unique_ptr<Body> body{};  ///< of one that is called
+  std::unique_ptr<Body> body{};  ///< null unless the function is called
   int state = 0;                 ///< 0: not read yet, 1: being read, 2: read
-  std::uint64_t size = 0;        ///< nodes, those of the functions that it calls counted
-  int depth = 0;                 ///< the most graphs and functions within each other in it, itself one
-  /// Bit i: the numbers of input i have to be known while a program is traced.
+  std::uint64_t size = 0;        ///< number of nodes, including those of the functions that it calls
+  int depth = 0;                 ///< largest number of nested graphs and functions in it, including itself
+  /// Bit i says that the numbers of input i have to be known while a program is traced.
   std::uint64_t static_inputs = 0;
 };
 
-/// The graphs of a model: its own, and the functions that it calls.
+/// The graphs of a model: the main graph and the functions that it calls.
 struct Graphs {
   Graph main{};
   std::deque<Function> functions{};
@@ -161,32 +167,32 @@ struct Graphs {
 /// An initialiser that is a parameter, or a tensor whose elements a model's messages lack.
 struct Held {
   std::int32_t parameter = -1;  ///< its number; -1: a constant
-  Constant value{};             ///< of a constant; of a parameter that is a running statistic, too, its first value
+  Constant value{};  ///< the value of a constant; the first value of a parameter that is also a running statistic
 };
 
-/// A model whose messages were all checked. Its graphs are made of them when it runs or reports: nodes take many times
-/// the bytes of their messages, which no bound on the memory of reading a file would allow.
+/// A model whose messages were all checked. Its graphs are made when it runs or reports, since nodes take many times
+/// the bytes of their messages, which would break the bound on memory for reading a file.
 class CheckedModel {
  public:
   explicit CheckedModel(std::string name) : where(std::move(name)) {}
 
   std::string where;
-  std::vector<char> bytes{};  ///< an Outline's
+  std::vector<char> bytes{};  ///< bytes of the messages, Outline::bytes
   Imports imports{};
   std::vector<Port> inputs{};
   std::vector<Port> outputs{};
-  std::size_t nodes = 0;                                    ///< of the main graph
-  std::vector<std::pair<std::string, Value>> parameters{};  ///< first values; taken out by the Model
+  std::size_t nodes = 0;                                    ///< number of nodes in the main graph
+  std::vector<std::pair<std::string, Value>> parameters{};  ///< names and first values; moved out by the Model
   std::vector<ElementType> parameter_types{};
-  std::vector<Reason> reasons{};                   ///< of all initialisers, in the order in which a Reader sees them
-  std::set<std::string, std::less<>> constants{};  ///< inputs that are the same in every call
-  std::map<std::size_t, Held> held{};              ///< by the place of their messages in `bytes`
+  std::vector<Reason> reasons{};                   ///< reasons of all initialisers, in the order of the Reader
+  std::set<std::string, std::less<>> constants{};  ///< names of inputs that are the same in every call
+  std::map<std::size_t, Held> held{};              ///< tensors by the position of their messages in `bytes`
 
   std::string_view messages() const { return {bytes.data(), bytes.size()}; }
   std::size_t place_of(std::string_view message) const {
     return static_cast<std::size_t>(message.data() - bytes.data());
   }
-  /// Made at the first call. Several threads may ask.
+  /// Returns the graphs, which the first call makes. Several threads may call it.
   const Graphs& graphs() const;
 
  private:
@@ -194,30 +200,30 @@ class CheckedModel {
   mutable std::unique_ptr<const Graphs> graphs_{};
 };
 
-/// Reads a model. `folder` is where external data may be; empty: it is refused. Throws OnnxError, and ValueError where
-/// ReadOptions::trains does not fit the model.
+/// Reads and checks a model. `folder` may hold external data, which is refused if it is empty. Throws OnnxError, and
+/// ValueError where ReadOptions::trains does not fit the model.
 std::shared_ptr<CheckedModel> read_model(Input& input, std::string where, const std::filesystem::path& folder,
                                          const Training& training = {},
                                          std::set<std::string, std::less<>> constants = {});
 
-/// Where elements of tensors may be that are not in their messages.
+/// The sources of tensor elements that are not in their messages.
 struct Elsewhere {
-  std::filesystem::path folder{};  ///< of external data; empty: it is refused
-  Input* input = nullptr;          ///< what an outline has left out
-  std::string_view outline{};      ///< its bytes
+  std::filesystem::path folder{};  ///< folder of external data, which is refused if empty
+  Input* input = nullptr;          ///< the file, which has the elements that the outline left out
+  std::string_view outline{};      ///< bytes of the outline
   std::map<std::size_t, Outline::Range> ranges{};
 
   const Outline::Range* left_out(std::string_view tensor) const;
 };
-/// What a message of a tensor is.
+/// The kind of message that holds a tensor.
 enum class Storage { dense, sparse };  // TensorProto, SparseTensorProto
 
-/// The name of a tensor; nothing is checked.
+/// Returns the name of a tensor without checking anything.
 std::string_view name_of_tensor(std::string_view message, Storage storage);
-/// The elements of a tensor: their number and type are checked, they themselves when they are asked for. Sparse ones
-/// are made dense. Throws OnnxError, its message beginning with `where`.
+/// Reads a tensor, sparse ones made dense. The number and type of elements are checked now, the elements when they are
+/// asked for. Throws OnnxError, its message beginning with `where`.
 Constant read_constant(std::string_view message, Storage storage, const std::string& where, const Elsewhere& elsewhere);
-/// A TensorProto that is whole.
+/// Reads a TensorProto that holds all of its elements or names external data in `folder`.
 Value read_tensor(std::string_view message, const std::string& where, const std::filesystem::path& folder);
 
 }  // namespace ferrite::onnx::detail

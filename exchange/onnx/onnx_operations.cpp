@@ -1,4 +1,4 @@
-/// The table of the operations that are imported, from all families.
+/// The table of supported operations, from all families.
 #include "ferrite/exchange/onnx/onnx_operations.h"
 
 #include <array>
@@ -8,7 +8,7 @@
 namespace ferrite::onnx::detail {
 
 std::span<const Operations> all_operations() {
-  // A new family is declared in operations.h and stands here.
+  // A new family is declared in onnx_operations.h and added here.
   static const std::array families{core_operations(),      elementwise_operations(), shape_operations(),
                                    reduction_operations(), window_operations(),      resampling_operations(),
                                    loss_operations(),      recurrent_operations(),   control_operations(),

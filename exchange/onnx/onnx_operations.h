@@ -1,6 +1,5 @@
 #pragma once
-/// The operations of ONNX that are imported: one table, made of families that stand in files of their own under
-/// exchange/onnx/operations/.
+/// The table of supported ONNX operations, made of families in separate files under exchange/onnx/operations/.
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -10,68 +9,70 @@
 
 namespace ferrite::onnx::detail {
 
-/// An operation, or one of its versions where these differ so much that each has a function of its own. Most functions
-/// serve all versions and ask `call.version()`.
+/// An operation of ONNX, or some of its versions where these differ so much that each has its own function. Most
+/// functions serve all versions and ask `call.version()`.
 struct Operation {
-  std::string_view name;  ///< "Gemm"
-  /// Gives a value for each output that the node may have; undefined ones where it does not want them, fewer than it
-  /// has is refused. A composition of Ferrite's operations: it runs eagerly, under a tape and while it is traced.
+  std::string_view name;  ///< name in ONNX, "Gemm"
+  /// Returns a value for each output that the node may have, undefined ones where it does not want them; fewer than it
+  /// has is refused. A composition of Ferrite's operations: it runs eagerly, under a tape and during tracing.
   Values (*lower)(const Call& call) = nullptr;
-  /// Bit i: the numbers of input i have to be known while a program is traced, since they decide on shapes or the like.
-  /// Initialisers that lead there by way of constants and extents alone are folded.
+  /// Bit i says that the numbers of input i have to be known while a program is traced, since they decide on shapes or
+  /// the like. Initialisers that reach it through constants and extents alone are folded.
   std::uint32_t static_inputs = 0;
-  /// The versions of its domain that this row is for.
+  /// The first and last versions of the domain that this row is for.
   std::int64_t since = 1;
   std::int64_t until = std::numeric_limits<std::int64_t>::max();
-  std::string_view domain{};  ///< empty: ai.onnx
-  bool draws = false;         ///< gives something else in each call (random numbers): never folded
-  bool quoted = false;        ///< computes with the numbers of integers: no gradient reaches an operand
-  /// Bit i: input i is a running statistic, which never trains.
+  std::string_view domain{};  ///< domain; empty for ai.onnx
+  bool draws = false;         ///< whether results differ between calls (random numbers), so that it is never folded
+  bool quoted = false;        ///< whether it computes with the numbers of integers, so that no gradient passes
+  /// Bit i says that input i is a running statistic, which never trains.
   std::uint32_t statistics = 0;
 };
 using Operations = std::span<const Operation>;
 
-/// Identity, Constant, Shape, Add, Sub, Mul, Div, MatMul, Gemm, Relu, Sigmoid, Tanh, Reshape, Transpose, Concat.
+/// Returns Identity, Constant, Shape, Add, Sub, Mul, Div, MatMul, Gemm, Relu, Sigmoid, Tanh, Reshape, Transpose and
+/// Concat.
 Operations core_operations();
-/// Other arithmetic, comparisons, logic, functions, activations, casts.
+/// Returns other arithmetic, comparisons, logic, functions, activations, casts.
 Operations elementwise_operations();
-/// Movement of data, and values that are made of shapes.
+/// Returns operations that move data or make values from shapes.
 Operations shape_operations();
-/// Reductions, softmax, orders, einsum.
+/// Returns reductions, softmax, sorting operations, einsum.
 Operations reduction_operations();
-/// Convolutions, normalisation.
+/// Returns convolutions and normalisations.
 Operations window_operations();
-/// Pooling.
+/// Returns pooling operations, local and global.
 Operations pooling_operations();
-/// Scatter, GatherND, Compress, Unique, ReverseSequence.
+/// Returns Scatter, GatherND, Compress, Unique, ReverseSequence.
 Operations indexing_operations();
-/// BatchNormalization, LRN, Dropout, Det, SwiGLU.
+/// Returns BatchNormalization, LRN, Dropout, Det, SwiGLU.
 Operations network_operations();
-/// Resize, Upsample.
+/// Returns Resize and Upsample.
 Operations resampling_operations();
-/// Losses, quantisation, shifts.
+/// Returns losses, quantisation and shifts.
 Operations loss_operations();
-/// Attention, LinearAttention, RotaryEmbedding, CausalConvWithState.
+/// Returns Attention, LinearAttention, RotaryEmbedding, CausalConvWithState.
 Operations attention_operations();
-/// MatMulInteger, QLinearMatMul, DynamicQuantizeLinear.
+/// Returns MatMulInteger, QLinearMatMul, DynamicQuantizeLinear.
 Operations quantised_operations();
-/// QLinearAdd, QGemm, DynamicQuantizeLSTM and others of com.microsoft.
+/// Returns QLinearAdd, QGemm, DynamicQuantizeLSTM and others of com.microsoft.
 Operations contributed_operations();
-/// GridSample, AffineGrid, Col2Im, CenterCropPad.
+/// Returns GridSample, AffineGrid, Col2Im, CenterCropPad.
 Operations sampling_operations();
-/// Windows, DFT, STFT, MelWeightMatrix.
+/// Returns window functions, DFT, STFT, MelWeightMatrix.
 Operations signal_operations();
-/// Adagrad, Adam, Momentum.
+/// Returns Adagrad, Adam, Momentum.
 Operations training_operations();
-/// GRU, LSTM, RNN.
+/// Returns GRU, LSTM, RNN.
 Operations recurrent_operations();
-/// If, Loop, Scan.
+/// Returns If, Loop, Scan.
 Operations control_operations();
 
-/// The row for an operation; null: there is none. `versions`, if given, receives whether another version is there.
+/// Returns the row for a version of an operation, or null. `other_version`, if given, receives whether there is a row
+/// for any version.
 const Operation* find_operation(std::string_view domain, std::string_view name, std::int64_t version,
                                 bool* other_version = nullptr);
-/// All families.
+/// Returns all families of operations.
 std::span<const Operations> all_operations();
 
 }  // namespace ferrite::onnx::detail

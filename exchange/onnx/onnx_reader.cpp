@@ -12,12 +12,12 @@ namespace {
 
 constexpr int kMostNestedGraphs = 32;
 constexpr int kMostNestedFunctions = 32;
-constexpr int kMostNested = 64;  // of both
+constexpr int kMostNested = 64;  // graphs and functions together
 constexpr std::int64_t kNewestOpset = 28;
 constexpr std::size_t kMostFunctions = 4096;
 constexpr std::size_t kMostImports = 256;
 
-/// The values that nodes define, and what else has a name, at most.
+/// Returns an upper bound on the number of names: values that nodes define, inputs and initialisers.
 std::size_t count_names(std::string_view message, std::uint32_t node_field_number,
                         std::initializer_list<std::uint32_t> others) {
   std::size_t n = 0;
@@ -320,7 +320,7 @@ std::int64_t Imports::of(std::string_view domain) const {
 
 const Graphs& CheckedModel::graphs() const {
   std::call_once(once_, [this] {
-    const NewFrame apart;  // a trace does not see constants being made
+    const NewFrame apart;  // constants are not part of a trace
     graphs_ = Reader::graphs_of(*this);
   });
   return *graphs_;
@@ -509,11 +509,11 @@ void Reader::keep_captured(const Graph& inner, std::int32_t depth, std::vector<c
 
 namespace {
 
-/// Calls `each` with the nodes of a graph or function, the last one first. `field` is the number of theirs.
+/// Calls `each` with the nodes of a graph or function, the last one first. `field` is the number of their field.
 template <class F>
 void each_node_from_behind(std::string_view graph, std::uint32_t field, const F& each) {
-  constexpr std::size_t kBlock = 64;      // nodes whose views are there at a time
-  std::vector<std::size_t> starts = {0};  // of fields with so many nodes
+  constexpr std::size_t kBlock = 64;      // number of nodes whose views are in memory at a time
+  std::vector<std::size_t> starts = {0};  // positions after every kBlock nodes
   std::vector<std::string_view> block;
   std::size_t nodes = 0;
   Message(graph).each_of(field, [&](std::string_view node) {
@@ -529,7 +529,7 @@ void each_node_from_behind(std::string_view graph, std::uint32_t field, const F&
   }
 }
 
-/// `"encoder/Gru_3" (GRU)`.
+/// Returns the label of a node, `"encoder/Gru_3" (GRU)`.
 std::string label_of(std::string_view message) {
   Node node;
   std::string_view name;

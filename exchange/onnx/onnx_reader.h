@@ -1,5 +1,5 @@
 #pragma once
-/// Checks the messages of a model and makes its graphs of them.
+/// The reader that checks the messages of a model and makes its graphs from them.
 #include <functional>
 #include <map>
 #include <memory>
@@ -33,35 +33,35 @@ void each_tensor(std::string_view graph, const F& each) {
   }
 }
 
-/// The names that a graph's nodes see.
+/// The names that the nodes of a graph can refer to.
 struct Scope {
   Names slots;
   const Scope* outer = nullptr;
   int depth = 0;
 };
 
-/// Walks over the messages of a model, twice: at first it checks all of them and notes what the file alone can give,
-/// parameters and elements that the messages lack; when the model runs it makes its graphs.
+/// Walks over the messages of a model twice: first it checks all of them and takes from the file what the messages
+/// lack, parameters and elements; when the model runs, it makes the graphs.
 class Reader {
  public:
-  /// Checks what `program.messages()` are and fills in the rest of it.
+  /// Checks `program.messages()` and fills in the other members of `program`.
   static void check(CheckedModel& program, const Elsewhere& elsewhere, const Training& training);
-  /// The graphs of a program that was checked.
+  /// Returns the graphs of a program that was checked.
   static std::unique_ptr<const Graphs> graphs_of(const CheckedModel& program);
 
  private:
-  /// What checking a model needs and makes.
+  /// The inputs and results of checking a model.
   struct Check {
     CheckedModel& program;
     const Elsewhere& elsewhere;
     const Training& training;
-    std::unordered_set<std::string_view> asked{};  ///< names in ReadOptions::trains that were there
+    std::unordered_set<std::string_view> asked{};  ///< names in ReadOptions::trains that were found
     std::unordered_set<std::string> parameter_names{};
-    std::unordered_map<std::string, int> given{};  ///< how many parameters the file calls so
+    std::unordered_map<std::string, int> given{};  ///< number of repetitions of a parameter's name in the file
     std::int64_t sparse = 0;                       ///< elements of sparse tensors beyond what their messages allow
   };
 
-  /// `check` null: graphs are made.
+  /// Makes a reader that checks a model or, with a null `check`, makes its graphs.
   Reader(const CheckedModel& program, Check* check) : program_(program), check_(check), imports_(&program.imports) {}
   [[noreturn]] void fail(const std::string& what) const { throw OnnxError(program_.where + ": " + what); }
   [[noreturn]] void fail(const Node& node, const std::string& what) const {
@@ -75,7 +75,7 @@ class Reader {
     return found == functions_.end() ? nullptr : found->second;
   }
   void read_import(Imports& imports, Message message) const;
-  /// Counts graphs or functions within those that are being read.
+  /// Adds `levels` to the number of graphs and functions that are being read, one within the other.
   void enter(int levels);
   void resolve_function(Function& f, const Node& node);
   void read_body(Function& f, const Node& node);
@@ -87,11 +87,11 @@ class Reader {
     scope.slots.add(name);
     return scope.slots.size() - 1;
   }
-  /// Where a value is; `of` says in an error what needs it.
+  /// Returns the place of a value; `of` says in an error what needs it.
   Reference find(const Scope& scope, std::string_view name, const char* what,
                  const std::function<std::string()>& of) const;
   Reference find(const Scope& scope, std::string_view name, const char* what, const Node& node) const;
-  /// While a model is checked, no more is left of an inner graph than that it is right.
+  /// Reads a graph. While a model is checked, an inner graph is only checked and not kept.
   Graph read_graph(std::string_view message, const Scope* outer);
   void read_inputs(Graph& g, Scope& scope, std::string_view message) const;
 
@@ -100,40 +100,39 @@ class Reader {
   void read_node(std::string_view message, Graph& g, Scope& scope);
   void read_attributes(Node& node, std::string_view message, const Scope& scope);
   void find_meaning(Node& node, std::string_view domain, std::string_view overload);
-  /// Counts nodes, and refuses functions that call each other until these are more than any model has.
+  /// Counts nodes, and refuses functions whose calls multiply to more nodes than any model has.
   void count(std::uint64_t nodes, const Node& node);
-  /// Notes with each node which slots nobody reads behind it.
+  /// Fills in for each node the slots that no later node reads.
   void release(Graph& g);
   static void keep_captured(const Graph& inner, std::int32_t depth, std::vector<char>& stays);
 
   // ---- tensors
-  /// A tensor of an attribute. While the model is checked: null.
+  /// Returns a tensor of an attribute, or null while the model is checked.
   const Constant* read_attribute_tensor(std::string_view message, Storage storage, const std::string& where);
-  /// While a model is checked: a tensor of it. Refuses sparse ones whose elements are many more than a file of that
-  /// size has.
+  /// Reads a tensor while a model is checked. Refuses sparse ones with many more elements than a file of that size has.
   Constant read_checked(std::string_view message, Storage storage, const std::string& where);
-  /// While a model is checked: holds a constant whose elements its messages lack, or checks them.
+  /// Holds a constant whose elements its message lacks, or checks its elements, while a model is checked.
   void check_constant(std::string_view message, Constant c);
-  /// Initialisers of a graph whose names are known. While the model is checked, those of floats become parameters,
-  /// by the rule of training_rule.h.
+  /// Reads the initialisers of a graph whose names are known. While the model is checked, those of floats become
+  /// parameters by the rule of training_rule.h.
   void read_initialisers(Graph& g, const Scope& scope, std::string_view message);
   void check_initialiser(std::string_view message, Storage storage, std::uint16_t uses, bool decides);
-  /// Hears for the first time that a slot decides, and of which node.
+  /// A function that is called once for each slot that `deciding` finds, with the node that needs its numbers.
   using Because = std::function<void(std::int32_t slot, std::string_view node)>;
-  /// Which slots of a graph hold numbers that have to be known while a program is traced, and do not depend on data.
-  /// `nodes` is the number of the field with nodes, `data` has a bit for each slot that is data.
+  /// Returns which slots of a graph hold numbers that have to be known while a program is traced, and do not depend on
+  /// data. `nodes` is the number of the field with nodes, `data` has a bit for each slot that is data.
   std::vector<bool> deciding(const Scope& scope, std::string_view message, std::uint32_t nodes, std::vector<bool> data,
                              const Because& because = {}) const;
-  /// The slots of a model's inputs, but for those that are the same in every call.
+  /// Returns a bit for each slot: whether it is an input of the model that differs between calls.
   std::vector<bool> inputs_that_are_data(const Scope& scope, std::string_view message) const;
-  /// What becomes of the first initialisers of a graph, one for each.
+  /// Returns the uses, as a set of `Use`, of each of the first n initialisers of a graph.
   std::vector<std::uint16_t> uses_of_initialisers(const Scope& scope, std::string_view message, std::size_t n) const;
-  /// The operation of a node, and its function; both null: neither is known.
+  /// The operation or the function that a node applies; both are null where it is unknown.
   struct Meaning {
     const Operation* row = nullptr;
     const Function* function = nullptr;
     std::string_view operation{};
-    bool takes(std::size_t i) const;  ///< whether the numbers of input i have to be known
+    bool takes(std::size_t i) const;  ///< returns whether the numbers of input i have to be known
   };
   Meaning meaning_of(std::string_view node) const;
 
@@ -143,10 +142,10 @@ class Reader {
   std::unique_ptr<Graphs> graphs_ = std::make_unique<Graphs>();
   std::map<std::tuple<std::string_view, std::string_view, std::string_view>, Function*> functions_{};
   int functions_open_ = 0;
-  int open_ = 0;                  ///< graphs and functions that are being read, each within the last
-  int deepest_ = 0;               ///< the most that were, those of functions counted wherever these are called
-  std::uint64_t size_ = 0;        ///< nodes so far, those of functions counted wherever these are called
-  std::size_t initialisers_ = 0;  ///< made so far
+  int open_ = 0;                  ///< number of graphs and functions that are being read, each within the last
+  int deepest_ = 0;               ///< largest value of open_, functions counted wherever they are called
+  std::uint64_t size_ = 0;        ///< number of nodes so far, those of functions counted wherever they are called
+  std::size_t initialisers_ = 0;  ///< number of initialisers made so far
 };
 
 }  // namespace ferrite::onnx::detail

@@ -1,4 +1,4 @@
-/// ONNX models as streams: what one step of every input is, and which of them are states.
+/// Makes streams of ONNX models: finds the step of every input, and the inputs that are states.
 #include "ferrite/exchange/onnx_stream.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ std::vector<std::string> names_of(const std::vector<Port>& ports) {
   return names;
 }
 
-/// The number that an extent is; none for a name.
+/// Returns the number that the text of an extent gives, or nothing for a name.
 std::optional<std::int64_t> number_of(const std::string& text) {
   std::int64_t n = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
@@ -22,7 +22,7 @@ std::optional<std::int64_t> number_of(const std::string& text) {
   return n;
 }
 
-/// One step of an input: the options go before the file.
+/// Returns one step of an input; the options take precedence over the file.
 exchange::ProgramInput step_of(const Port& port, const StreamOptions& o) {
   exchange::ProgramInput in{.step = {{}, port.dtype}, .time_axis = -1};
   const auto given = o.steps.find(port.name);

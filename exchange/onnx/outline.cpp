@@ -32,10 +32,10 @@ void Input::copy(std::size_t at, std::span<char> to) {
 
 namespace {
 
-constexpr std::size_t kLarge = 1 << 10;  // bytes of raw_data that are left out
-constexpr int kMostNested = 256;         // messages: more than the reader takes
+constexpr std::size_t kLarge = 1 << 10;  // least number of bytes of raw_data that are left out
+constexpr int kMostNested = 256;         // nested messages: more than the reader accepts
 
-/// Messages that hold tensors, at any depth.
+/// The kinds of messages that may hold tensors, at any depth.
 enum class Kind { other, model, function, graph, node, attribute, tensor };
 
 Kind kind_within(Kind kind, std::uint32_t field) {
@@ -79,13 +79,13 @@ class Outliner {
   }
 
  private:
-  /// Bytes of the input, or the length of a message that has become shorter.
+  /// A range of bytes of the input, or the new length of a message that has become shorter.
   struct Piece {
-    std::size_t at;  ///< or the length
+    std::size_t at;  ///< position in the input, or the length
     std::size_t size;
     bool is_length;
   };
-  static constexpr std::size_t kLengthBytes = 8;  ///< 7 bits each
+  static constexpr std::size_t kLengthBytes = 8;  ///< bytes of a length, 7 bits each
 
   static void write_length(std::span<char> to, std::size_t length) {
     for (std::size_t i = 0; i < to.size(); ++i, length >>= 7U)
@@ -101,7 +101,7 @@ class Outliner {
     size_ += end - begin;
   }
 
-  /// A byte of the input, by a window on it.
+  /// Returns a byte of the input, through a buffer.
   unsigned char byte(std::size_t at) {
     if (at < window_begin_ || at >= window_begin_ + window_size_) {
       window_begin_ = at;
@@ -111,7 +111,7 @@ class Outliner {
     return static_cast<unsigned char>(window_[at - window_begin_]);
   }
 
-  /// False where the number does not end before `end`, or has too many digits.
+  /// Reads a number. Returns false where it does not end before `end`, or has too many digits.
   bool number(std::size_t& at, std::size_t end, std::uint64_t& value) {
     value = 0;
     for (unsigned shift = 0; shift < 64 && at < end; shift += 7) {
@@ -122,7 +122,7 @@ class Outliner {
     return false;
   }
 
-  /// Keeps the fields of a message from `at` to `end` but for what is left out.
+  /// Keeps the fields of a message from `at` to `end`, except for large elements.
   void walk(Kind kind, std::size_t at, std::size_t end, int depth) {
     const std::size_t place = size_;
     while (at < end) {
@@ -162,7 +162,7 @@ class Outliner {
 
   Input& input_;
   std::vector<Piece> pieces_{};
-  std::size_t size_ = 0;  ///< of the outline so far
+  std::size_t size_ = 0;  ///< size of the outline so far
   std::map<std::size_t, Outline::Range> left_out_{};
   std::array<char, 4096> window_{};
   std::size_t window_begin_ = 0, window_size_ = 0;

@@ -1,5 +1,5 @@
 #pragma once
-/// What of an ONNX model stays in memory: its messages, without the elements of large tensors.
+/// The part of an ONNX model that stays in memory: its messages, without the elements of large tensors.
 #include <array>
 #include <cstddef>
 #include <filesystem>
@@ -14,12 +14,12 @@ namespace ferrite::onnx::detail {
 /// The bytes of a model, in a file or in memory.
 class Input {
  public:
-  /// Throws OnnxError where there is no such regular file.
+  /// Opens a file. Throws OnnxError where there is no regular file of that name.
   explicit Input(const std::filesystem::path& path);
-  /// Bytes that live longer than this.
+  /// Refers to bytes in memory, which must outlive the input.
   explicit Input(std::span<const std::byte> bytes) : memory_(bytes), size_(bytes.size()) {}
   std::size_t size() const { return size_; }
-  /// Copies the bytes from `at` on. Throws OnnxError where the file cannot be read or has become shorter.
+  /// Copies bytes from the position `at` on into `to`. Throws OnnxError where the file cannot be read or has shrunk.
   void copy(std::size_t at, std::span<char> to);
 
  private:
@@ -29,19 +29,19 @@ class Input {
   std::size_t size_ = 0;
 };
 
-/// The messages of a model, and where the elements are that it lacks: they are read when they are wanted.
+/// The messages of a model without large elements, and the places of these, which are read when they are needed.
 struct Outline {
   struct Range {
     std::size_t at = 0, size = 0;
   };
-  /// The model, raw_data of 1 KiB and more left out. Names and attributes are views of these bytes.
+  /// The messages, without raw_data of 1 KiB and more. Names and attributes are views of these bytes.
   std::vector<char> bytes{};
-  /// Where raw_data is in the input, by the place in `bytes` of the TensorProto that lacks it.
+  /// The places of raw_data in the input, by the position in `bytes` of the TensorProto that lacks it.
   std::map<std::size_t, Range> left_out{};
 };
 
-/// Damaged messages stay as they are, for those who read them to refuse. Throws OnnxError where a tensor has raw_data
-/// twice, and what Input::copy throws.
+/// Reads the outline of a model. Damaged messages stay as they are; their readers refuse them. Throws OnnxError where a
+/// tensor has raw_data twice, and what Input::copy throws.
 Outline outline_of(Input& input);
 
 }  // namespace ferrite::onnx::detail

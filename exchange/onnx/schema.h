@@ -1,11 +1,11 @@
 #pragma once
-/// The numbers of the fields of ONNX files, as onnx.proto of the ONNX project has them (IR version 14), and of the
-/// types of elements and attributes. Both the reader and the writer go by them.
+/// The field numbers of ONNX files, from onnx.proto of the ONNX project (IR version 14), and the numbers of the types
+/// of elements and attributes. Both the reader and the writer use them.
 #include <cstdint>
 
 namespace ferrite::onnx::detail {
 
-/// One namespace for each message; what stands behind a field is its type on the wire.
+/// The fields of ModelProto. Each message has a namespace, and the comment after a field gives its type in onnx.proto.
 namespace model_field {                               // ModelProto
 inline constexpr std::uint32_t ir_version = 1;        // int64
 inline constexpr std::uint32_t producer_name = 2;     // string
@@ -153,7 +153,7 @@ inline constexpr std::uint32_t dim_param = 2;   // string
 inline constexpr std::uint32_t denotation = 3;  // string
 }  // namespace dimension_field
 
-/// TensorProto.DataType: types of elements.
+/// The types of elements, TensorProto.DataType.
 enum class ElementType : std::int32_t {
   undefined = 0,
   f32 = 1,
@@ -186,7 +186,7 @@ enum class ElementType : std::int32_t {
   float6e3m2 = 28,
 };
 
-/// AttributeProto.AttributeType.
+/// The types of attributes, AttributeProto.AttributeType.
 enum class AttributeType : std::int32_t {
   undefined = 0,
   number = 1,

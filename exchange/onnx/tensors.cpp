@@ -1,4 +1,4 @@
-/// Tensors of ONNX files: their elements from raw bytes, typed fields or files of their own.
+/// Reads the tensors of ONNX files, whose elements are raw bytes, typed fields or separate files.
 #include <algorithm>
 #include <bit>
 #include <functional>
@@ -16,17 +16,17 @@ static_assert(std::endian::native == std::endian::little, "raw_data is little-en
 namespace ferrite::onnx::detail {
 namespace {
 
-/// The fields of a TensorProto.
+/// The fields of a TensorProto that describe its elements.
 struct Fields {
   std::string_view name{};
   Shape shape{};
   ElementType type = ElementType::undefined;
   std::string_view raw{};
   bool has_raw = false;
-  std::uint64_t floats = 0;    ///< elements of float_data
-  std::uint64_t doubles = 0;   ///< of double_data
-  std::uint64_t integers = 0;  ///< of int32_data, int64_data or uint64_data
-  int typed = 0;               ///< the fields with elements that are there, by number
+  std::uint64_t floats = 0;    ///< number of elements in float_data
+  std::uint64_t doubles = 0;   ///< number of elements in double_data
+  std::uint64_t integers = 0;  ///< number of elements in int32_data, int64_data or uint64_data
+  int typed = 0;               ///< one bit for each field with elements that is present
   bool external = false;
   std::string_view location{};
   std::int64_t offset = 0;
@@ -113,7 +113,7 @@ Fields fields_of(std::string_view message, const std::string& where) {
   return f;
 }
 
-/// The file of external data: one below the folder that holds the bytes.
+/// Returns the path of external data: a file below the folder that holds the bytes.
 std::filesystem::path external_file(const Fields& f, std::size_t bytes, const std::string& where,
                                     const std::filesystem::path& folder) {
   namespace fs = std::filesystem;
@@ -150,7 +150,7 @@ void check_elements(std::string_view raw, ElementType type, const std::string& w
 
 using Source = StoredElements::Source;
 
-constexpr std::size_t kPart = 1 << 14;  // bytes that are copied at a time
+constexpr std::size_t kPart = 1 << 14;  // number of bytes that are copied at a time
 
 void give_part(Input& input, Outline::Range range, const std::function<void(std::string_view)>& give) {
   std::vector<char> part;
@@ -161,7 +161,7 @@ void give_part(Input& input, Outline::Range range, const std::function<void(std:
   }
 }
 
-/// Of typed fields: int4 and the like have one packed byte in each integer.
+/// Returns the source of elements in typed fields; int4 and the like have one packed byte in each integer.
 Source from_fields(std::string_view message, ElementType type) {
   return [message, type](const auto& give) {
     std::string part;
@@ -191,7 +191,7 @@ Source from_fields(std::string_view message, ElementType type) {
   };
 }
 
-/// The field that holds elements of a type where there are no raw bytes, by its bit in Fields::typed.
+/// Returns the bit in Fields::typed of the field that holds elements of a type where there are no raw bytes.
 int typed_field_of(ElementType type) {
   switch (type) {
     case ElementType::f32: return 1;
@@ -203,7 +203,7 @@ int typed_field_of(ElementType type) {
   }
 }
 
-/// The bytes of a tensor's elements that its typed fields have.
+/// Returns the number of bytes of the elements in a tensor's typed fields.
 std::uint64_t bytes_of(const Fields& f) {
   if (f.type == ElementType::f32) return f.floats * sizeof(float);
   if (f.type == ElementType::f64) return f.doubles * sizeof(double);
@@ -246,7 +246,7 @@ Constant read_dense(std::string_view message, const std::string& where, const El
   if (f.external) {
     source = [file = external_file(f, bytes, here, elsewhere.folder),
               range = Outline::Range{static_cast<std::size_t>(f.offset), bytes}](const auto& give) {
-      Input input(file);  // open only now: a model may have thousands of tensors
+      Input input(file);  // opened only now, as a model may have thousands of tensors
       give_part(input, range, give);
     };
     there = bytes;

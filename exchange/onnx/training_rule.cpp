@@ -1,4 +1,4 @@
-/// The rule by which the initialisers of a model train, are fixed or are folded.
+/// The rule that decides which initialisers of a model train, are fixed or are folded.
 #include "ferrite/exchange/onnx/training_rule.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace ferrite::onnx::detail {
 namespace {
 
-/// What an operation does with some of its inputs: bit i stands for input i.
+/// The uses that an operation makes of its inputs; bit i is for input i.
 struct Uses {
   std::string_view name;
   Use use;
@@ -54,7 +54,7 @@ constexpr std::array kUses = std::to_array<Uses>({
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool all_digits(std::string_view text) { return !text.empty() && std::ranges::all_of(text, is_digit); }
 
-/// Whether what stands after the prefix is nothing or a number.
+/// Returns whether a name is the prefix alone or followed by a number.
 bool numbered(std::string_view name, std::string_view prefix) {
   if (!name.starts_with(prefix)) return false;
   name.remove_prefix(prefix.size());
@@ -62,7 +62,7 @@ bool numbered(std::string_view name, std::string_view prefix) {
   return name.empty() || all_digits(name);
 }
 
-/// Whether more than one axis has more than one element.
+/// Returns whether more than one axis has more than one element.
 bool is_table(const Shape& shape) {
   return std::ranges::count_if(shape, [](std::int64_t n) { return n > 1; }) > 1;
 }
@@ -103,8 +103,8 @@ bool made_by_exporter(std::string_view name) {
   constexpr std::array kNumbered = std::to_array<std::string_view>(
       {"val", "Constant", "constant", "Const", "const", "const_fold_opt_", "scalar_tensor_default", "full_default",
        "lifted_tensor", "c_lifted_tensor", "_tensor_constant", "clone", "_to_copy"});
-  if (all_digits(name) || name.ends_with("_cast")) return true;  // of TorchScript; of torch.onnx
-  if (name.starts_with("onnx::")) return true;                   // of what TorchScript has folded
+  if (all_digits(name) || name.ends_with("_cast")) return true;  // names of TorchScript; of torch.onnx
+  if (name.starts_with("onnx::")) return true;                   // constants that TorchScript has folded
   if (name.starts_with('_') && numbered(name, "_val")) return true;
   return std::ranges::any_of(kNumbered, [&](std::string_view prefix) { return numbered(name, prefix); });
 }

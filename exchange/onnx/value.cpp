@@ -1,4 +1,4 @@
-/// The types of elements of ONNX, and the dtypes that hold them.
+/// ONNX's types of elements, and the dtypes that hold them.
 #include "ferrite/exchange/onnx/value.h"
 
 #include <array>
@@ -11,7 +11,7 @@
 namespace ferrite::onnx::detail {
 namespace {
 
-/// What is known of a type of elements.
+/// The properties of a type of elements.
 struct TypeRow {
   std::string_view name;
   int bits = 0;
@@ -67,7 +67,7 @@ Dtype dtype_for(ElementType type, std::string_view where) {
 }
 
 ElementType type_for(Dtype dtype) {
-  // Where a dtype holds several types, that of its own name comes first.
+  // Where a dtype holds several types, the one of the same name comes first.
   constexpr std::array kOwn = {ElementType::f32, ElementType::f64, ElementType::i32, ElementType::i64,
                                ElementType::boolean};
   for (const ElementType type : kOwn)

@@ -1,5 +1,5 @@
 #pragma once
-/// Fields of protobuf messages as views, with the type on the wire checked.
+/// Reading the fields of protobuf messages as views, with their wire types checked.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -10,7 +10,7 @@
 
 namespace ferrite::onnx::detail {
 
-/// A fault that is found where the name of the file is not known: what reads the file puts it in front.
+/// A fault that is found where the name of the file is not known; the reader of the file prepends it.
 class DamagedFile : public OnnxError {
  public:
   explicit DamagedFile(const std::string& fault) : OnnxError("onnx: " + fault), fault_(fault) {}
@@ -20,8 +20,8 @@ class DamagedFile : public OnnxError {
   std::string fault_;
 };
 
-/// Walks over the fields of one message. The getters throw OnnxError where the field is of another type on the wire,
-/// and every function where the bytes end too soon.
+/// Walks over the fields of one message. The getters throw OnnxError where the field has another wire type, and every
+/// function where the bytes end too soon.
 class Message {
  public:
   explicit Message(std::string_view bytes) : reader_(bytes.data(), bytes.size()) {}
@@ -33,7 +33,7 @@ class Message {
   void skip() {
     guarded([&] { reader_.skip(); });
   }
-  /// A string, bytes or a message within.
+  /// Returns a field that is a string, bytes or a message.
   std::string_view bytes() {
     expect(protozero::pbf_wire_type::length_delimited);
     return guarded([&] {
@@ -91,7 +91,7 @@ class Message {
                         " bytes, no multiple of " + std::to_string(sizeof(T)));
     each(packed);
   }
-  /// One value of a repeated field, or all of a packed one, appended.
+  /// Appends one value of a repeated field, or all of a packed one, to `out`.
   void integers(std::vector<std::int64_t>& out) {
     each_integer([&](std::int64_t v) { out.push_back(v); });
   }

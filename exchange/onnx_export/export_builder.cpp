@@ -1,4 +1,4 @@
-/// Nodes of ONNX with the types of their results.
+/// Builds ONNX nodes with the types of their results.
 #include "ferrite/exchange/onnx_export/export_builder.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace ferrite::exchange::detail {
 namespace {
 
-/// ONNX's name of an operation that is written for every format; any other is ONNX's already.
+/// Translates StableHLO's name of an operation to ONNX's; any other name is already ONNX's.
 std::string_view onnx_name(std::string_view op) {
   static constexpr std::pair<std::string_view, std::string_view> names[] = {{"EQ", "Equal"},
                                                                             {"GE", "GreaterOrEqual"},
@@ -95,12 +95,12 @@ Value OnnxBuilder::elementwise(std::string_view op, const Values& in) {
   return node(onnx_name(op), in, out);
 }
 
-/// Not IEEE's: of the quotient cut towards 0.
+/// Writes the remainder of the quotient rounded towards 0, which is not IEEE's remainder.
 Value OnnxBuilder::remainder(const Value& a, const Value& b) {
   return node("Mod", {a, b}, {spread_shape(a.shape(), b.shape()), a.dtype()}, {{"fmod", std::int64_t{1}}});
 }
 
-/// Comparisons of bool are ones that ONNX Runtime does not have.
+/// Writes a comparison; bool is converted, as ONNX Runtime lacks comparisons of bool.
 Value OnnxBuilder::compare(std::string_view direction, const Value& a, const Value& b) {
   if (direction == "NE") return negation(compare("EQ", a, b));
   if (a.dtype() == Dtype::boolean && direction == "EQ") return negation(elementwise("Xor", {a, b}));
@@ -110,7 +110,7 @@ Value OnnxBuilder::compare(std::string_view direction, const Value& a, const Val
 }
 
 Value OnnxBuilder::select(const Value& condition, const Value& a, const Value& b) {
-  if (a.dtype() == Dtype::boolean) {  // Where of bool is one that ONNX Runtime does not have
+  if (a.dtype() == Dtype::boolean) {  // ONNX Runtime lacks Where for bool
     const Value first = elementwise("And", {condition, a});
     return elementwise("Or", {first, elementwise("And", {negation(condition), b})});
   }
@@ -124,7 +124,7 @@ Value OnnxBuilder::convert(const Value& x, Dtype dtype) {
   return node("Cast", {x}, {x.shape(), dtype}, {{"to", to}});
 }
 
-/// What does not fit saturates and NaN gives 0, as in `cast`: ONNX leaves both open.
+/// Converts as `cast` does: what does not fit saturates and NaN gives 0. ONNX leaves both undefined.
 Value OnnxBuilder::cast(const Value& x, Dtype to) {
   if (kind_of(to) != DtypeKind::integer || kind_of(x.dtype()) != DtypeKind::floating) return convert(x, to);
   const Value from = is_storage_only(x.dtype()) ? convert(x, Dtype::f32) : x;  // it holds the bounds

@@ -1,4 +1,4 @@
-/// Finds how an operation is written: by function, by name, by composition, or a refusal.
+/// Finds the lowering of an operation: by function, by name, by composition, or a refusal.
 #include "ferrite/exchange/onnx_export/export_lowering.h"
 
 #include "ferrite/exchange/emit/refusals.h"
@@ -49,7 +49,7 @@ bool has_onnx(const Primitive& op) {
 namespace ferrite::exchange::detail {
 namespace {
 
-/// Operations on elements of which ONNX has the same, with the same operands.
+/// Returns whether ONNX has the same elementwise operation, with the same operands.
 bool has_same_name(const Primitive& op) { return op.is_pointwise() && !op.onnx.empty() && !op.reference; }
 
 Lowering<OnnxBuilder> find_own(const Primitive& op) {

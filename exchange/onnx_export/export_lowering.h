@@ -1,7 +1,7 @@
 #pragma once
-/// How each operation is written in ONNX. Pointwise operations whose record names an operation of ONNX with the same
-/// operands need nothing more; those with a composition are written as that; the others have a function here, by
-/// family, or, where other formats lack them as well, with the builder of all.
+/// The lowerings of operations to ONNX. Pointwise operations whose record names an operation of ONNX with the same
+/// operands need none; those with a composition are written as that; the others have a function here, by family, or,
+/// where other formats lack them as well, in common_lowerings.
 #include "ferrite/exchange/onnx_export/export_builder.h"
 
 namespace ferrite::exchange::detail {

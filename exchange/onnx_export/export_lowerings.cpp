@@ -1,4 +1,4 @@
-/// Lowerings of the operations that ONNX lacks, names otherwise or has for some types only, by family.
+/// Lowerings of operations that ONNX lacks, names differently or has for some types only, by family.
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -29,7 +29,7 @@ Values minimum(OnnxBuilder& b, const Application& c) {
   return {b.elementwise(c.out[0].dtype == Dtype::boolean ? "And" : "Min", c.in)};
 }
 
-/// Clip takes bounds of one element only.
+/// Lowers clamp; Clip takes only bounds of one element.
 Values clamp(OnnxBuilder& b, const Application& c) {
   return {b.elementwise("Min", {b.elementwise("Max", {c.in[0], c.in[1]}), c.in[2]})};
 }
@@ -40,7 +40,7 @@ Values reciprocal_root(OnnxBuilder& b, const Application& c) {
 
 Value magnitude(OnnxBuilder& b, const Value& x) { return b.elementwise("Abs", {x}); }
 
-/// 2 t / (1 - t) with t = tanh(x / 2) near 0, where e^x - 1 cancels.
+/// Lowers expm1 to 2 t / (1 - t) with t = tanh(x / 2) near 0, where e^x - 1 cancels.
 Values expm1(OnnxBuilder& b, const Application& c) {
   const Value& x = c.in[0];
   const Value one = b.like(1, x), half = b.like(0.5, x);
@@ -51,7 +51,8 @@ Values expm1(OnnxBuilder& b, const Application& c) {
   return {b.select(near, exact, b.subtract(b.elementwise("Exp", {x}), one))};
 }
 
-/// ln(u) x / (u - 1) with the rounded u = 1 + x below 1, where ln(1 + x) loses what rounding took from x.
+/// Writes ln(1 + x) as ln(u) x / (u - 1) with the rounded u = 1 + x below 1, where ln(1 + x) would lose what rounding
+/// took from x.
 Value log_plus_one(OnnxBuilder& b, const Value& x) {
   const Value one = b.like(1, x);
   const Value u = b.add(one, x);
@@ -69,7 +70,7 @@ Values relu(OnnxBuilder& b, const Application& c) {
   return {b.elementwise("Relu", {c.in[0]})};
 }
 
-/// Softplus of f64 is one that ONNX Runtime does not have.
+/// Lowers softplus; ONNX Runtime lacks Softplus for f64.
 Values softplus(OnnxBuilder& b, const Application& c) {
   const Value& x = c.in[0];
   if (of_f32(c)) return {b.elementwise("Softplus", {x})};
@@ -78,14 +79,14 @@ Values softplus(OnnxBuilder& b, const Application& c) {
   return {b.add(positive, log_plus_one(b, tail))};
 }
 
-/// x / 2 (1 + erf(x / sqrt(2))); below -40, where it is 0, x may be infinite.
+/// Lowers gelu to x / 2 (1 + erf(x / sqrt(2))); below -40, where it is 0, x may be infinite.
 Values gelu(OnnxBuilder& b, const Application& c) {
   const Value x = b.elementwise("Max", {c.in[0], b.like(-40, c.in[0])});
   const Value inner = b.elementwise("Erf", {b.multiply(x, b.like(1 / std::numbers::sqrt2, x))});
   const Value twice = b.add(inner, b.like(1, x));
   return {b.multiply(b.multiply(x, twice), b.like(0.5, x))};
 }
-/// g (Phi(x) + x phi(x)); beyond 40, where phi is 0, x may be infinite.
+/// Lowers the gradient of gelu to g (Phi(x) + x phi(x)); beyond 40, where phi is 0, x may be infinite.
 Values gelu_grad(OnnxBuilder& b, const Application& c) {
   const Value &g = c.in[0], &x = c.in[1];
   const Value inner = b.elementwise("Erf", {b.multiply(x, b.like(1 / std::numbers::sqrt2, x))});
@@ -101,7 +102,7 @@ Values erfc(OnnxBuilder& b, const Application& c) {
   return {b.subtract(b.like(1, c.in[0]), b.elementwise("Erf", {c.in[0]}))};
 }
 
-/// What ONNX has with a slope among its attributes; with other slopes, or in f64, the composition.
+/// Lowers an activation that ONNX has with a slope as attribute; with other slopes, or in f64, to its composition.
 Values sloped(OnnxBuilder& b, const Application& c) {
   const Scalar* slope = c.literal(1);
   if (!slope || !of_f32(c)) return {};
@@ -118,7 +119,7 @@ Values hardsigmoid(OnnxBuilder& b, const Application& c) {
 
 bool on_bool(const Application& c) { return c.in[0].dtype() == Dtype::boolean; }
 
-/// Bits of bool; those of integers come with opset 18.
+/// Lowers bitwise operations on bool; those on integers need opset 18.
 Values bits(OnnxBuilder& b, const Application& c) {
   if (!on_bool(c)) return {};
   std::string op(c.op.name.substr(std::string_view("bitwise_").size()));
@@ -128,19 +129,19 @@ Values bits(OnnxBuilder& b, const Application& c) {
 
 // ---- functions of numbers ------------------------------------------------------------------------------------------
 
-/// Whether the sign is there, that of a zero too: 1 / -0 is below 0. That of NaN is not read.
+/// Returns whether x is negative, including -0: 1 / -0 is below 0. The sign of NaN is not read.
 Value has_sign(OnnxBuilder& b, const Value& x) {
   const Value below = b.compare("LT", x, zero(b, x));
   return b.elementwise("Or", {below, b.compare("LT", b.elementwise("Reciprocal", {x}), zero(b, x))});
 }
 
-/// The angle of the smaller coordinate over the larger, then by octants.
+/// Lowers atan2 to the angle of the smaller coordinate over the larger, adjusted for the octant.
 Values atan2(OnnxBuilder& b, const Application& c) {
   const Value &y = c.in[0], &x = c.in[1];
   const Value p = magnitude(b, y), q = magnitude(b, x);
   const Value large = b.elementwise("Max", {p, q}), small = b.elementwise("Min", {p, q});
   const Value none = b.compare("EQ", large, zero(b, large));
-  const Value same = b.compare("EQ", small, large);  // both infinite too
+  const Value same = b.compare("EQ", small, large);  // also where both are infinite
   const Value quotient = b.divide(small, b.select(none, one(b, large), large));
   const Value ratio = b.select(none, zero(b, p), b.select(same, one(b, p), quotient));
   const Value first = b.elementwise("Atan", {ratio});
@@ -156,7 +157,7 @@ Values atan2(OnnxBuilder& b, const Application& c) {
 using ferrite::detail::ArgAttrs;
 using ferrite::detail::ReductionAttrs;
 
-/// Opset 17 has the axes of ReduceSum as an operand, those of the others as an attribute.
+/// Lowers a reduction; in opset 17 the axes of ReduceSum are an operand, those of the others an attribute.
 Values reduced(OnnxBuilder& b, const Application& c, Dtype in) {
   const auto [axes, keepdim] = c.as<ReductionAttrs>();
   const Value x = b.convert(c.in[0], in);
@@ -182,7 +183,7 @@ Values place(OnnxBuilder& b, const Application& c) {
                  {{"axis", std::int64_t{axis}}, {"keepdims", std::int64_t{keepdim}}})};
 }
 
-/// A sum of no terms is written as the zero it is: not every implementation takes it.
+/// Lowers matmul; a sum of no terms is written as zeros, since not every implementation takes it.
 Values matmul(OnnxBuilder& b, const Application& c) {
   if (c.in[0].shape()[-1] == 0) return {b.filled(0, c.out[0])};
   return {b.node("MatMul", c.in, c.out[0])};
@@ -205,12 +206,12 @@ Values scattered(OnnxBuilder& b, const Application& c, const std::string& reduct
   return {b.node("ScatterElements", {c.in[0], c.in[1], c.in[2]}, c.out[0],
                  {{"axis", std::int64_t{c.axis()}}, {"reduction", reduction}})};
 }
-/// Of elements for the same place the last one stays here; ONNX leaves that open.
+/// Lowers scatter. Of elements for the same place Ferrite keeps the last one; ONNX leaves that undefined.
 Values scatter(OnnxBuilder& b, const Application& c) { return scattered(b, c, "none"); }
 Values scatter_add(OnnxBuilder& b, const Application& c) { return scattered(b, c, "add"); }
 Values scatter_prod(OnnxBuilder& b, const Application& c) { return scattered(b, c, "mul"); }
 
-/// TopK gives the first of equal elements first, in either direction: a stable order. It takes no bool.
+/// Writes TopK, which gives the first of equal elements first, in either direction: a stable order. It lacks bool.
 Values ordered(OnnxBuilder& b, const Application& c, std::int64_t k, bool largest, bool sorted) {
   const bool of_bool = c.in[0].dtype() == Dtype::boolean;
   const Value x = of_bool ? b.convert(c.in[0], Dtype::i32) : c.in[0];
@@ -225,7 +226,7 @@ Values ordered(OnnxBuilder& b, const Application& c, std::int64_t k, bool larges
 Values sort(OnnxBuilder& b, const Application& c) {
   return ordered(b, c, c.in[0].shape()[c.axis()], c.named("descending", false), true);
 }
-/// Without `sorted`, elements stand in the order of their places.
+/// Lowers topk; without `sorted`, elements come in the order of their places.
 Values topk(OnnxBuilder& b, const Application& c) {
   const Values best = ordered(b, c, c.out[0].shape[c.axis()], c.named("largest", true), true);
   if (c.named("sorted", true)) return best;
@@ -242,7 +243,7 @@ Values rank_index(OnnxBuilder& b, const Application& c) {
   return {b.slice(best[1], c.axis(), k - 1, 1)};
 }
 
-/// How many elements of a row stand before each value.
+/// Lowers searchsorted: counts the elements of a row that come before each value.
 Values searchsorted(OnnxBuilder& b, const Application& c) {
   const bool right = c.named("right", false);
   const auto count = [&](const Tensors& in) -> Tensors {
@@ -263,7 +264,7 @@ Values cumsum(OnnxBuilder& b, const Application& c) {
   return {b.convert(sums, c.out[0].dtype)};
 }
 
-/// A scan along the axis: the first carry and the step, on operands in the wider type.
+/// Writes a scan along the axis from a first carry and a step, on operands in the wider type.
 Values scanned(OnnxBuilder& b, const Application& c, double first,
                const std::function<Tensor(const Tensor& carry, const Tensors& x)>& step) {
   const int axis = c.axis();
@@ -291,7 +292,7 @@ Values cumprod(OnnxBuilder& b, const Application& c) {
 Values linear_recurrence(OnnxBuilder& b, const Application& c) {
   const int axis = c.axis();
   const std::int64_t n = c.out[0].shape[axis], first = c.named("reverse", false) ? n - 1 : 0;
-  // y[0] = b[0] whatever a[0] is: zeros stand there.
+  // y[0] = b[0] whatever a[0] is, so a[0] is written as zeros.
   const auto without_first = [&](const Tensors& in) -> Tensors {
     Shape column = Shape::filled(in[0].rank(), 1);
     column[axis] = n;
@@ -307,7 +308,7 @@ Values logcumsumexp(OnnxBuilder& b, const Application& c) {
                  [](const Tensor& y, const Tensors& x) { return logaddexp(y, x[0]); });
 }
 
-/// Value and index go round; of equal elements the last one stays, and a NaN for good.
+/// Lowers cummax or cummin with value and index as carries; of equal elements the last one stays, and a NaN always.
 Values running_extreme(OnnxBuilder& b, const Application& c, bool largest) {
   const int axis = c.axis();
   const bool reverse = c.named("reverse", false);
@@ -335,7 +336,7 @@ Values cummin(OnnxBuilder& b, const Application& c) { return running_extreme(b, 
 
 // ---- Fourier transforms: DFT on rows of complex numbers ------------------------------------------------------------
 
-/// x [rows, n, 1 or 2] -> [rows, n (or n / 2 + 1), 2].
+/// Writes a Fourier transform of x [rows, n, 1 or 2] -> [rows, n (or n / 2 + 1), 2].
 Value transform(OnnxBuilder& b, const Value& x, bool inverse, bool one_sided) {
   Spec out = x.spec;
   out.shape[2] = 2;
@@ -344,12 +345,12 @@ Value transform(OnnxBuilder& b, const Value& x, bool inverse, bool one_sided) {
                 {{"axis", std::int64_t{1}}, {"inverse", std::int64_t{inverse}}, {"onesided", std::int64_t{one_sided}}});
 }
 
-/// The rows of a tensor whose last axes are these.
+/// Returns the shape [rows, last...] of a tensor with its leading axes merged.
 Shape rows_of(const Shape& s, const Shape& last) {
   return {s.numel() / std::max<std::int64_t>(last.numel(), 1), last[0], last[1]};
 }
 
-/// Factors [m, 1] of the frequencies of n real points.
+/// Returns the factors [m, 1] of the frequencies of n real points.
 Value weights(OnnxBuilder& b, const Value& x, std::int64_t n, double scale, double inner) {
   const std::int64_t m = n / 2 + 1;
   std::vector<double> w;
@@ -368,7 +369,7 @@ Values rfft(OnnxBuilder& b, const Application& c) {
   return {b.reshape(scaled, c.out[0].shape)};
 }
 
-/// The real part of the inverse of all n frequencies, of which the upper half is zero.
+/// Lowers irfft to the real part of the inverse transform of all n frequencies, of which the upper half is zero.
 Values irfft(OnnxBuilder& b, const Application& c) {
   const Shape& s = c.in[0].shape();
   const std::int64_t n = c.out[0].shape[-1], m = n / 2 + 1;
@@ -399,8 +400,8 @@ Values split(OnnxBuilder& b, const Application& c) {
   return b.nodes("Split", {c.in[0], b.integers(sizes)}, c.out, {{"axis", std::int64_t{axis}}});
 }
 
-/// Crops first: what runtimes do with negative amounts and nothing left differs. Amounts of 0 are written where extents
-/// stay open, since they may be others there.
+/// Lowers pad, cropping first: runtimes differ for negative amounts that leave nothing. Amounts of 0 are written where
+/// extents stay open, since they may differ at other extents.
 Values pad(OnnxBuilder& b, const Application& c) {
   const auto [before, after, value] = c.as<ferrite::detail::PadAttrs>();
   Value x = c.in[0];
@@ -415,7 +416,7 @@ Values pad(OnnxBuilder& b, const Application& c) {
   for (int i = 0; i < before.rank(); ++i) {
     const std::int64_t begin = std::max<std::int64_t>(-before[i], 0), cut = std::max<std::int64_t>(-after[i], 0);
     const std::int64_t left = x.shape()[i] - begin - cut;
-    if (left <= 0 && begin + cut > 0) return {b.filled(value, c.out[0])};  // nothing of x is there
+    if (left <= 0 && begin + cut > 0) return {b.filled(value, c.out[0])};  // nothing of x remains
     x = b.slice(x, i, begin, left);
   }
   if (!grows && (crops || !KeepExtentsOpen::active())) return {x};

@@ -1,4 +1,4 @@
-/// Inputs, variables and outputs of a program around its nodes, and programs at several extents as one.
+/// Writes the inputs, variables and outputs of a program, and merges programs at several extents.
 #include "ferrite/exchange/onnx_export/export_model.h"
 
 #include <algorithm>
@@ -48,7 +48,7 @@ class Model {
   bool is_written(std::uint32_t variable) const {
     return std::any_of(g_.writes.begin(), g_.writes.end(), [&](const auto& w) { return w.variable == variable; });
   }
-  /// A name that a caller chose is kept, or it is an error.
+  /// Returns a name that a caller chose. Throws where it is taken.
   std::string chosen(const std::string& name) {
     if (name.empty() || names_.claim(name) != name)
       throw ValueError("to_onnx: names of inputs and outputs must differ and not be empty: '" + name + "'");
@@ -113,10 +113,10 @@ Instruction with_pads(Instruction i, const Integers& pads) {
     if (a.name == "pads") a.value = pads;
   return i;
 }
-/// What paddings behind give the windows of an axis in all programs.
+/// The paddings at the end that give the windows of an axis in all programs.
 struct Paddings {
   std::int64_t least = 0, most = std::numeric_limits<std::int64_t>::max();
-  bool all_rests = false;  ///< whether every rest of a division by the stride that is possible was seen
+  bool all_rests = false;  ///< whether every possible remainder of a division by the stride was seen
 };
 Paddings paddings(const InstructionRow& row, std::size_t i, std::int64_t before) {
   Paddings p;
@@ -138,9 +138,9 @@ Paddings paddings(const InstructionRow& row, std::size_t i, std::int64_t before)
   return p;
 }
 
-/// One padding for all extents. Several give the windows that were seen; of the rules that choose one (as much as in
-/// front, none, either with the last window beyond it, and a last window that begins inside) all that do have to
-/// agree, or every rest was seen.
+/// Returns one padding for all extents. Several may give the windows that were seen. All rules that choose one of them
+/// (as much as in front, none, either with the last window beyond it, and a last window that begins inside) have to
+/// agree, unless every remainder was seen.
 Integers common_pads(const InstructionRow& row) {
   Integers pads = row->get<Integers>("pads");
   const std::size_t axes = pads.size() / 2;
@@ -168,7 +168,7 @@ Integers common_pads(const InstructionRow& row) {
 
 // ---- merging -----------------------------------------------------------------------------------------------------
 
-/// The merged forms of nodes: all as they are, but for constants whose numbers differ.
+/// Merges nodes: all stay as they are, except for constants whose numbers differ.
 class OnnxMerge final : public ProgramMerge {
  public:
   OnnxMerge(const std::vector<ExportProgram>& programs, const Extents& extents, const std::vector<DynamicAxis>& axes,
@@ -180,7 +180,7 @@ class OnnxMerge final : public ProgramMerge {
     const Instruction* node = nullptr;  ///< null: the end of a block
     std::size_t operand = 0;
   };
-  using Readers = std::vector<std::vector<Reader>>;  ///< by value
+  using Readers = std::vector<std::vector<Reader>>;  ///< readers of each value
 
   static Readers reads_of(const ExportProgram& p) {
     Readers all(static_cast<std::size_t>(p.values));
@@ -204,7 +204,7 @@ class OnnxMerge final : public ProgramMerge {
     return r.node && r.node->op == "Slice" && (r.operand == 1 || r.operand == 2);
   }
 
-  /// Only where something differs is an extent open: runtimes find out what it is.
+  /// Returns the type of a result, with extents open only where they differ: runtimes infer them.
   Spec spec_of(const InstructionRow& row, std::size_t result) override {
     Spec spec = row->results[result].spec;
     for (const Shape& s : row.shapes(result)) {
@@ -243,7 +243,7 @@ class OnnxMerge final : public ProgramMerge {
     row.refuse("its elements depend on the extent");
   }
 
-  /// The elements of integers of all programs, by place; empty for other tensors.
+  /// Returns the values that each element of an integer tensor has in all programs; empty for other tensors.
   static std::vector<Integers> by_place(const std::vector<Tensor>& values) {
     std::vector<Integers> places;
     for (const Tensor& t : values) {
@@ -255,7 +255,7 @@ class OnnxMerge final : public ProgramMerge {
     return places;
   }
 
-  /// What is the shape of Reshapes and nothing else, with one extent that depends on the others: -1.
+  /// Writes a constant that is only the shape of Reshapes, with -1 for the one extent that depends on the others.
   Value reshaping(const InstructionRow& row, const std::vector<Tensor>& values) {
     Integers shape;
     for (const Integers& v : by_place(values))
@@ -266,7 +266,8 @@ class OnnxMerge final : public ProgramMerge {
     return fits ? builder().integers(shape) : Value();
   }
 
-  /// Of a slice, numbers below 0 would count from the end.
+  /// Writes integers that differ. In the bounds of a slice they must not be below 0, where they would count from the
+  /// end.
   Value integers(const InstructionRow& row, const std::vector<Tensor>& values) {
     ExtentNumbers elements;
     const bool bounds = std::ranges::any_of(readers(row->results[0]), is_bound_of_slice);
@@ -282,7 +283,7 @@ class OnnxMerge final : public ProgramMerge {
     return front_.elementwise("Max", {x, front_.integers({0})});
   }
 
-  /// A float of rank 0.
+  /// Writes a float of rank 0 that differs.
   Value real(const InstructionRow&, const std::vector<Tensor>& values) {
     std::vector<double> numbers;
     for (const Tensor& t : values) {
@@ -294,7 +295,7 @@ class OnnxMerge final : public ProgramMerge {
     return r ? arithmetic().real(*r, values[0].dtype()) : Value();
   }
 
-  /// One element everywhere, of whatever dtype and rank: states that begin with zeros, for one.
+  /// Writes a constant whose elements are all equal, of any dtype and rank: for example states that start as zeros.
   Value repeated(const InstructionRow& row, const std::vector<Tensor>& values) {
     const Tensor element = only_element(values);
     if (!element.defined()) return {};

@@ -1,5 +1,5 @@
-/// How recurrent sequences are written: as GRU, LSTM and RNN, their weights re-ordered in the graph so that variables
-/// keep their names and their values.
+/// Lowers recurrent sequences to GRU, LSTM and RNN, with weights re-ordered in the graph so that variables keep their
+/// names and values.
 #include <algorithm>
 
 #include "ferrite/exchange/onnx_export/export_lowering.h"
@@ -10,12 +10,12 @@ namespace {
 
 using Gates = std::vector<int>;
 
-/// Whether a sequence is a node of ONNX, which has no resets and no projections; runtimes take f32.
+/// Returns whether a sequence can be an ONNX node, which has no resets and no projections; runtimes take f32.
 bool is_node(const nn::SequenceParts& at, Dtype dtype) {
   return dtype == Dtype::f32 && at.resets < 0 && at.w.weight_hr < 0;
 }
 
-/// ONNX's gates in our order of them: z, r, h of r, z, n; i, o, f, c of i, f, g, o; the peepholes i, o, f of i, f, o.
+/// Ferrite's gate for each of ONNX's: z, r, h from r, z, n; i, o, f, c from i, f, g, o; peepholes i, o, f from i, f, o.
 const Gates kGruGates{1, 0, 2}, kLstmGates{0, 3, 1, 2}, kPeepholes{0, 2, 1}, kOneGate{0};
 
 class SequenceLowering {
@@ -66,7 +66,7 @@ class SequenceLowering {
     for (const int gate : gates) parts.push_back(b_.slice(x, axis, gate * units_, units_));
     return b_.concatenate(parts, axis);
   }
-  /// [in, gates] as [1, gates, in].
+  /// Returns weights [in, gates] as [1, gates, in].
   Value matrix(int k, const Gates& gates) {
     return b_.unsqueeze(reordered(b_.transpose(operand(k), {1, 0}), 0, gates), 0);
   }

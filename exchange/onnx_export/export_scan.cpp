@@ -1,4 +1,4 @@
-/// How scans are written: as Scan, whose body may read what is outside of it.
+/// Lowers scans to Scan, whose body may read values from outside of it.
 #include "ferrite/compile/scan_body.h"
 #include "ferrite/exchange/export_error.h"
 #include "ferrite/exchange/onnx_export/export_lowering.h"
@@ -10,8 +10,8 @@ using ferrite::detail::ScanAttrs;
 using ferrite::detail::ScanBody;
 using ferrite::detail::ScanSignature;
 
-/// One application. What a sequence in the body keeps for its gradient has no name, here as in any graph; xs, captures
-/// and ys may be such values, carries and sums not.
+/// The lowering of one scan. The residuals of a recurrent sequence in the body are not written, as in any graph; xs,
+/// captures and ys may be residuals, carries and sums not.
 class ScanLowering {
  public:
   ScanLowering(OnnxBuilder& b, const Application& c)
@@ -57,7 +57,7 @@ class ScanLowering {
     return block.arguments.back();
   }
 
-  /// Carries, and sums, which begin with zeros. One without elements stays outside.
+  /// Adds the carries, and the sums, which start as zeros. Those without elements stay outside.
   void take_states(Block& block) {
     const Graph& g = body_.graph();
     for (std::size_t k = 0; k < first_y_; ++k) {
@@ -74,7 +74,7 @@ class ScanLowering {
     }
   }
 
-  /// Gives how many there are; without any, the number of the step is one, which no step reads.
+  /// Adds the xs and returns their number. If there are none, the number of the step is one, which no step reads.
   std::int64_t take_xs(Block& block, std::int64_t steps) {
     const Graph& g = body_.graph();
     std::int64_t count = 0;
@@ -137,9 +137,9 @@ class ScanLowering {
   const ScanBody& body_;
   const ScanSignature& s_;
   const std::size_t first_y_;
-  Values given_;     ///< by value of the body
-  Values states_;    ///< in the body: carries and sums; one without elements does not exist
-  Values operands_;  ///< of the node
+  Values given_;     ///< values in the file by value of the body
+  Values states_;    ///< carries and sums in the body; those without elements do not exist
+  Values operands_;  ///< operands of the node
   std::vector<std::pair<ValueId, Spec>> empty_xs_;
 };
 

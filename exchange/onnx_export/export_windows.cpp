@@ -1,4 +1,4 @@
-/// How convolutions and pooling are written: where ONNX's windows are these, as its nodes, else as compositions.
+/// Lowers convolutions and pooling to ONNX's nodes where their windows agree, else to compositions.
 #include "ferrite/exchange/compositions/compositions.h"
 #include "ferrite/exchange/onnx_export/export_lowering.h"
 #include "ferrite/tensor/window_attributes.h"
@@ -11,7 +11,7 @@ using ferrite::detail::PoolAttrs;
 
 Integers list(const Shape& s) { return {s.begin(), s.end()}; }
 
-/// What stands in front of x and behind it.
+/// Returns the padding before x on each axis, then the padding after it.
 Integers padding(const Shape& x, const Shape& kernel, const Shape& stride, const Shape& dilation, const Shape& before,
                  const Shape& size) {
   Integers pads = list(before);
@@ -20,7 +20,7 @@ Integers padding(const Shape& x, const Shape& kernel, const Shape& stride, const
   return pads;
 }
 
-/// Whether windows of that padding are no more than `size`, and whether ONNX takes the padding.
+/// Returns whether ONNX allows a padding and there are exactly `size` windows with it.
 bool gives(const Shape& x, const Shape& kernel, const Shape& stride, const Shape& dilation, const Integers& pads,
            const Shape& size) {
   for (int i = 0; i < size.rank(); ++i) {
@@ -52,7 +52,8 @@ Values convolution(OnnxBuilder& b, const Application& c) {
                   {"strides", list(a.stride)}})};
 }
 
-/// Places that no window reaches are output padding, of which ONNX takes less than a stride or a dilation.
+/// Lowers a transposed convolution. Places that no window reaches are output padding, which ONNX limits to less than a
+/// stride or a dilation.
 Values convolution_transposed(OnnxBuilder& b, const Application& c) {
   const auto a = c.as<ConvolutionAttrs>();
   const Shape &y = c.in[0].shape(), &out = c.out[0].shape, kernel = kernel_of(c.in[1].shape());
@@ -74,7 +75,7 @@ Values convolution_transposed(OnnxBuilder& b, const Application& c) {
                   {"strides", list(a.stride)}})};
 }
 
-/// The attributes of a node that pools, or none where its windows are not ONNX's.
+/// Returns the attributes of a pooling node, or none where ONNX's windows differ.
 Attributes pooling(const Application& c) {
   const auto a = c.as<PoolAttrs>();
   const Shape& x = c.in[0].shape();
@@ -95,7 +96,7 @@ Values max_pool(OnnxBuilder& b, const Application& c) {
   return {b.node("MaxPool", {c.in[0]}, c.out[0], std::move(attributes))};
 }
 
-/// ONNX counts places through all planes; these count within one.
+/// Lowers the indices of max pooling. ONNX counts places through all planes, Ferrite within one.
 Values max_pool_indices(OnnxBuilder& b, const Application& c) {
   const auto a = c.as<PoolAttrs>();
   const Shape& x = c.in[0].shape();
@@ -111,7 +112,7 @@ Values max_pool_indices(OnnxBuilder& b, const Application& c) {
   return {b.node("Mod", {all, b.scalar(plane, Dtype::i64)}, c.out[0])};
 }
 
-/// The mean of a window with the zeros around, times its elements.
+/// Lowers the sum of a window to its mean, with the zeros around x, times the number of its elements.
 Values pool_sum(OnnxBuilder& b, const Application& c) {
   const auto a = c.as<PoolAttrs>();
   for (const std::int64_t d : a.dilation)

@@ -32,7 +32,7 @@ constexpr std::int64_t kMostBytes = (std::int64_t{1} << 31) - 1;
 bool is_initializer(const Instruction& i) { return i.op == kInitializer; }
 bool is_node(const Instruction& i) { return i.op != "Constant" && !is_initializer(i); }
 
-/// An Identity at the end of a block, for a result that none of its nodes gives or that is a result already.
+/// An Identity at the end of a block, for a result that no node of the block gives or that is already a result.
 struct Copy {
   std::string node, from, to;
 };
@@ -48,7 +48,7 @@ class Names {
     name(p.main, p.result_names);
   }
 
-  /// Empty for a value that is left out.
+  /// Returns the name of a value, empty for one that is left out.
   std::string of(const Value& v) const { return v.exists() ? values_[static_cast<std::size_t>(v.id)] : ""; }
   const std::string& of(const Instruction& node) const { return nodes_.at(&node); }
   const std::vector<std::string>& results_of(const Block& b) const { return results_.at(&b); }
@@ -57,7 +57,7 @@ class Names {
  private:
   std::string& at(const Value& v) { return values_[static_cast<std::size_t>(v.id)]; }
 
-  /// `wanted`: the names of its results, or none.
+  /// Names the values of a block; `wanted` are the names of its results, or empty.
   void name(const Block& b, const std::vector<std::string>& wanted) {
     std::set<int> made, given;
     for (const Instruction& i : b.instructions)
@@ -125,7 +125,7 @@ void write_tensor(pbf_writer w, const std::string& name, const Tensor& tensor) {
   });
 }
 
-/// `owner` names a tensor among the values.
+/// Writes the value of an attribute; `owner` names a tensor in it.
 void write_value(pbf_writer& w, const Attribute& a, const std::string& owner) {
   const auto type = [&](AttributeType t) { w.add_enum(attribute_field::type, static_cast<std::int32_t>(t)); };
   const auto integers = [&](const auto& list) {
@@ -158,8 +158,9 @@ class Writer {
  public:
   explicit Writer(const Names& names) : names_(names) {}
 
-  /// Extents of the main block's ports have the names that `p` gives; within a node they have none: runtimes that put
-  /// numbers for the names outside do not for these. A constant is a node: initialisers are what a reader may train.
+  /// Writes a block as a graph. Extents of the main block's inputs and outputs have the names that `p` gives; within a
+  /// node they have none, since runtimes that replace names by numbers do so only outside. A constant is a node:
+  /// initialisers are what a reader may train.
   void graph(pbf_writer w, const Block& b, const std::string& name, const ExportProgram* p) const {
     for (const Instruction& i : b.instructions)
       if (i.op == "Constant") node(pbf_writer(w, graph_field::node), i);
@@ -210,7 +211,7 @@ class Writer {
     pbf_writer type(w, value_info_field::type);
     pbf_writer tensor(type, type_field::tensor_type);
     tensor.add_int32(tensor_type_field::elem_type, element_type(spec.dtype));
-    if (spec.shape.rank() == 0) return tensor.add_message(tensor_type_field::shape, std::string());  // not left out
+    if (spec.shape.rank() == 0) return tensor.add_message(tensor_type_field::shape, std::string());  // also for rank 0
     pbf_writer shape(tensor, tensor_type_field::shape);
     for (int i = 0; i < spec.shape.rank(); ++i) {
       const std::string own = axes.empty() ? "" : axes[static_cast<std::size_t>(i)];

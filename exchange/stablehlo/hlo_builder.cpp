@@ -8,7 +8,7 @@
 namespace ferrite::exchange::detail {
 namespace {
 
-/// first, first + 1, ..., last - 1 without one of them (-1: with all).
+/// Returns first, first + 1, ..., last - 1 without `without` (-1: with all).
 Shape axes_between(int first, int last, int without = -1) {
   Shape s;
   for (int i = first; i < last; ++i)
@@ -16,7 +16,7 @@ Shape axes_between(int first, int last, int without = -1) {
   return s;
 }
 
-/// The low bits, as in C++: StableHLO leaves open what happens to what does not fit.
+/// Converts an integer by keeping its low bits, as in C++: StableHLO leaves undefined what does not fit.
 Value wrapped(HloBuilder& b, const Value& x, Dtype to) {
   const Value places = b.like(8 * (size_of(x.dtype()) - size_of(to)), x);
   const Value low = b.elementwise("shift_left", {x, places});
@@ -102,7 +102,7 @@ Value HloBuilder::reverse(const Value& x, int axis) {
 
 Value HloBuilder::slice(const Value& x, int axis, std::int64_t begin, std::int64_t count, std::int64_t step) {
   if (begin == 0 && step == 1 && count == x.shape()[axis]) return x;
-  if (step < 0) {  // a step forwards, reversed
+  if (step < 0) {  // a slice forwards, reversed
     const Value forwards = slice(x, axis, begin + (count - 1) * step, count, -step);
     return reverse(forwards, axis);
   }
@@ -188,7 +188,7 @@ Value HloBuilder::gather_elements(const Value& x, const Value& coordinates) {
 }
 
 Value HloBuilder::scatter(std::string_view applies, const Value& onto, const Value& coordinates, const Value& updates) {
-  // The reference interpreter updates in place, whoever else reads the operand: a constant gets a copy for that.
+  // The reference interpreter updates in place, even if others read the operand, so a constant is copied first.
   Value x = onto;
   for (const auto& [text, constant] : constants_)
     if (constant.value.id == onto.id)

@@ -1,5 +1,5 @@
-/// Lowerings of the operations that StableHLO lacks or names otherwise, by family. Those that no format has are with
-/// the builder of all (emit/program_builder.cpp).
+/// Lowerings of operations that StableHLO lacks or names differently, by family. Those that no format has are in
+/// common_lowerings (emit/program_builder.cpp).
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -19,7 +19,7 @@ Values clamp(HloBuilder& b, const Application& c) { return {b.elementwise("clamp
 
 Values reciprocal(HloBuilder& b, const Application& c) { return {b.divide(b.like(1, c.in[0]), c.in[0])}; }
 
-/// StableHLO's maximum gives NaN where either operand is, as ours does.
+/// Lowers relu to StableHLO's maximum, which gives NaN where either operand is NaN, as Ferrite's does.
 Values relu(HloBuilder& b, const Application& c) { return {b.elementwise("maximum", {c.in[0], b.like(0, c.in[0])})}; }
 
 Values softplus(HloBuilder& b, const Application& c) {
@@ -51,7 +51,7 @@ Values tan(HloBuilder& b, const Application& c) {
   return {b.divide(sine, b.elementwise("cosine", {c.in[0]}))};
 }
 
-/// sqrt((1 - x) (1 + x)).
+/// Returns sqrt((1 - x) (1 + x)).
 Value other_side(HloBuilder& b, const Value& x) {
   const Value unit = one(b, x);
   const Value below = b.subtract(unit, x);
@@ -61,7 +61,7 @@ Values asin(HloBuilder& b, const Application& c) { return {angle(b, c.in[0], oth
 Values acos(HloBuilder& b, const Application& c) { return {angle(b, other_side(b, c.in[0]), c.in[0])}; }
 Values atan(HloBuilder& b, const Application& c) { return {angle(b, c.in[0], one(b, c.in[0]))}; }
 
-/// Where squares and quotients of larger numbers would overflow, and 1 beside them does not count.
+/// Returns whether x is so large that its square may overflow, and that adding 1 to the square does not matter.
 Value is_large(HloBuilder& b, const Value& x) { return b.compare("GT", x, b.like(1e9, x)); }
 Value log_of_twice(HloBuilder& b, const Value& x) {
   const Value natural = b.elementwise("log", {x});
@@ -72,7 +72,7 @@ Value with_sign_of(HloBuilder& b, const Value& x, const Value& y) {
   return b.select(negative, b.elementwise("negate", {y}), y);
 }
 
-/// (t + t / (t + 1)) / 2 with t = e^x - 1: no cancellation near 0.
+/// Lowers sinh to (t + t / (t + 1)) / 2 with t = e^x - 1: no cancellation near 0.
 Values sinh(HloBuilder& b, const Application& c) {
   const Value size = b.elementwise("abs", {c.in[0]});
   const Value t = b.elementwise("exponential_minus_one", {size});
@@ -87,7 +87,7 @@ Values cosh(HloBuilder& b, const Application& c) {
   return {half(b, b.add(up, down))};
 }
 
-/// ln(1 + s + s^2 / (1 + sqrt(s^2 + 1))), s = |x|.
+/// Lowers asinh to ln(1 + s + s^2 / (1 + sqrt(s^2 + 1))) with s = |x| and the sign of x.
 Values asinh(HloBuilder& b, const Application& c) {
   const Value size = b.elementwise("abs", {c.in[0]});
   const Value square = b.multiply(size, size);
@@ -97,7 +97,7 @@ Values asinh(HloBuilder& b, const Application& c) {
   const Value large = is_large(b, size);
   return {with_sign_of(b, c.in[0], b.select(large, log_of_twice(b, size), y))};
 }
-/// ln(1 + t + sqrt(t (t + 2))), t = x - 1; sqrt(t), which is NaN, below 1.
+/// Lowers acosh to ln(1 + t + sqrt(t (t + 2))) with t = x - 1; below 1 to sqrt(t), which is NaN.
 Values acosh(HloBuilder& b, const Application& c) {
   const Value t = b.subtract(c.in[0], one(b, c.in[0]));
   const Value product = b.multiply(t, b.add(t, b.like(2, t)));
@@ -116,7 +116,7 @@ Values atanh(HloBuilder& b, const Application& c) {
 // ---- erf and gelu, which StableHLO has not: from rational functions (Cephes, ndtr.c, Moshier 1984-2000) -------------
 // The relative error of tails is that of e^(-x^2), x^2 units in the last place.
 
-/// The highest power first.
+/// The coefficients of a polynomial, the highest power first.
 using Coefficients = std::span<const double>;
 
 constexpr double kErfNumerator[] = {9.60497373987051638749e0, 9.00260197203842689217e1, 2.23200534594684319226e3,
@@ -127,7 +127,7 @@ constexpr double kErfDenominator[] = {1.0,
                                       4.59432382970980127987e3,
                                       2.26290000613890934246e4,
                                       4.92673942608635921086e4};
-/// erfc(x) e^(x^2) for 1 <= x < 8.
+/// Numerator of the rational approximation of erfc(x) e^(x^2) for 1 <= x < 8.
 constexpr double kNearNumerator[] = {2.46196981473530512524e-10, 5.64189564831068821977e-1, 7.46321056442269912687e0,
                                      4.86371970985681366614e1,   1.96520832956077098242e2,  5.26445194995477358631e2,
                                      9.34528527171957607540e2,   1.02755188689515710272e3,  5.57535335369399327526e2};
@@ -140,7 +140,7 @@ constexpr double kNearDenominator[] = {1.0,
                                        2.24633760818710981792e3,
                                        1.65666309194161350182e3,
                                        5.57535340817727675546e2};
-/// The same for x >= 8.
+/// Numerator of the rational approximation of erfc(x) e^(x^2) for x >= 8.
 constexpr double kFarNumerator[] = {5.64189583547755073984e-1, 1.27536670759978104416e0, 5.01905042251180477414e0,
                                     6.16021097993053585195e0,  7.40974269950448939160e0, 2.97886665372100240670e0};
 constexpr double kFarDenominator[] = {1.0,
@@ -151,7 +151,7 @@ constexpr double kFarDenominator[] = {1.0,
                                       9.60896809063285878198e0,
                                       3.36907645100081516050e0};
 
-/// By Horner's rule.
+/// Returns the value of a polynomial at x by Horner's rule.
 Value polynomial(HloBuilder& b, const Value& x, Coefficients c) {
   Value y = b.like(c[0], x);
   for (const double next : c.subspan(1)) {
@@ -166,7 +166,7 @@ Value ratio(HloBuilder& b, const Value& x, Coefficients numerator, Coefficients 
   return b.divide(above, polynomial(b, x, denominator));
 }
 
-/// What erf and erfc share.
+/// The values that erf and erfc share.
 struct ErrorFunction {
   Value small;     ///< erf(x), for |x| < 1
   Value tail;      ///< erfc(|x|), for |x| >= 1
@@ -202,7 +202,7 @@ Value erfc(HloBuilder& b, const Value& x) {
 
 Values erfc_call(HloBuilder& b, const Application& c) { return {erfc(b, c.in[0])}; }
 
-/// x erfc(-x / sqrt 2) / 2: no cancellation on the negative side; -inf times 0 is 0 here, the limit.
+/// Lowers gelu to x erfc(-x / sqrt 2) / 2: no cancellation on the negative side; at -inf it is the limit 0.
 Values gelu(HloBuilder& b, const Application& c) {
   const Value& x = c.in[0];
   const Value scaled = b.multiply(x, b.like(-1 / std::numbers::sqrt2, x));
@@ -213,7 +213,7 @@ Values gelu(HloBuilder& b, const Application& c) {
   return {b.select(vanished, b.like(-0.0, x), product)};
 }
 
-/// g (erfc(-x / sqrt 2) / 2 + x phi(x)), x bounded to -40..40.
+/// Lowers the gradient of gelu to g (erfc(-x / sqrt 2) / 2 + x phi(x)), with x bounded to -40..40.
 Values gelu_grad(HloBuilder& b, const Application& c) {
   const Value high = b.elementwise("minimum", {c.in[1], b.like(40, c.in[1])});
   const Value x = b.elementwise("maximum", {high, b.like(-40, high)});
@@ -227,7 +227,7 @@ Values gelu_grad(HloBuilder& b, const Application& c) {
 
 // ---- reductions and products --------------------------------------------------------------------------------------
 
-/// The smallest value of a dtype, or the largest.
+/// Returns the smallest or the largest value of a dtype.
 Scalar extreme(Dtype dtype, bool smallest) {
   return visit_computed(dtype, [&](auto zero) -> Scalar {
     using T = decltype(zero);
@@ -250,7 +250,7 @@ Values prod(HloBuilder& b, const Application& c) { return {reduce(b, c, "multipl
 Values amax(HloBuilder& b, const Application& c) { return {reduce(b, c, "maximum", extreme(c.out[0].dtype, true))}; }
 Values amin(HloBuilder& b, const Application& c) { return {reduce(b, c, "minimum", extreme(c.out[0].dtype, false))}; }
 
-/// The smallest index among those that hold the extreme value; where there is a NaN, among those that hold NaN.
+/// Lowers argmax or argmin: the smallest index that holds the extreme value or, if there is a NaN, a NaN.
 Values arg_extreme(HloBuilder& b, const Application& c, bool largest) {
   const Value& x = c.in[0];
   const int axis = c.axis();
@@ -270,8 +270,8 @@ Values arg_extreme(HloBuilder& b, const Application& c, bool largest) {
 Values argmax(HloBuilder& b, const Application& c) { return arg_extreme(b, c, true); }
 Values argmin(HloBuilder& b, const Application& c) { return arg_extreme(b, c, false); }
 
-/// Leading axes of one operand only are rows of one product; else both get the leading axes of the result. A sum of no
-/// terms is written as the zero it is: not every implementation takes it.
+/// Lowers matmul. If only one operand has leading axes, they are rows of one product; else both get the leading axes of
+/// the result. A sum of no terms is written as zeros, since not every implementation takes it.
 Values matmul(HloBuilder& b, const Application& c) {
   const Value &x = c.in[0], &y = c.in[1];
   const Shape& out = c.out[0].shape;
@@ -290,13 +290,13 @@ Values matmul(HloBuilder& b, const Application& c) {
 
 // ---- gathers and scatters -----------------------------------------------------------------------------------------
 
-/// Negative indices count from the end.
+/// Returns indices counted from the front; negative ones count from the end.
 Value from_the_front(HloBuilder& b, const Value& index, std::int64_t extent) {
   const Value negative = b.compare("LT", index, b.like(0, index));
   return b.select(negative, b.add(index, b.like(extent, index)), index);
 }
 
-/// The coordinates [..., rank] of the elements that an index along an axis means.
+/// Returns the coordinates [..., rank] of the elements at an index along an axis.
 Value coordinates(HloBuilder& b, const Value& index, const Application& c) {
   const Shape& x = c.in[0].shape();
   Shape column = index.shape();
@@ -326,8 +326,8 @@ Values scatter_extremum(HloBuilder& b, const Application& c) {
   return scattered(b, c, c.named("largest", true) ? "maximum" : "minimum");
 }
 
-/// Of elements for the same place the last one stays, in whatever order they come: the largest of their numbers wins,
-/// and its element is gathered.
+/// Lowers scatter so that of elements for the same place the last one stays, in whatever order they are applied: the
+/// largest of their numbers is scattered, and its element is gathered.
 Values scatter(HloBuilder& b, const Application& c) {
   const Value &x = c.in[0], &source = c.in[2];
   const Shape& shape = source.shape();
@@ -351,8 +351,8 @@ Values pad(HloBuilder& b, const Application& c) {
   return {b.pad(c.in[0], b.scalar(value, c.in[0].dtype()), before, after)};
 }
 
-/// Floats are computed here, in f64 as the operation does: not every target has that. Where an extent may stay open
-/// the program computes them, as every format does.
+/// Lowers arange. Floats are computed at export, in f64 as the operation does, which not every target has. Where an
+/// extent may stay open the program computes them, as in every format.
 Values arange(HloBuilder& b, const Application& c) {
   const auto a = c.as<ferrite::detail::ArangeAttrs>();
   const bool real = a.begin.is_floating() || a.step.is_floating();

@@ -1,4 +1,4 @@
-/// Traced programs as StableHLO functions, and those of one function at several extents as one.
+/// Lowers traced programs to StableHLO functions, and merges those of one function at several extents.
 #include <algorithm>
 #include <map>
 
@@ -38,7 +38,7 @@ class Module {
   }
   void note(const std::string& what) { program_.notes.push_back(what); }
 
-  /// Its name in the text.
+  /// Returns the name of an argument in the text.
   std::string argument(ValueId v) {
     values_[v] = body_.fresh(g_.values[v]);
     program_.main.arguments.push_back(values_[v]);
@@ -81,7 +81,7 @@ ExportProgram hlo_program(const Graph& graph, const StablehloOptions& options, b
 
 namespace {
 
-/// What the elements of constants of rank 0 are: written in front of the program.
+/// Writes the formula of a constant's only element in front of the program.
 Value number(const InstructionRow& row, HloBuilder& b, ExtentArithmetic& arithmetic) {
   const Dtype dtype = row->results[0].dtype();
   std::vector<std::int64_t> integers;
@@ -99,7 +99,7 @@ Value number(const InstructionRow& row, HloBuilder& b, ExtentArithmetic& arithme
   row.refuse("no arithmetic on the extents gives the constant " + Scalar(reals[0]).str());
 }
 
-/// A pad in two parts: what negative amounts leave of the operand, then amounts not below 0.
+/// A pad in two parts: the slice of the operand that negative amounts leave, then amounts not below 0.
 struct Padding {
   explicit Padding(const InstructionRow& row) : low(row.lists("low")), high(row.lists("high")) {
     const Shape first_low = low[0], first_high = high[0];
@@ -118,7 +118,7 @@ struct Padding {
       }
     }
   }
-  std::vector<Shape> low, high, start{}, limit{}, between{};  ///< by program
+  std::vector<Shape> low, high, start{}, limit{}, between{};  ///< amounts and bounds of each program
   bool crops = false;
 };
 
@@ -194,7 +194,7 @@ class HloMerge final : public ProgramMerge {
   Value slice(const InstructionRow& row, const ExtentNumbers& shape) {
     const std::vector<Shape> strides = row.lists("stride"), sizes = row.shapes(0);
     Shape stride = strides[0];
-    for (std::size_t t = 0; t < row.size(); ++t)  // of a single element it says nothing
+    for (std::size_t t = 0; t < row.size(); ++t)  // it is irrelevant for a single element
       for (int k = 0; k < sizes[t].rank(); ++k)
         if (sizes[t][k] > 1) stride[k] = strides[t][k];
     for (std::size_t t = 0; t < row.size(); ++t)
@@ -203,7 +203,7 @@ class HloMerge final : public ProgramMerge {
     return forms_.slice(open(row->operands[0]), row.list("start"), row.list("limit"), stride, shape);
   }
 
-  /// What is cropped is sliced first.
+  /// Writes a pad as a slice that crops, followed by a pad.
   Value pad(const InstructionRow& row, const ExtentNumbers& shape) {
     const Padding p(row);
     OpenValue x = open(row->operands[0]);
@@ -217,7 +217,7 @@ class HloMerge final : public ProgramMerge {
                       row.explained(p.high, "its high"), shape);
   }
 
-  /// Operands and result with their leading axes as one: matrices, or stacks of matrices.
+  /// Writes a product with the leading axes of operands and result merged into one: matrices, or stacks of matrices.
   Value dot(const InstructionRow& row, const ExtentNumbers& shape) {
     const bool stacks = row->operands[1].shape().rank() > 2;
     std::vector<Shape> a, b, result;
@@ -243,7 +243,7 @@ class HloMerge final : public ProgramMerge {
 
   HloBuilder& b_;
   OpenForms forms_;
-  std::vector<ExtentNumbers> shapes_;  ///< by id in the programs
+  std::vector<ExtentNumbers> shapes_;  ///< formulas of the extents of each value, by id in the programs
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-/// Lowering of scans: as one loop, or step by step.
+/// Lowers scans to one loop, or step by step.
 #include "ferrite/compile/scan_body.h"
 #include "ferrite/exchange/export_error.h"
 #include "ferrite/exchange/stablehlo/hlo_lowering.h"
@@ -10,15 +10,15 @@ using ferrite::detail::ScanAttrs;
 using ferrite::detail::ScanBody;
 using ferrite::detail::ScanSignature;
 
-/// Without the axis of time.
+/// Returns the type of one step of a stack, without the time axis.
 Spec spec_of_step(const Value& stack) {
   Spec s = stack.spec;
   s.shape.erase(0);
   return s;
 }
 
-/// One application. What a sequence in the body keeps for its gradient has no name, here as in any graph; xs, captures
-/// and ys may be such values, carries and sums not.
+/// The lowering of one scan. The residuals of a recurrent sequence in the body are not written, as in any graph; xs,
+/// captures and ys may be residuals, carries and sums not.
 class ScanLowering {
  public:
   ScanLowering(HloBuilder& b, const Application& c)
@@ -80,7 +80,7 @@ class ScanLowering {
  private:
   using Pick = std::function<Value(const Value& stack)>;
 
-  /// Next carries, terms of the sums, ys of one step.
+  /// Writes one step; returns the next carries, the terms of the sums and the ys.
   Values step(HloBuilder& b, const Values& carries, const Pick& pick) {
     const Graph& g = body_.graph();
     Values given = shared_;
@@ -97,7 +97,7 @@ class ScanLowering {
     return out;
   }
 
-  /// The first y asked for that is the same value: what a gradient reads is often a result as well.
+  /// Returns the first needed y that is the same value: a value that a gradient reads is often also a result.
   std::size_t first_with_value_of(std::size_t y) const {
     const std::vector<ValueId>& values = body_.graph().outputs;
     for (std::size_t k = first_y_; k < y; ++k)
@@ -105,8 +105,8 @@ class ScanLowering {
     return y;
   }
 
-  /// The results that a loop has to compute: those asked for with elements and, as a trial shows, a name; equal ys
-  /// once.
+  /// Returns the results that a loop has to compute: those that are needed, have elements and, as a trial shows, a
+  /// value; equal ys once.
   std::vector<std::size_t> what_goes_round(const Values& carries) {
     HloBuilder trial(b_.style());
     const Values out = step(trial, carries, [](const Value& x) { return Value{x.id, spec_of_step(x)}; });
@@ -134,8 +134,8 @@ class ScanLowering {
   const std::size_t first_y_;
   const std::int64_t steps_;
   const bool reverse_;
-  std::vector<bool> asked_;  ///< by result of the body: carries, and what something depends on
-  Values shared_;            ///< by value of the body: captures and constants, the same in all steps
+  std::vector<bool> asked_;  ///< whether each result of the body is needed: carries, and results with a user
+  Values shared_;            ///< captures and constants, by value of the body: they are the same in all steps
 };
 
 Values scan(HloBuilder& b, const Application& c) {

@@ -1,5 +1,5 @@
-/// Programs as text, in the syntax that the pretty printer of the StableHLO repository has; `gather` and `scatter` have
-/// a generic form only.
+/// Writes programs as text, in the syntax of the StableHLO repository's pretty printer; `gather` and `scatter` have
+/// only a generic form.
 #include <bit>
 #include <charconv>
 #include <cmath>
@@ -24,7 +24,7 @@ Bits<T> bits_of(T v) {
 
 constexpr char kDigits[] = "0123456789ABCDEF";
 
-/// The bits of a number as one hexadecimal integer.
+/// Returns the bits of a number as one hexadecimal integer.
 template <class T>
 std::string hex_number(T v) {
   std::string s = "0x";
@@ -32,7 +32,7 @@ std::string hex_number(T v) {
   return s;
 }
 
-/// A decimal that reads back as the same double, with the point that MLIR wants.
+/// Returns a decimal that reads back as the same double, with the point that MLIR requires.
 std::string decimal(double v) {
   char buffer[32];
   std::string s(buffer, std::to_chars(buffer, buffer + sizeof buffer, v).ptr);
@@ -52,7 +52,7 @@ std::string element(T v) {
   }
 }
 
-/// Bytes, the lowest first, whatever the machine's order is.
+/// Appends numbers as hexadecimal bytes, the lowest first, whatever the machine's order is.
 template <class T>
 std::string hex_bytes(const std::vector<T>& values) {
   std::string s = "\"0x";
@@ -66,7 +66,7 @@ std::string hex_bytes(const std::vector<T>& values) {
   return s + '"';
 }
 
-/// Nested lists: how a bool is packed into bytes differs between versions of MLIR.
+/// Returns bools as nested lists: versions of MLIR differ in how they pack bools into bytes.
 std::string nested(const std::vector<bool>& values, const Shape& shape, int axis, std::size_t& next) {
   if (axis == shape.rank()) return element(static_cast<bool>(values[next++]));
   std::string s = "[";
@@ -130,7 +130,7 @@ std::string types_of(const Values& values) {
   return s;
 }
 
-/// "array<i64: 1, 2>".
+/// Returns a list as an array attribute, "array<i64: 1, 2>".
 std::string array_of(const Shape& list) {
   if (list.rank() == 0) return "array<i64>";
   const std::string all = hlo_list(list);
@@ -217,7 +217,7 @@ class Printer {
     return " : (" + types_of(i.operands) + ") -> " + hlo_type(i.results[0].spec);
   }
 
-  /// "0:2, 1:9:2".
+  /// Returns the bounds of a slice, "0:2, 1:9:2".
   static std::string ranges(const Instruction& i) {
     const auto &start = i.get<Shape>("start"), &limit = i.get<Shape>("limit"), &stride = i.get<Shape>("stride");
     std::string s;
@@ -274,7 +274,7 @@ class Printer {
 
   const ExportProgram& program_;
   bool locates_;
-  std::vector<std::string> names_;  ///< by id
+  std::vector<std::string> names_;  ///< names of values by id
   std::string text_, indent_;
   int next_ = 0;
 };

@@ -1,4 +1,4 @@
-/// Dynamic forms of single instructions, and what stands for those that a compiler lacks.
+/// Writes the dynamic forms of instructions, and replacements for those that a compiler lacks.
 #include "ferrite/exchange/stablehlo/open_forms.h"
 
 #include <algorithm>
@@ -58,8 +58,8 @@ Value OpenForms::iota(int axis, Dtype dtype, const ExtentNumbers& shape) {
   return emit("dynamic_iota", {arithmetic_.list(shape)}, dtype, shape, {{"dim", std::to_string(axis)}});
 }
 
-/// Compilers are told which axes are repeated: an open extent may turn out to be 1. A broadcast of a broadcast is one:
-/// IREE forgets what it is told where it joins them.
+/// Writes a broadcast that states which axes are repeated, as an open extent may turn out to be 1. A broadcast of a
+/// broadcast is written as one: IREE drops that statement where it joins them.
 Value OpenForms::broadcast(const OpenValue& x, const Shape& dims, const ExtentNumbers& shape) {
   if (const auto at = broadcasts_.find(x.value.id); at != broadcasts_.end()) {
     Shape composed;
@@ -83,8 +83,8 @@ Value OpenForms::broadcast(const OpenValue& x, const Shape& dims, const ExtentNu
   return y;
 }
 
-/// Without dynamic_reshape: axes of extent 1 are dropped and put in; where more changes, every element is gathered by
-/// its place in row-major order.
+/// Writes a reshape. Without dynamic_reshape, axes of extent 1 are removed and inserted; where more changes, every
+/// element is gathered by its place in row-major order.
 Value OpenForms::reshape(const OpenValue& x, const ExtentNumbers& shape) {
   if (!gathers()) return emit("dynamic_reshape", {x.value, arithmetic_.list(shape)}, x.dtype(), shape);
   if (without_ones(x.shape) == without_ones(shape)) {
@@ -114,7 +114,7 @@ Value OpenForms::reshape(const OpenValue& x, const ExtentNumbers& shape) {
   return gather(x.value, coordinates, shape);
 }
 
-/// A maximum of one element, which every type has.
+/// Removes axes of extent 1 by a maximum over one element, which every type has.
 OpenValue OpenForms::squeezed(const OpenValue& x) {
   Shape axes;
   for (std::size_t i = 0; i < x.shape.size(); ++i)
@@ -134,7 +134,7 @@ OpenValue OpenForms::squeezed(const OpenValue& x) {
       rest};
 }
 
-/// Elements at coordinates in the shape of the result.
+/// Gathers elements at coordinates that have the shape of the result.
 Value OpenForms::gather(const Value& x, const Values& coordinates, const ExtentNumbers& shape) {
   ExtentNumbers column = shape;
   column.emplace_back(1);
@@ -156,7 +156,7 @@ Value OpenForms::slice(const OpenValue& x, const ExtentNumbers& start, const Ext
               x.dtype(), shape);
 }
 
-/// Amounts that depend on extents are blocks in front and behind: few compilers have dynamic_pad.
+/// Writes a pad. Amounts that depend on extents become blocks before and after x: few compilers have dynamic_pad.
 Value OpenForms::pad(const OpenValue& x, const Value& value, const ExtentNumbers& low, const ExtentNumbers& high,
                      const ExtentNumbers& shape) {
   if (x.shape == shape) return x.value;
@@ -192,7 +192,7 @@ Value OpenForms::dynamic_slice(const OpenValue& x, const Values& indices, const 
   return emit("real_dynamic_slice", {x.value, start, limit, stride}, x.dtype(), sizes);
 }
 
-/// Along the first axis; without dynamic_update_slice, as a scatter of one update.
+/// Writes an update along the first axis; without dynamic_update_slice, as a scatter of one update.
 Value OpenForms::dynamic_update_slice(const OpenValue& x, const OpenValue& part, const Values& indices) {
   Values operands{x.value, part.value};
   operands.insert(operands.end(), indices.begin(), indices.end());
@@ -207,7 +207,8 @@ Value OpenForms::dynamic_update_slice(const OpenValue& x, const OpenValue& part,
                {"applies", "replace"}});
 }
 
-/// Rows, columns or sums of one element: IREE 3.13 reshapes such products itself.
+/// Writes a product of one row, one column or one term as products of elements and their sum: IREE 3.13 reshapes such
+/// products itself.
 Value OpenForms::sum_of_products(const OpenValue& a, const OpenValue& b, const ExtentNumbers& shape) {
   ExtentNumbers all = shape, turned = b.shape;
   all.push_back(a.shape.back());

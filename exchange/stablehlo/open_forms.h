@@ -1,5 +1,5 @@
 #pragma once
-/// Instructions in the forms that take open extents: their numbers are values that the program computes.
+/// The dynamic forms of StableHLO instructions, whose numbers are values that the program computes from open extents.
 #include <unordered_map>
 
 #include "ferrite/exchange/emit/program_merge.h"
@@ -8,7 +8,7 @@
 
 namespace ferrite::exchange::detail {
 
-/// A value with what its extents are.
+/// A value with the formulas of its extents.
 struct OpenValue {
   Value value{};
   ExtentNumbers shape{};
@@ -17,40 +17,41 @@ struct OpenValue {
   Dtype dtype() const { return value.dtype(); }
 };
 
-/// The shape with `?` for what is not constant.
+/// Returns the shape with kOpenExtent for extents that are not constant.
 Shape open_shape(const ExtentNumbers& shape);
 ExtentNumbers constants(const Shape& list);
 
+/// Writes instructions with open extents.
 class OpenForms {
  public:
   OpenForms(HloBuilder& b, ExtentArithmetic& arithmetic, DynamicForms forms)
       : b_(b), arithmetic_(arithmetic), forms_(forms) {}
 
-  /// As HloBuilder::within.
+  /// Calls `write`, whose instructions become those of a block, as HloBuilder::within does.
   void within(Block& block, const std::function<Values()>& write);
 
-  /// A value of rank 0 in every element; equal ones are written once.
+  /// Writes a value whose elements all equal a value of rank 0; equal ones are written once.
   Value filled(const Value& scalar, const ExtentNumbers& shape);
   Value iota(int axis, Dtype dtype, const ExtentNumbers& shape);
-  /// x's k-th axis is dims[k] of the result.
+  /// Broadcasts x so that its k-th axis is axis dims[k] of the result.
   Value broadcast(const OpenValue& x, const Shape& dims, const ExtentNumbers& shape);
   Value reshape(const OpenValue& x, const ExtentNumbers& shape);
   Value slice(const OpenValue& x, const ExtentNumbers& start, const ExtentNumbers& limit, const Shape& stride,
               const ExtentNumbers& shape);
-  /// Amounts not below 0.
+  /// Pads x with `value` by amounts that are not below 0.
   Value pad(const OpenValue& x, const Value& value, const ExtentNumbers& low, const ExtentNumbers& high,
             const ExtentNumbers& shape);
-  /// From indices on, each of rank 0: so many elements.
+  /// Takes a slice of the given sizes that starts at `indices`, each of rank 0.
   Value dynamic_slice(const OpenValue& x, const Values& indices, const ExtentNumbers& sizes);
   Value dynamic_update_slice(const OpenValue& x, const OpenValue& part, const Values& indices);
-  /// Operands and result of a product with their leading axes as one.
+  /// Shapes of the operands and the result of a product with their leading axes merged into one.
   struct Flat {
     ExtentNumbers a, b, result;
   };
-  /// A product as it is; without dynamic_reshape one of matrices, or of stacks of matrices.
+  /// Writes a product unchanged; where dynamic_reshape is missing, as one of matrices or of stacks of matrices.
   Value dot(const Instruction& dot, const OpenValue& a, const OpenValue& b, const Flat& flat,
             const ExtentNumbers& shape);
-  /// Slices of extent 1 along an axis, at a rank-1 index.
+  /// Gathers slices of extent 1 along an axis, at a rank-1 index.
   Value gather_slices(const OpenValue& x, const Instruction& gather, const OpenValue& index, int axis,
                       const ExtentNumbers& shape);
 
@@ -58,7 +59,7 @@ class OpenForms {
   bool gathers() const { return forms_ == DynamicForms::gathers; }
   Value emit(std::string_view op, const Values& operands, Dtype dtype, const ExtentNumbers& shape,
              Attributes attributes = {});
-  /// Axes of extent 1 dropped.
+  /// Returns x without its axes of extent 1.
   OpenValue squeezed(const OpenValue& x);
   Value sum_of_products(const OpenValue& a, const OpenValue& b, const ExtentNumbers& shape);
   Value gather(const Value& x, const Values& coordinates, const ExtentNumbers& shape);
@@ -70,8 +71,8 @@ class OpenForms {
     OpenValue x;
     Shape dims;
   };
-  std::unordered_map<int, Broadcast> broadcasts_{};          ///< by the result's id
-  std::map<std::pair<int, ExtentNumbers>, Value> filled_{};  ///< by id and shape
+  std::unordered_map<int, Broadcast> broadcasts_{};          ///< operands of broadcasts, by the result's id
+  std::map<std::pair<int, ExtentNumbers>, Value> filled_{};  ///< filled values, by id of the scalar and shape
 };
 
 }  // namespace ferrite::exchange::detail

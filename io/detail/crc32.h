@@ -1,13 +1,13 @@
 #pragma once
-/// CRC-32 as zip archives and PNG files have it.
+/// The CRC-32 of zip archives and PNG files.
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
 namespace ferrite::io::detail {
 
-/// Returns the CRC-32 (ISO 3309, polynomial 0xedb88320) of `bytes` behind those whose CRC is `before`: of "123456789"
-/// it is 0xcbf43926, of no bytes 0.
+/// Returns the CRC-32 (ISO 3309, polynomial 0xedb88320) of the bytes whose CRC is `before`, followed by `bytes`. It is
+/// 0xcbf43926 for "123456789", and 0 for no bytes.
 std::uint32_t crc32(std::span<const std::byte> bytes, std::uint32_t before = 0);
 
 }  // namespace ferrite::io::detail

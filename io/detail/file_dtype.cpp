@@ -1,4 +1,4 @@
-/// Dtypes in files: what they are in memory, and their elements.
+/// The dtypes of files, their dtypes in memory, and the conversion of their elements.
 #include "ferrite/io/detail/file_dtype.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ struct Row {
   std::string_view name;
   std::uint64_t bits;
   std::optional<Dtype> loads_as = std::nullopt;
-  std::optional<Dtype> stored_as = std::nullopt;  ///< what its bits are in memory, where that is another dtype
+  std::optional<Dtype> stored_as = std::nullopt;  ///< dtype of its bits in memory, where it differs
 };
 
 constexpr std::array<Row, kFileDtypes> kRows = {{
@@ -52,7 +52,7 @@ constexpr std::array<Row, kFileDtypes> kRows = {{
 
 const Row& row(FileDtype type) { return kRows[static_cast<std::size_t>(type)]; }
 
-/// The i-th element of a file.
+/// Returns the i-th element of a file.
 template <class T>
 T element(std::span<const std::byte> bytes, std::size_t i, ByteOrder order) {
   std::array<std::byte, sizeof(T)> raw{};
@@ -61,7 +61,7 @@ T element(std::span<const std::byte> bytes, std::size_t i, ByteOrder order) {
   return std::bit_cast<T>(raw);
 }
 
-/// Elements of type From made into To one by one.
+/// Returns elements of type From converted to To one by one.
 template <class To, class From, class F>
 Tensor converted(const Shape& shape, std::span<const std::byte> bytes, ByteOrder order, F&& f) {
   return Tensor::build<To>(shape, [&](std::span<To> out) {
@@ -69,7 +69,7 @@ Tensor converted(const Shape& shape, std::span<const std::byte> bytes, ByteOrder
   });
 }
 
-/// Elements as they are in the file.
+/// Returns the elements in the type that they have in the file.
 template <class T>
 Tensor copied(const Shape& shape, std::span<const std::byte> bytes, ByteOrder order = ByteOrder::little) {
   if (order == ByteOrder::big) return converted<T, T>(shape, bytes, order, [](T value) { return value; });
@@ -78,7 +78,7 @@ Tensor copied(const Shape& shape, std::span<const std::byte> bytes, ByteOrder or
   });
 }
 
-/// Elements of a type that operations do not take in one that they do; exact.
+/// Converts elements exactly from a type that operations do not take to one that they take.
 template <class From, class To>
 Tensor widened(const Shape& shape, std::span<const std::byte> bytes, ByteOrder order) {
   return converted<To, From>(shape, bytes, order, [](From v) { return static_cast<To>(v); });
@@ -93,7 +93,7 @@ Tensor checked_bool(const Shape& shape, std::span<const std::byte> bytes, std::s
   return copied<bool>(shape, bytes);
 }
 
-/// Throws IoError for what has no i64.
+/// Converts u64 to i64. Throws IoError for numbers that i64 cannot hold.
 Tensor checked_u64(const Shape& shape, std::span<const std::byte> bytes, std::string_view where, ByteOrder order) {
   return converted<std::int64_t, std::uint64_t>(shape, bytes, order, [&](std::uint64_t value) {
     if (value > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))

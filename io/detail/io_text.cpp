@@ -1,4 +1,4 @@
-/// Text of files and of errors about them: names, paths, shapes; numbers in decimal notation.
+/// Text in files and in errors about them: names, paths, shapes; numbers in decimal notation.
 #include "ferrite/io/detail/io_text.h"
 
 #include <algorithm>
@@ -37,7 +37,7 @@ std::string printable(std::string_view text) {
 
 bool continues(char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; }
 
-/// Cuts out the middle at the borders of characters.
+/// Cuts out the middle of a text at character boundaries.
 std::string shortened(std::string_view text, std::size_t head, std::size_t tail) {
   if (text.size() <= head + tail + 3) return std::string(text);
   while (head > 0 && continues(text[head])) --head;
@@ -46,7 +46,7 @@ std::string shortened(std::string_view text, std::size_t head, std::size_t tail)
   return std::string(text.substr(0, head)) + "..." + std::string(text.substr(from));
 }
 
-/// Length of the UTF-8 character at the front of `text`; 0 for none.
+/// Returns the length of the UTF-8 character at the front of `text`, or 0 if there is none.
 std::size_t character(std::string_view text) {
   const auto at = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char lead = at(0);
@@ -63,7 +63,7 @@ std::size_t character(std::string_view text) {
   return length;
 }
 
-/// A lower bound, in steps of 8, of the number of ASCII characters at the front.
+/// Returns a lower bound, a multiple of 8, for the number of ASCII characters at the front.
 std::size_t ascii_run(std::string_view text) {
   std::size_t i = 0;
   std::uint64_t eight = 0;
@@ -152,7 +152,7 @@ namespace {
 
 bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
-/// from_chars takes no plus.
+/// Removes a leading plus, which from_chars does not take.
 std::string_view without_plus(std::string_view text) {
   const bool plus = text.size() > 1 && text[0] == '+' && text[1] != '-' && text[1] != '+';
   return plus ? text.substr(1) : text;
@@ -168,7 +168,7 @@ Decimal<T> parsed(std::string_view text) {
   return result;
 }
 
-/// Of a number that no double holds, whether it is too small rather than too large: its decimal exponent is negative.
+/// Returns whether a number that no double holds is too small rather than too large: its decimal exponent is negative.
 bool is_tiny(std::string_view text) {
   const std::size_t e = std::min(text.find_first_of("eE"), text.size());
   const std::string_view digits = text.substr(0, e);
@@ -211,7 +211,7 @@ std::string_view trimmed(std::string_view text) {
 
 Decimal<double> parse_double(std::string_view text) {
   Decimal<double> result = parsed<double>(text);
-  // "nan(payload)" is nobody's number.
+  // "nan(payload)" is not accepted as a number.
   if (result.kind == DecimalKind::number && text.ends_with(')')) return {};
   if (result.kind == DecimalKind::too_large && is_tiny(text))
     result = {DecimalKind::number, text.front() == '-' ? -0.0 : 0.0};

@@ -1,5 +1,5 @@
 #pragma once
-/// Text of files and of errors about them: quoted and shortened names, paths, shapes; numbers in decimal notation,
+/// Text in files and in errors about them: quoted and shortened names, paths, shapes; numbers in decimal notation,
 /// independent of the locale.
 #include <cstdint>
 #include <filesystem>
@@ -18,19 +18,20 @@ namespace ferrite::io::detail {
 /// Throws IoError "<where>: <what>: <text of the errno value>".
 [[noreturn]] void refuse_errno(std::string_view where, std::string_view what, int error);
 
-/// A name between single quotes: bytes that are not printable as \xNN, long ones cut in the middle.
+/// Returns a name in single quotes, with bytes that are not printable as \xNN and long names cut in the middle.
 std::string quote(std::string_view name);
 
-/// A path as errors show it: as given, but without control characters and never longer than 300 bytes.
+/// Returns a path as errors show it: unchanged, but without control characters and never longer than 300 bytes.
 std::string shown(const std::filesystem::path& path);
 
-/// "[2, 3]".
+/// Returns extents as text, "[2, 3]".
 std::string bracketed(std::span<const std::int64_t> extents);
 
-/// "1 tensor", "2 tensors".
+/// Returns a number with a noun in the singular or plural, "1 tensor", "2 tensors".
 std::string counted(std::size_t n, std::string_view noun);
 
-/// Position of the first byte that is not UTF-8 (surrogates, overlong forms and values above U+10FFFF are not).
+/// Returns the position of the first byte that is not UTF-8 (surrogates, overlong forms and values above U+10FFFF are
+/// not), if there is one.
 std::optional<std::size_t> invalid_utf8(std::string_view text);
 
 /// Appends a JSON string with its quotes, escaped as serde_json does: only `"`, `\` and control characters.
@@ -46,14 +47,14 @@ struct Decimal {
   T value{};
 };
 
-/// `text` without blanks and tabs at its ends.
+/// Returns `text` without blanks and tabs at its ends.
 std::string_view trimmed(std::string_view text);
 
-/// All of `text` as a number, a leading plus included: "-1.5e3", "inf", "nan" (in any case). What is too small is 0
-/// with its sign.
+/// Parses all of `text` as a number, perhaps with a leading plus: "-1.5e3", "inf", "nan" (in any case). A number that
+/// is too small becomes 0 with its sign.
 Decimal<double> parse_double(std::string_view text);
 
-/// All of `text` as an integer in decimal digits.
+/// Parses all of `text` as an integer in decimal digits.
 Decimal<std::int64_t> parse_integer(std::string_view text);
 
 /// Appends the fewest digits that read back as the same number; "nan", "inf", "-inf".

@@ -1,4 +1,4 @@
-/// The events of nlohmann's parser as ours: its templates are compiled here alone.
+/// Adapts nlohmann's parser, whose templates are compiled only here, to JsonHandler.
 #include "ferrite/io/detail/json_parser.h"
 
 #include <nlohmann/json.hpp>
@@ -8,7 +8,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// What the parser wants of a listener; true: go on.
+/// The listener that nlohmann's parser calls; a function returns true to continue.
 class Bridge {
  public:
   explicit Bridge(JsonHandler& handler) : handler_(handler) {}
@@ -19,7 +19,7 @@ class Bridge {
   bool number_unsigned(Json::number_unsigned_t value) { return handler_.natural(value), true; }
   bool number_float(Json::number_float_t value, const std::string& text) { return handler_.real(value, text), true; }
   bool string(const std::string& value) { return handler_.string(value), true; }
-  bool binary(Json::binary_t&) { return false; }  // of other formats than text
+  bool binary(Json::binary_t&) { return false; }  // only in formats other than text
   bool key(const std::string& name) { return handler_.key(name), true; }
   bool start_object(std::size_t) { return handler_.begin_object(), true; }
   bool end_object() { return handler_.end_object(), true; }

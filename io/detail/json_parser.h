@@ -1,5 +1,5 @@
 #pragma once
-/// JSON as a stream of events; the one place that knows which library parses it.
+/// Parsing JSON as a stream of events; the only place that knows which library does it.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace ferrite::io::detail {
 
-/// Hears what stands in a JSON text, in its order. What a function throws ends the reading.
+/// The listener to which parse_json reports the parts of a JSON text, in order. An exception from it ends the parsing.
 class JsonHandler {
  public:
   virtual void null() = 0;
@@ -21,14 +21,15 @@ class JsonHandler {
   virtual void end_object() = 0;
   virtual void begin_list() = 0;
   virtual void end_list() = 0;
-  /// The text is no JSON from this byte on, or, with `too_large`, a number before it is beyond f64. Nothing follows.
+  /// Reports that the text is not JSON from this byte on, or, with `too_large`, that a number before it is beyond f64.
+  /// It is the last event.
   virtual void error(std::size_t position, bool too_large) = 0;
 
  protected:
   ~JsonHandler() = default;
 };
 
-/// Reads a whole text, in time in proportion to it and memory in proportion to its depth and its longest value.
+/// Parses a whole JSON text, in time proportional to it and memory proportional to its depth and its longest value.
 void parse_json(std::string_view text, JsonHandler& handler);
 
 }  // namespace ferrite::io::detail

@@ -1,5 +1,5 @@
-/// Saving so that an old file is replaced as a whole or not at all: the temporary files of saves with the removal of
-/// abandoned ones, and files of text.
+/// Saves files so that an old one is replaced as a whole or not at all: temporary files, the removal of abandoned ones,
+/// and text files.
 #include "ferrite/io/atomic_file.h"
 
 #include <fcntl.h>
@@ -36,7 +36,8 @@ std::filesystem::path folder_of(const std::filesystem::path& target) {
   return folder.empty() ? std::filesystem::path(".") : folder;
 }
 
-/// Different at every call in this process, and nearly certainly in all others; O_EXCL settles the rest.
+/// Returns bits that differ at every call in this process, and almost certainly from other processes; O_EXCL excludes
+/// the rest.
 std::uint32_t random_bits() {
   static std::atomic<std::uint32_t> next = std::random_device{}();
   const auto ticks = std::chrono::steady_clock::now().time_since_epoch().count();
@@ -46,7 +47,7 @@ std::uint32_t random_bits() {
   return bits[0];
 }
 
-/// The process number in ".<name>.tmp.<pid>.<random>"; 0 where the name is not of that form.
+/// Returns the process number in ".<name>.tmp.<pid>.<random>", or 0 where the name has another form.
 int owner_of(std::string_view name, std::string_view stem) {
   if (!name.starts_with(stem)) return 0;
   name.remove_prefix(stem.size());
@@ -61,17 +62,17 @@ int owner_of(std::string_view name, std::string_view stem) {
 
 bool alive(int pid) { return ::kill(pid, 0) == 0 || errno != ESRCH; }
 
-/// Opening what is not a regular file has effects: the writer at the other end of a FIFO would continue, without a
-/// reader.
+/// Returns whether a path is a regular file. Opening others has effects: the writer at the other end of a FIFO would
+/// continue, without a reader.
 bool is_file(const std::filesystem::path& path) {
   struct stat about {};
   return ::lstat(path.c_str(), &about) == 0 && S_ISREG(about.st_mode);
 }
 
-/// Removes a temporary file unless somebody holds a lock on it. Process numbers are used again, after a restart of a
-/// container above all, so our own number proves nothing: the owner of a temporary file holds the lock as long as it
-/// lives. The lock is kept while the file is removed, so that an owner who has just created it, but not locked it yet,
-/// finds either the lock taken or the file gone, and takes another name.
+/// Removes a temporary file unless a process holds a lock on it. Process numbers are reused, above all after a restart
+/// of a container, so a number proves nothing: the owner of a temporary file holds the lock as long as it lives. The
+/// lock is kept while the file is removed, so that an owner that has just created it, but not locked it yet, finds
+/// either the lock taken or the file gone, and takes another name.
 void remove_unlocked(const std::filesystem::path& path) {
   if (!is_file(path)) return;
   const int fd = system_calls().open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0);
@@ -80,7 +81,7 @@ void remove_unlocked(const std::filesystem::path& path) {
   ::close(fd);
 }
 
-/// ".<name>.tmp.", the name cut so that a temporary name stays below the 255 bytes that file systems allow.
+/// Returns ".<name>.tmp.", the name cut so that a temporary name stays below the 255 bytes that file systems allow.
 std::string temporary_stem(const std::filesystem::path& target) {
   std::string name = target.filename().string();
   if (name.size() > kLongestName) {
@@ -91,7 +92,7 @@ std::string temporary_stem(const std::filesystem::path& target) {
   return "." + name + ".tmp.";
 }
 
-/// A name in the target's folder that no living process uses.
+/// Returns a name in the target's folder that no living process uses.
 std::filesystem::path temporary_path(const std::filesystem::path& target) {
   char hex[8];
   const auto end = std::to_chars(hex, hex + sizeof(hex), random_bits(), 16).ptr;
@@ -126,7 +127,7 @@ using detail::refuse;
 using detail::refuse_errno;
 using detail::system_calls;
 
-/// What stood at the target before.
+/// The file that was at the target before.
 struct AtomicFile::Old {
   bool exists = false;
   struct stat about {};
@@ -138,7 +139,7 @@ constexpr std::size_t kMostAtOnce = std::size_t{1} << 30;
 constexpr int kMostLinks = 40;
 constexpr int kMostNames = 100;
 
-/// The file that a chain of symbolic links ends at, existing or not.
+/// Returns the file at the end of a chain of symbolic links, whether it exists or not.
 std::filesystem::path without_links(std::filesystem::path path, const std::string& where) {
   for (int i = 0; i < kMostLinks; ++i) {
     std::error_code no_link;
@@ -193,7 +194,8 @@ void AtomicFile::create(const Old& old) {
   refuse(where_, "cannot create a temporary file in the same folder: every name is taken");
 }
 
-/// False when another name should be tried. `shared`: with the permissions that new files get, instead of ours alone.
+/// Creates the temporary file. Returns false when another name should be tried. If `shared`, it gets the permissions of
+/// new files, else only its owner's.
 bool AtomicFile::try_create(bool shared) {
   const std::filesystem::path path = detail::temporary_path(target_);
   const int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
@@ -209,8 +211,8 @@ bool AtomicFile::try_create(bool shared) {
   return false;
 }
 
-/// Locks the temporary file, which tells other saves that it is in use. False when one of them took it for stale
-/// between its creation and the lock. File systems without locks are trusted.
+/// Locks the temporary file, which shows other saves that it is in use. Returns false when one of them considered it
+/// stale between its creation and the lock. On file systems without locks it returns true.
 bool AtomicFile::claim() const {
   if (::flock(fd_, LOCK_EX | LOCK_NB) != 0) return errno != EWOULDBLOCK;
   struct stat about {};
@@ -222,7 +224,7 @@ void AtomicFile::keep_mode(const Old& old) {
   const bool other =
       ::fstat(fd_, &about) == 0 && (about.st_uid != old.about.st_uid || about.st_gid != old.about.st_gid);
   const bool refused = other && ::fchown(fd_, old.about.st_uid, old.about.st_gid) != 0;
-  const mode_t kept = refused ? 0700 : 0777;  // not for a group or world that the old owner did not mean
+  const mode_t kept = refused ? 0700 : 0777;  // no access for a group or world that the old owner did not mean
   if (system_calls().fchmod(fd_, old.about.st_mode & kept) != 0)
     refuse_errno(where_, "cannot keep the permissions of the old file", errno);
 }
@@ -244,16 +246,16 @@ void AtomicFile::commit() {
   if (system_calls().rename(temporary_.c_str(), target_.c_str()) != 0)
     refuse_errno(where_, "cannot put the new file in its place", errno);
   temporary_.clear();
-  // Closed only now: the lock shields the temporary file until it has its name.
+  // Closed only now, as the lock protects the temporary file until it has its name.
   if (system_calls().close(std::exchange(fd_, -1)) != 0 && errno != EINTR)
     refuse_errno(where_, "saved, but the file cannot be closed", errno);
   flush_folder();
 }
 
-/// Makes the new name outlive a power cut. Some file systems cannot flush folders and say so; that is no error.
+/// Makes the new name survive a power cut. File systems that report that they cannot flush folders are no error.
 void AtomicFile::flush_folder() {
   const int fd = system_calls().open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
-  if (fd < 0 && errno == EACCES) return;  // a folder that may be written but not read
+  if (fd < 0 && errno == EACCES) return;  // the folder may be written but not read
   if (fd < 0) refuse_errno(where_, "saved, but the folder cannot be opened to flush it", errno);
   const int result = retried_fsync(fd);
   const int error = errno;

@@ -1,4 +1,4 @@
-/// Reading regular files: from front to back, whole into memory from the heap, mapped; and the system calls behind it.
+/// Reads regular files from front to back, whole into heap memory, or mapped; and holds the system calls for that.
 #include "ferrite/io/file/input_file.h"
 
 #include <fcntl.h>
@@ -43,7 +43,7 @@ Block::Block(std::uint64_t size, std::string_view where) {
 
 namespace {
 
-/// One call reads no more than this: Linux stops at 2^31 - 4096, macOS refuses more than 2^31 - 1.
+/// Largest number of bytes that one call reads: Linux stops at 2^31 - 4096, macOS refuses more than 2^31 - 1.
 constexpr std::size_t kMostAtOnce = std::size_t{1} << 30;
 
 std::string_view kind_of(mode_t mode) {

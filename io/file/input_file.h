@@ -11,11 +11,11 @@
 
 namespace ferrite::io::detail {
 
-/// Bytes from the heap that are not cleared first.
+/// A block of bytes on the heap that is not cleared first.
 class Block {
  public:
   Block() = default;
-  /// Throws IoError, its message beginning with `where`, when there is not enough memory.
+  /// Allocates `size` bytes. Throws IoError, its message beginning with `where`, when there is not enough memory.
   Block(std::uint64_t size, std::string_view where);
 
   std::span<std::byte> span() { return {bytes_.get(), size_}; }
@@ -26,27 +26,27 @@ class Block {
   std::unique_ptr<std::byte[]> bytes_;
 };
 
-/// A regular file opened for reading from front to back. Every failure is an IoError with the path and the
-/// system's words.
+/// A regular file opened for reading from front to back. Every failure is an IoError with the path and the system's
+/// message.
 class InputFile {
  public:
-  /// Refuses folders, FIFOs, devices and sockets without waiting for them.
+  /// Opens a file. Refuses folders, FIFOs, devices and sockets without waiting for them.
   explicit InputFile(const std::filesystem::path& path);
   ~InputFile();
   InputFile(const InputFile&) = delete;
   InputFile& operator=(const InputFile&) = delete;
 
-  /// The path as errors show it.
+  /// Returns the path as errors show it.
   const std::string& where() const { return where_; }
-  /// Bytes in the file when it was opened.
+  /// Returns the number of bytes in the file when it was opened.
   std::uint64_t size() const { return size_; }
-  /// Fills all of `out`. Throws when the file ends before: it was cut while being read.
+  /// Fills all of `out`. Throws when the file ends before, because it shrank while being read.
   void read(std::span<std::byte> out);
-  /// Throws when more bytes follow: the file grew while being read.
+  /// Throws when more bytes follow, because the file grew while being read.
   void expect_end();
   /// Throws when the file has another size than when it was opened.
   void expect_size() const;
-  /// Open as long as this lives.
+  /// Returns the file descriptor, which is open as long as this object lives.
   int descriptor() const { return fd_; }
 
  private:
@@ -59,25 +59,26 @@ class InputFile {
   int fd_ = -1;
 };
 
-/// All of a file. Throws IoError.
+/// The bytes of a file, with its path as errors show it.
 struct WholeFile {
   std::string where;
   Block bytes;
 };
+/// Reads all of a file. Throws IoError.
 WholeFile read_whole(const std::filesystem::path& path);
 
 /// The bytes of a file in memory that the system fills page by page, when they are read. They stay readable when the
-/// file is closed, renamed, removed or replaced by another of its name; they change where somebody writes into the
-/// file, and reading what somebody cut off ends the process (SIGBUS).
+/// file is closed, renamed, removed or replaced by another of its name; they change when the file is written to, and
+/// reading a part that was truncated ends the process (SIGBUS).
 class Mapping {
  public:
-  /// Throws IoError where the system maps no such file, or when the file has another size than when it was opened.
+  /// Maps a file. Throws IoError where the system cannot, or when the file's size has changed since it was opened.
   explicit Mapping(const InputFile& file);
   ~Mapping();
   Mapping(const Mapping&) = delete;
   Mapping& operator=(const Mapping&) = delete;
 
-  /// The bytes of the file, and zeros behind them to the end of the last page.
+  /// Returns the bytes of the file, followed by zeros up to the end of the last page.
   std::span<const std::byte> readable() const { return readable_; }
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-/// The system calls that reading and saving use, replaceable by tests that make them fail.
+/// The system calls that reading and saving use, which tests replace to make them fail.
 #include <sys/stat.h>
 #include <sys/types.h>
 
@@ -7,8 +7,8 @@
 
 namespace ferrite::io::detail {
 
-/// The calls through which files are read and saved, gathered in one place so that tests can make each of them
-/// fail. Only tests change them, before any other thread runs.
+/// The table of system calls through which files are read and saved, so that tests can make each of them fail. Only
+/// tests change it, before any other thread runs.
 struct SystemCalls {
   int (*open)(const char* path, int flags, mode_t mode);
   int (*fstat)(int fd, struct stat* out);

@@ -1,5 +1,5 @@
-/// The table of GGUF's types, and their quantised blocks: products and sums in the order of the package gguf, so that
-/// the bits are its own.
+/// The table of GGUF's types, and their quantised blocks, with products and sums in the order of the package gguf so
+/// that all bits agree.
 #include "ferrite/io/gguf/gguf_format.h"
 
 #include <algorithm>
@@ -72,8 +72,8 @@ const TensorType* tensor_type_of(FileDtype plain) {
 
 namespace {
 
-constexpr std::size_t kSmall = 32, kSuper = 256;  // elements of a block
-constexpr std::size_t kPart = 32;                 // elements of a super-block with one scale and minimum
+constexpr std::size_t kSmall = 32, kSuper = 256;  // number of elements in a block
+constexpr std::size_t kPart = 32;                 // number of elements of a super-block that share a scale and minimum
 
 using Bytes = const std::uint8_t*;
 
@@ -89,41 +89,41 @@ std::uint32_t word_at(Bytes at) {
   return w;
 }
 
-/// The 4 bits of element i of 32: the low halves of 16 bytes, then the high ones.
+/// Returns the 4 bits of element i of 32, which are the low halves of 16 bytes, then the high ones.
 int nibble(Bytes at, std::size_t i) { return i < kSmall / 2 ? at[i] & 15 : at[i - kSmall / 2] >> 4; }
 
-/// d [f16], 32 x 4 bits: d (q - 8).
+/// Converts a block of Q4_0: d [f16], 32 x 4 bits; the numbers are d (q - 8).
 void q4_0(Bytes b, float* out) {
   const float d = half_at(b);
   for (std::size_t i = 0; i < kSmall; ++i) out[i] = d * static_cast<float>(nibble(b + 2, i) - 8);
 }
 
-/// d, m [f16], 32 x 4 bits: d q + m.
+/// Converts a block of Q4_1: d, m [f16], 32 x 4 bits; the numbers are d q + m.
 void q4_1(Bytes b, float* out) {
   const float d = half_at(b), m = half_at(b + 2);
   for (std::size_t i = 0; i < kSmall; ++i) out[i] = d * static_cast<float>(nibble(b + 4, i)) + m;
 }
 
-/// The fifth bit of element i, of a word, above its four others.
+/// Returns five bits of element i: the fifth from the word `high`, above the four others.
 int five_bits(std::uint32_t high, Bytes low, std::size_t i) {
   return nibble(low, i) | static_cast<int>((high >> i & 1U) << 4);
 }
 
-/// d [f16], 32 high bits, 32 x 4 bits: d (q - 16).
+/// Converts a block of Q5_0: d [f16], 32 high bits, 32 x 4 bits; the numbers are d (q - 16).
 void q5_0(Bytes b, float* out) {
   const float d = half_at(b);
   const std::uint32_t high = word_at(b + 2);
   for (std::size_t i = 0; i < kSmall; ++i) out[i] = d * static_cast<float>(five_bits(high, b + 6, i) - 16);
 }
 
-/// d, m [f16], 32 high bits, 32 x 4 bits: d q + m.
+/// Converts a block of Q5_1: d, m [f16], 32 high bits, 32 x 4 bits; the numbers are d q + m.
 void q5_1(Bytes b, float* out) {
   const float d = half_at(b), m = half_at(b + 2);
   const std::uint32_t high = word_at(b + 4);
   for (std::size_t i = 0; i < kSmall; ++i) out[i] = d * static_cast<float>(five_bits(high, b + 8, i)) + m;
 }
 
-/// d [f16], 32 x i8: d q.
+/// Converts a block of Q8_0: d [f16], 32 x i8; the numbers are d q.
 void q8_0(Bytes b, float* out) {
   const float d = half_at(b);
   for (std::size_t i = 0; i < kSmall; ++i) out[i] = static_cast<float>(static_cast<std::int8_t>(b[2 + i])) * d;
@@ -133,14 +133,15 @@ struct ScaleAndMinimum {
   int scale, minimum;
 };
 
-/// Eight scales and minima of 6 bits each in 12 bytes: the first four in the low bits of bytes 0 to 7; of the others 4
-/// bits in bytes 8 to 11 and the 2 upper ones in those of bytes 0 to 7.
+/// Returns one of eight scales and minima of 6 bits each in 12 bytes. The first four are the low bits of bytes 0 to 7;
+/// the others have 4 bits in bytes 8 to 11 and their 2 upper ones in the upper bits of bytes 0 to 7.
 ScaleAndMinimum scale_of(Bytes at, std::size_t part) {
   if (part < 4) return {at[part] & 63, at[part + 4] & 63};
   return {(at[part + 4] & 15) | (at[part - 4] >> 2 & 48), (at[part + 4] >> 4) | (at[part] >> 2 & 48)};
 }
 
-/// d, dmin [f16], scales and minima, 256 x 4 bits: of each part d sc q - dmin m. Two parts share 32 bytes.
+/// Converts a block of Q4_K: d, dmin [f16], scales and minima, 256 x 4 bits; the numbers of each part are
+/// d sc q - dmin m. Two parts share 32 bytes.
 void q4_k(Bytes b, float* out) {
   const float d = half_at(b), dmin = half_at(b + 2);
   const Bytes low = b + 16;
@@ -154,7 +155,7 @@ void q4_k(Bytes b, float* out) {
   }
 }
 
-/// As Q4_K, with a fifth bit: that of part p is bit p of 32 bytes.
+/// Converts a block of Q5_K, which is Q4_K with a fifth bit: for part p it is bit p of 32 bytes.
 void q5_k(Bytes b, float* out) {
   const float d = half_at(b), dmin = half_at(b + 2);
   const Bytes high = b + 16, low = b + 48;
@@ -168,8 +169,8 @@ void q5_k(Bytes b, float* out) {
   }
 }
 
-/// 256 x 4 low bits, 256 x 2 high bits, 16 scales [i8], d [f16]: d sc (q - 32), a scale for 16 elements. Of each half,
-/// 64 bytes hold the low bits and 32 the high ones.
+/// Converts a block of Q6_K: 256 x 4 low bits, 256 x 2 high bits, 16 scales [i8], d [f16]; the numbers are
+/// d sc (q - 32), with a scale for 16 elements. For each half, 64 bytes hold the low bits and 32 the high ones.
 void q6_k(Bytes b, float* out) {
   const float d = half_at(b + 208);
   for (std::size_t i = 0; i < kSuper; ++i) {
@@ -194,13 +195,13 @@ bool put_scale(float d, std::byte* to) {
   return std::isfinite(static_cast<float>(h));
 }
 
-/// 1 / d, and 0 where that is none: of zeros, and of numbers whose scale is 0 in f16 anyway.
+/// Returns 1 / d, or 0 where that is not finite: for zeros, and numbers whose scale is 0 in f16 anyway.
 float inverse(float d) {
   const float id = 1 / d;
   return d == 0 || !std::isfinite(id) ? 0 : id;
 }
 
-/// The scale is max|x| / 127; halves are rounded away from zero.
+/// Converts 32 numbers to a block of Q8_0 with scale max|x| / 127; halves are rounded away from zero.
 bool quantize_q8_0(const float* x, std::byte* to) {
   float most = 0;
   for (std::size_t i = 0; i < kSmall; ++i) most = std::max(most, std::abs(x[i]));
@@ -210,7 +211,8 @@ bool quantize_q8_0(const float* x, std::byte* to) {
   return put_scale(d, to);
 }
 
-/// The number of the largest magnitude, the first of several, becomes -8: its scale is it / -8.
+/// Converts 32 numbers to a block of Q4_0. The number of the largest magnitude, the first of several, becomes -8: the
+/// scale is that number / -8.
 bool quantize_q4_0(const float* x, std::byte* to) {
   float extreme = x[0];
   for (std::size_t i = 1; i < kSmall; ++i)

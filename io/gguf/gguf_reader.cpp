@@ -1,4 +1,4 @@
-/// Reads GGUF files: the head, checked and kept in compact tables, then tensors and metadata.
+/// Reads GGUF files: the header, checked and kept in compact tables, then tensors and metadata.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -22,33 +22,33 @@
 namespace ferrite::io::detail::gguf {
 namespace {
 
-/// What a file says of a tensor.
+/// The description of a tensor in a file.
 struct Description {
   std::string_view name;
-  std::array<std::int64_t, kMostDimensions> extents{};  ///< row-major: the first varies slowest
+  std::array<std::int64_t, kMostDimensions> extents{};  ///< extents, row-major: the first varies slowest
   std::uint32_t rank = 0;
   std::uint32_t type = 0;
-  std::uint64_t offset = 0;  ///< of its bytes in the data
+  std::uint64_t offset = 0;  ///< position of its bytes in the data
   std::uint64_t elements = 0;
-  std::uint64_t bytes = 0;  ///< 0 for an unknown type
+  std::uint64_t bytes = 0;  ///< number of bytes; 0 for an unknown type
 
   std::span<const std::int64_t> shape() const { return {extents.data(), rank}; }
 };
 
-/// A value of the metadata: its bytes in the file.
+/// A value of the metadata as its bytes in the file.
 struct Value {
   std::string_view key;
   ValueType type{};
-  ValueType element{};               ///< of a list
-  std::uint64_t count = 1;           ///< of a list's elements
-  std::span<const std::byte> bytes;  ///< of a string without its length; of a list's elements one after another
+  ValueType element{};               ///< type of a list's elements
+  std::uint64_t count = 1;           ///< number of a list's elements
+  std::span<const std::byte> bytes;  ///< a string without its length, or the elements of a list
 };
 
-/// Takes eight bytes for a tensor or key, and four for its place in the order of names; descriptions are read again
-/// where they stand when asked for.
+/// The index of a file. It takes eight bytes for a tensor or key, and four for its place in the order of names;
+/// descriptions are read again from the file when they are asked for.
 class Index {
  public:
-  /// Throws IoError beginning with `where` for all that parse_gguf refuses.
+  /// Reads and checks a file. Throws IoError beginning with `where` for everything that parse_gguf refuses.
   Index(std::span<const std::byte> file, std::string_view where);
 
   std::size_t tensors() const { return tensors_.size(); }
@@ -57,7 +57,7 @@ class Index {
   std::optional<std::size_t> find(std::string_view name) const;
   std::size_t keys() const { return keys_.size(); }
   Value value(std::size_t i) const;
-  /// The bytes of all tensors.
+  /// Returns the bytes of all tensors.
   std::span<const std::byte> data() const { return data_; }
 
  private:
@@ -65,15 +65,15 @@ class Index {
   void check_places(std::uint64_t alignment, std::string_view where) const;
 
   std::span<const std::byte> file_, data_;
-  std::vector<std::uint64_t> tensors_, keys_;  ///< where their descriptions begin
-  std::vector<std::uint32_t> by_name_;         ///< tensors in the order of their names
+  std::vector<std::uint64_t> tensors_, keys_;  ///< positions of their descriptions
+  std::vector<std::uint32_t> by_name_;         ///< numbers of tensors sorted by their names
 };
 
 // ---- the head ------------------------------------------------------------------------------------------
 
 using ferrite::detail::mul_overflows;
 
-/// Takes pieces from the front of the file, within its bytes.
+/// Takes pieces from the front of the file, and checks that they lie within it.
 class Cursor {
  public:
   Cursor(std::span<const std::byte> file, std::string_view where, std::uint64_t at = 0)
@@ -100,14 +100,14 @@ class Cursor {
     const auto bytes = take(number<std::uint64_t>(what), what);
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
   }
-  /// A text that can be shown.
+  /// Takes a name, a text that errors can show.
   std::string_view name(std::string_view what) {
     const std::string_view s = text(what);
     if (invalid_utf8(s)) refuse(where_, std::string(what) + " is not UTF-8: " + quote(s));
     if (s.find('\0') != std::string_view::npos) refuse(where_, std::string(what) + " holds a NUL: " + quote(s));
     return s;
   }
-  /// How many of something that takes at least `least` bytes each.
+  /// Takes a number of things of at least `least` bytes each, which the rest of the file can hold.
   std::uint64_t count(std::uint64_t least, std::string_view what) {
     const auto n = number<std::uint64_t>(what);
     if (n > left() / least)
@@ -136,13 +136,13 @@ void check_booleans(std::span<const std::byte> bytes, std::string_view key, std:
       refuse(where, "a boolean of " + quote(key) + " is neither 0 nor 1: " + std::to_string(std::to_integer<int>(b)));
 }
 
-/// The elements of a list, from where they begin.
+/// Returns the bytes of a list's elements, which begin at the cursor.
 std::span<const std::byte> list_bytes(Cursor& from, const Value& v, std::span<const std::byte> file) {
   const std::uint64_t begin = from.at();
   if (v.element == ValueType::string) {
     for (std::uint64_t i = 0; i < v.count; ++i) (void)from.text("a text of a list");
   } else {
-    (void)from.take(v.count * size_of(v.element), "a list");  // the count has been compared with what is left
+    (void)from.take(v.count * size_of(v.element), "a list");  // the count has been compared with the rest of the file
   }
   return file.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(from.at() - begin));
 }
@@ -168,7 +168,7 @@ Value read_value(Cursor& from, std::span<const std::byte> file, std::string_view
   return v;
 }
 
-/// The number of elements; its product with the extents before an empty one is checked, too.
+/// Returns the number of elements. The product of the extents is checked even where one of them is 0.
 std::uint64_t elements_of(const Description& d, std::string_view where) {
   if (const auto n = detail::elements_of(d.shape())) return *n;
   refuse(where, quote(d.name) + " has more elements than can be counted: shape " + bracketed(d.shape()));
@@ -323,7 +323,7 @@ std::string_view as_text(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-/// f with a value of the C++ type of a value of the file; strings and lists are none.
+/// Calls f with a zero of the C++ type that a value in the file has; strings and lists have none.
 template <class F>
 auto with_type(ValueType type, F&& f) {
   switch (type) {
@@ -351,7 +351,7 @@ T element(std::span<const std::byte> bytes, std::uint64_t i) {
   return value;
 }
 
-/// A number in the fewest digits that read back as the same, a boolean in a word.
+/// Returns a number in the fewest digits that read back as the same, a boolean as a word.
 std::string words_of(const Value& v) {
   return with_type(v.type, [&](auto zero) {
     using T = decltype(zero);
@@ -434,7 +434,7 @@ class GgufSource final : public TensorSource {
   std::string where_;
   detail::Block owned_;
   Index index_;
-  std::vector<std::string> words_;  ///< of values that are neither strings nor lists
+  std::vector<std::string> words_;  ///< texts of values that are neither strings nor lists
 };
 
 std::vector<std::string> texts_of(const Value& v) {

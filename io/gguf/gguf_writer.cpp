@@ -20,7 +20,7 @@ using gguf::ValueType;
 using Bytes = std::vector<std::byte>;
 
 constexpr std::size_t kMostDimensions = 4, kLongestName = 63, kLongestKey = 65535;
-constexpr std::uint32_t kLargestAlignment = 1U << 20;  // every tensor is padded to it
+constexpr std::uint32_t kLargestAlignment = 1U << 20;  // limited, as every tensor is padded to it
 
 template <class T>
 constexpr ValueType kTypeOf = ValueType::string;
@@ -93,7 +93,7 @@ std::uint64_t alignment_of(const GgufMetadata& metadata, std::string_view where)
   return *n;
 }
 
-/// What is written of a tensor.
+/// A tensor with the type in which it is written.
 struct Planned {
   const NamedTensor* named = nullptr;
   GgufType as = GgufType::same;
@@ -133,7 +133,7 @@ bool finite(std::span<const float> values) {
   return std::ranges::all_of(values, [](float v) { return std::isfinite(v); });
 }
 
-/// The bytes of a tensor as it is written.
+/// Returns the bytes of a tensor in the type in which it is written.
 Bytes data_of(const Planned& p, const std::string& where) {
   const std::string place = where + ": " + detail::quote(p.named->name);
   Tensor dense = contiguous(p.named->tensor.unmarked());
@@ -164,7 +164,7 @@ void pad(Bytes& out, std::uint64_t alignment) {
   out.resize(static_cast<std::size_t>((out.size() + alignment - 1) / alignment * alignment));
 }
 
-/// The keys in the order in which they are written: the architecture first, as the reference does.
+/// Returns the keys in the order in which they are written: the architecture first, as in the reference.
 std::vector<const GgufMetadata::value_type*> ordered(const GgufMetadata& metadata) {
   std::vector<const GgufMetadata::value_type*> order;
   for (const auto& entry : metadata) order.push_back(&entry);

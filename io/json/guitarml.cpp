@@ -35,7 +35,7 @@ std::unique_ptr<nn::GatedRecurrent> unit_of(const GuitarmlOptions& o, const nn::
 
 nn::Init without_seed(const nn::Init& init) { return {.seed = {}, .prefix = {}, .dtype = init.dtype}; }
 
-/// The words of `model_data`.
+/// The entries of `model_data`.
 class ModelData {
  public:
   explicit ModelData(const TensorFile& file) : where_(file.where() + ": model_data"), words_(file.metadata()) {}
@@ -53,7 +53,7 @@ class ModelData {
       detail::refuse(where_, detail::quote(key) + " is no size: " + detail::quote(at->second));
     return n;
   }
-  /// Throws IoError for a key that is not known: it may change numbers.
+  /// Throws IoError for an unknown key, which may change numbers.
   void check_keys() const {
     static const std::set<std::string> known = {"model",     "input_size", "skip",        "output_size",
                                                 "unit_type", "num_layers", "hidden_size", "bias_fl"};
@@ -90,7 +90,7 @@ GuitarmlOptions options_of(const TensorFile& file) {
   return o;
 }
 
-/// The names of all parameters that a file must have, no others, with their shapes in files.
+/// Throws IoError unless a file has exactly the names and shapes of all parameters.
 void check_weights(const TensorFile& file, const GuitarmlOptions& o) {
   const std::int64_t gates = o.gru ? 3 : 4, wide = gates * o.hidden_size;
   std::size_t known = 0;

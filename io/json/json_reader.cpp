@@ -1,5 +1,4 @@
-/// The JSON reader: events, limits, and errors with their position; nested lists of numbers, read with their shapes and
-/// written.
+/// The JSON reader: events, limits, and errors with their position; reading and writing nested lists of numbers.
 #include "ferrite/io/json/json_reader.h"
 
 #include <algorithm>
@@ -89,7 +88,7 @@ void append_numbers(std::string& out, std::span<const float> values, const Shape
 
 namespace {
 
-/// The events of the parser as those of this folder, with limits; every refusal is thrown.
+/// Translates the events of the parser to JsonEvents, with limits; every refusal is thrown.
 class Adapter final : public JsonHandler {
  public:
   Adapter(std::string_view text, std::string_view where, JsonEvents& events)

@@ -1,6 +1,5 @@
 #pragma once
-/// JSON read as a stream of events: no tree of what stands in a file is ever made; and nested lists of numbers in it,
-/// read and written.
+/// Reading JSON as a stream of events, without a tree of its values, and reading and writing nested lists of numbers.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -17,29 +16,29 @@
 
 namespace ferrite::io::detail {
 
-/// The shape of nested lists of numbers, told list by list. Each function is false where the lists are ragged, or
-/// deeper than a shape can be.
+/// Finds the shape of nested lists of numbers from their brackets and numbers, in order. Each function returns false
+/// where the lists are ragged, or deeper than a shape can be.
 class NumberShape {
  public:
   bool open();
   bool close();
   bool number() { return add(Item::number); }
-  /// Of what has been closed: rank 0 for a number alone.
+  /// Returns the shape of the lists that have been closed, of rank 0 for a single number.
   Shape shape() const;
 
  private:
   enum class Item : std::uint8_t { none, number, list };
   bool add(Item item);
 
-  std::array<Item, Shape::kMaxRank> items_{};            ///< what the lists of a depth hold
-  std::array<std::int64_t, Shape::kMaxRank> counts_{};   ///< in the list of a depth that is open
-  std::array<std::int64_t, Shape::kMaxRank> extents_{};  ///< of the lists of a depth that have been closed
+  std::array<Item, Shape::kMaxRank> items_{};            ///< kind of items in the lists at each depth
+  std::array<std::int64_t, Shape::kMaxRank> counts_{};   ///< number of items in the open list at each depth
+  std::array<std::int64_t, Shape::kMaxRank> extents_{};  ///< length of the closed lists at each depth
   int depth_ = 0;
   int closed_ = Shape::kMaxRank;  ///< lists of this depth and deeper ones have been closed
   int rank_ = 0;
 };
 
-/// Floats in blocks: they grow without being copied.
+/// A growing list of floats in blocks, which are not copied when it grows.
 class FloatStore {
  public:
   void push(float value);
@@ -54,22 +53,22 @@ class FloatStore {
   std::size_t size_ = 0;
 };
 
-/// Appends numbers as nested lists of that shape, each in the fewest digits that read back as the same f32. Infinity
-/// and NaN, which JSON does not have, are refused. `at` counts the values written.
+/// Appends numbers as nested lists of the given shape, each in the fewest digits that read back as the same f32.
+/// Infinity and NaN, which JSON does not have, are refused. `at` counts the values written.
 void append_numbers(std::string& out, std::span<const float> values, const Shape& shape, std::size_t& at);
 
 // ---- events --------------------------------------------------------------------------------------------
 
-/// Levels of lists and objects within each other that are read.
+/// Largest number of nested lists and objects that are read.
 inline constexpr std::size_t kMostJsonLevels = 32;
 
-/// Hears what stands in a JSON text, in its order. What a function throws ends the reading.
+/// The listener to which read_json reports the parts of a JSON text, in order. An exception from it ends the reading.
 class JsonEvents {
  public:
   virtual ~JsonEvents() = default;
   virtual void number(float value) = 0;
   virtual void text(std::string_view value) = 0;
-  virtual void other() = 0;  ///< null, true, false
+  virtual void other() = 0;  ///< called for null, true and false
   virtual void begin_object() = 0;
   virtual void key(std::string_view name) = 0;
   virtual void end_object() = 0;
@@ -77,19 +76,19 @@ class JsonEvents {
   virtual void end_list() = 0;
 };
 
-/// Reads a whole text, in time and memory in proportion to it. Throws IoError beginning with `where`: not UTF-8 or not
-/// JSON, more than 32 levels, numbers beyond f32. Keys that occur twice are left to the listener.
+/// Reads a whole JSON text, in time and memory proportional to it. Throws IoError beginning with `where` for text that
+/// is not UTF-8 or not JSON, more than 32 levels, numbers beyond f32. Keys that occur twice are left to the listener.
 void read_json(std::string_view text, std::string_view where, JsonEvents& events);
 
-/// Names one after another in one piece of memory, which is below 4 GiB.
+/// A list of names, concatenated in one string below 4 GiB.
 class NamePool {
  public:
   void add(std::string_view name);
   std::size_t size() const { return ends_.size(); }
   std::string_view operator[](std::size_t i) const;
-  /// The numbers of all names in the order of their bytes, equal ones in the order in which they came.
+  /// Returns the numbers of all names in the order of their bytes, equal ones in the order in which they were added.
   std::vector<std::uint32_t> sorted() const;
-  /// A name that occurs twice, given the numbers in order.
+  /// Returns a name that occurs twice, if there is one; `sorted` are the numbers in order.
   std::optional<std::string_view> twice(const std::vector<std::uint32_t>& sorted) const;
 
  private:
@@ -97,12 +96,12 @@ class NamePool {
   std::vector<std::uint32_t> ends_;
 };
 
-/// The keys of the objects that are open, checked when an object ends.
+/// Checks the keys of nested objects for duplicates whenever an object ends.
 class KeyCheck {
  public:
   void begin_object() { open_.emplace_back(); }
   void key(std::string_view name) { open_.back().add(name); }
-  /// Throws IoError beginning with `where` for a key that occurs twice.
+  /// Ends the innermost object. Throws IoError beginning with `where` for a key that occurs twice.
   void end_object(std::string_view where);
 
  private:

@@ -1,5 +1,5 @@
-/// Weights in JSON, read as a stream into one store: an entry of a few bytes for each name, all numbers one after
-/// another.
+/// Reads weights in JSON as a stream into one store: an entry of a few bytes for each name, and all numbers
+/// concatenated.
 #include "ferrite/io/json_weights.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace ferrite::io {
 namespace {
 
-/// The tensors of a text; each is made when asked for.
+/// The tensors of a text, each made when it is asked for.
 class JsonSource final : public TensorSource {
  public:
   std::size_t size() const override { return entries_.size(); }
@@ -57,8 +57,8 @@ class JsonSource final : public TensorSource {
 
  private:
   struct Entry {
-    std::uint32_t first;    ///< of the numbers
-    std::uint32_t extents;  ///< where its extents begin; they end where those of the next one begin
+    std::uint32_t first;    ///< position of its first number
+    std::uint32_t extents;  ///< position of its extents, which end where those of the next one begin
   };
   Shape shape(std::size_t i) const {
     const std::size_t end = i + 1 < entries_.size() ? entries_[i + 1].extents : extents_.size();
@@ -68,14 +68,15 @@ class JsonSource final : public TensorSource {
   }
 
   detail::NamePool names_;
-  std::vector<std::uint32_t> sorted_;  ///< numbers of the names in their order
+  std::vector<std::uint32_t> sorted_;  ///< numbers of the names, sorted by name
   std::vector<Entry> entries_;
   std::vector<std::uint32_t> extents_;
   std::vector<std::pair<std::string, std::string>> metadata_;
   detail::FloatStore numbers_;
 };
 
-/// One object of named values, each nested lists of numbers or a number. What is wrong with a value is said at its end.
+/// Reads one object of named values, each a number or nested lists of numbers. Faults of a value are reported at its
+/// end.
 class WeightsReader final : public detail::JsonEvents {
  public:
   WeightsReader(JsonSource& source, std::string_view where) : source_(source), where_(where) {}
@@ -125,12 +126,12 @@ class WeightsReader final : public detail::JsonEvents {
  private:
   enum class Fault : std::uint8_t { none, ragged, no_numbers };
 
-  /// Whether a key is one of the words with which a .nam file begins.
+  /// Returns whether a key is one with which a .nam file begins.
   static bool is_of_nam(std::string_view key) {
     return key == "version" || key == "metadata" || key == "architecture" || key == "config";
   }
 
-  /// Something that is neither a list nor a number: alone, or in a list.
+  /// Records a value, alone or in a list, that is neither a list nor a number.
   void spoil() {
     if (fault_ == Fault::none) fault_ = levels_ > 1 ? Fault::ragged : Fault::no_numbers;
   }
@@ -150,11 +151,11 @@ class WeightsReader final : public detail::JsonEvents {
   detail::NumberShape shape_;
   Fault fault_ = Fault::none;
   std::size_t levels_ = 0;
-  bool is_object_ = false;  ///< the text begins as an object
+  bool is_object_ = false;  ///< whether the text begins as an object
 };
 
-/// An object whose `state_dict` are the weights and whose `model_data` are words and numbers about them. What stands
-/// beside them is read over.
+/// Reads an object whose `state_dict` are the weights and whose `model_data` are texts and numbers about them. Other
+/// keys are ignored.
 class WrapperReader final : public detail::JsonEvents {
  public:
   WrapperReader(JsonSource& source, std::string_view where) : source_(source), where_(where), weights_(source, where) {}
@@ -232,12 +233,12 @@ class WrapperReader final : public detail::JsonEvents {
   std::string_view where_;
   WeightsReader weights_;
   detail::KeyCheck keys_;
-  std::string key_;  ///< in model_data
+  std::string key_;  ///< present key in model_data
   std::size_t levels_ = 0, data_ = 0;
   Part part_ = Part::none;
 };
 
-/// Whether the object has both keys of the wrapper, each with an object behind it.
+/// Checks whether the object has both keys of the wrapper, each with an object as its value.
 class WrapperCheck final : public detail::JsonEvents {
  public:
   bool wrapped() const { return found_ == 2; }

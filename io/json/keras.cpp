@@ -1,4 +1,4 @@
-/// Weights in Keras's layout, to and from modules: order of gates, forms of biases.
+/// Converts weights between Keras's layout and modules: the order of gates, the forms of biases.
 #include "ferrite/io/keras.h"
 
 #include <utility>
@@ -13,7 +13,7 @@
 namespace ferrite::io::detail {
 namespace {
 
-/// A parameter's value. Throws with the shapes in the error.
+/// Returns a value converted for a parameter. Throws IoError that names both shapes where they differ.
 Tensor value_of(const Parameter& to, const Tensor& value, std::string_view where) {
   if (to.shape() != value.shape())
     refuse(where, quote(to.name()) + " has shape " + value.shape().str() + ", the layer needs " + to.shape().str());
@@ -44,7 +44,7 @@ Tensor KerasLayer::bias_hh() const { return bias.rank() == 2 ? select(bias, 0, 1
 Tensor keras_gates(const Tensor& x, std::int64_t hidden_size) {
   if (x.shape()[-1] != 3 * hidden_size) return x;
   const Tensors gates = chunk(x, 3, -1);
-  return concat({gates[1], gates[0], gates[2]}, -1);  // its own inverse
+  return concat({gates[1], gates[0], gates[2]}, -1);  // this order is its own inverse
 }
 
 void set_from_keras(const nn::RecurrentWeights<Parameter>& to, const KerasLayer& layer, std::string_view where) {
@@ -65,7 +65,7 @@ void set_from_keras(const nn::RecurrentWeights<Parameter>& to, const KerasLayer&
 namespace ferrite::io {
 namespace {
 
-/// What stands before "kernel" and the like; nothing where the name does not end so.
+/// Returns the prefix of a name that ends with `last` ("kernel" and the like), or nothing.
 std::optional<std::string> prefix_of(std::string_view name, std::string_view last) {
   if (name == last) return std::string();
   if (!name.ends_with(last)) return std::nullopt;
@@ -74,7 +74,7 @@ std::optional<std::string> prefix_of(std::string_view name, std::string_view las
   return std::string(name.substr(0, name.size() - last.size()));
 }
 
-/// A recurrent layer's names: of a pair forward_layer and backward_layer those of one layer of two directions.
+/// The names of a recurrent layer; a pair forward_layer and backward_layer becomes one layer of two directions.
 struct RecurrentNames {
   std::string prefix, suffix;
 };
@@ -93,8 +93,8 @@ RecurrentNames names_in(const TensorFile& file, const std::string& prefix) {
 
 Tensor in_files(const Tensor& matrix) { return contiguous(transpose(matrix)); }
 
-/// Whether a GRU resets after the product, as 1 or 0: what the file says, else what the bias tells; undefined: neither
-/// does.
+/// Returns whether a GRU resets after the product, as 1 or 0, from the file or else from the shape of the bias;
+/// undefined where neither determines it.
 Tensor reset_after(const TensorFile& file, const std::string& prefix, const detail::KerasLayer& layer) {
   const std::string name = prefix + "reset_after";
   if (file.contains(name)) return file.tensor(name);
@@ -102,7 +102,7 @@ Tensor reset_after(const TensorFile& file, const std::string& prefix, const deta
   return full({}, layer.bias.rank() == 2 ? 1 : 0, Dtype::f64);
 }
 
-/// The layer whose kernel is at `prefix`, under PyTorch's names.
+/// Appends the arrays of the layer whose kernel is at `prefix`, under PyTorch's names.
 void convert(const TensorFile& file, const std::string& prefix, std::vector<NamedTensor>& out) {
   const std::string where = file.where() + ": " + detail::quote(prefix + "kernel");
   const Tensor kernel = file.tensor(prefix + "kernel");

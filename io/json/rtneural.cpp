@@ -1,5 +1,5 @@
-/// RTNeural's nets in JSON: read as a stream, layer by layer, and written; recurrent layers at a higher sample rate
-/// than that of their training.
+/// Reads RTNeural's nets in JSON as a stream, layer by layer, and writes them; runs recurrent layers at a higher sample
+/// rate than that of their training.
 #include "ferrite/io/rtneural.h"
 
 #include <cmath>
@@ -26,24 +26,24 @@
 namespace ferrite::io::detail {
 namespace {
 
-constexpr std::size_t kMostWeights = 4;  ///< arrays that a layer can need; of more only their number is kept
+constexpr std::size_t kMostWeights = 4;  ///< number of arrays that a layer can need; further ones are only counted
 
-/// One entry of "layers" as the file has it.
+/// One entry of "layers" in the file.
 struct RtneuralEntry {
   explicit RtneuralEntry(std::size_t position, std::string_view file)
       : where(std::string(file) + ": layer " + std::to_string(position)) {}
 
   std::string where, type, activation;  ///< empty where the file has none
-  std::vector<Tensor> arrays;           ///< undefined where it is no array of numbers
-  std::size_t weights = 0;              ///< how many there are
-  /// The number that the key holds, alone or as the last of a list; nothing where the file has none.
+  std::vector<Tensor> arrays;           ///< undefined for a value that is not an array of numbers
+  std::size_t weights = 0;              ///< number of values in the file's list
+  /// The numbers under these keys, alone or as the last of a list; empty where the file has none.
   std::optional<float> kernel_size{}, dilation{}, groups{}, strides{}, epsilon{};
 
-  /// These throw IoError for what is not there.
+  /// Returns array i of weights. This and the next ones throw IoError for an array that is missing.
   Tensor weight(std::size_t i) const;
   Tensor matrix(std::size_t i) const;
   void expect_weights(std::size_t n) const;
-  /// A matrix or kernel with a bias (true) or without one.
+  /// Returns whether a matrix or kernel has a bias. Throws IoError for other numbers of arrays.
   bool expect_bias_or_none() const;
 };
 
@@ -64,7 +64,7 @@ void add_activation(nn::Sequential& net, const Entry& e) {
   add(net, std::make_unique<nn::Activation>(name, f));
 }
 
-/// A vector of so many elements.
+/// Returns array i as a vector of n elements.
 Tensor vector(const Entry& e, std::size_t i, std::int64_t n) {
   const Tensor v = e.weight(i);
   if (v.shape() != Shape{n})
@@ -101,7 +101,7 @@ void add_recurrent(nn::Sequential& net, const Entry& e, int gates, double rate_r
   add(net, std::make_unique<RateCorrected>(std::move(layer), rate_ratio));
 }
 
-/// A size that a key says, or else 1.
+/// Returns the size under a key, or 1.
 std::int64_t size_of(const Entry& e, const std::optional<float>& value, const char* key) {
   if (!value) return 1;
   if (*value < 1 || *value > 1e6F || *value != std::floor(*value))
@@ -109,7 +109,7 @@ std::int64_t size_of(const Entry& e, const std::optional<float>& value, const ch
   return static_cast<std::int64_t>(*value);
 }
 
-/// Keras's kernel [k, in / groups, out] as [out, in / groups, k].
+/// Adds a convolution, whose kernel [k, in / groups, out] in Keras's layout becomes [out, in / groups, k].
 void add_conv1d(nn::Sequential& net, const Entry& e) {
   const bool has_bias = e.expect_bias_or_none();
   const Tensor kernel = e.weight(0);
@@ -132,7 +132,7 @@ void add_conv1d(nn::Sequential& net, const Entry& e) {
   add_activation(net, e);
 }
 
-/// Keras's alpha [1, C], or [1, 1] for all channels.
+/// Adds a PReLU with Keras's alpha [1, C], or [1, 1] for all channels.
 void add_prelu(nn::Sequential& net, const Entry& e) {
   e.expect_weights(1);
   const Tensor alpha = e.matrix(0);
@@ -143,7 +143,7 @@ void add_prelu(nn::Sequential& net, const Entry& e) {
   add_activation(net, e);
 }
 
-/// gamma, beta, mean and variance, or only the last two.
+/// Adds a batch normalisation with gamma, beta, mean and variance, or only the last two.
 void add_batchnorm(nn::Sequential& net, const Entry& e) {
   const bool affine = e.weights != 2;
   e.expect_weights(affine ? 4 : 2);
@@ -184,7 +184,7 @@ Tensor RtneuralEntry::matrix(std::size_t i) const {
   return w;
 }
 
-/// Appends the layers of an entry. Throws IoError for what is not supported or does not fit.
+/// Appends the layers of an entry. Throws IoError for one that is not supported or does not fit.
 void add_entry(nn::Sequential& net, const Entry& e, const RtneuralOptions& options) {
   if (e.type == "dense" || e.type == "time-distributed-dense") return add_dense(net, e);
   if (e.type == "gru") return add_recurrent<nn::Gru>(net, e, 3, options.rate_ratio);
@@ -207,7 +207,7 @@ void add_entry(nn::Sequential& net, const Entry& e, const RtneuralOptions& optio
 namespace ferrite::io {
 namespace {
 
-/// Builds the net while the text is read: a layer at the end of its entry.
+/// Builds the net while the text is read, each layer at the end of its entry.
 class NetReader final : public detail::JsonEvents {
  public:
   NetReader(std::string_view where, const RtneuralOptions& options) : where_(where), options_(options) {}
@@ -291,13 +291,13 @@ class NetReader final : public detail::JsonEvents {
  private:
   enum class Kind : std::uint8_t { number, text, other, object, list };
   enum class Field : std::uint8_t { other, type, activation, weights, padding };
-  /// How many lists and objects are open in the list of layers, in one of them, and in its weights.
+  /// Numbers of lists and objects that are open in the list of layers, in one of them, and in its weights.
   static constexpr std::size_t kInLayers = 2, kInEntry = 3, kInWeights = 4;
 
   bool in_layers() const { return layers_open_ && levels_ == kInLayers; }
   bool in_entry() const { return entry_ && levels_ == kInEntry; }
 
-  /// A number that the entry says of itself, alone or in a list.
+  /// Sets an option of the entry, which is a number, alone or in a list.
   void set_number(float v) {
     if (key_ == "kernel_size") entry_->kernel_size = v;
     if (key_ == "dilation") entry_->dilation = v;
@@ -306,7 +306,7 @@ class NetReader final : public detail::JsonEvents {
     if (key_ == "epsilon") entry_->epsilon = v;
   }
 
-  /// Something that is not expected everywhere.
+  /// Checks a value that is not allowed everywhere.
   void value(Kind kind) {
     if (in_layers()) detail::refuse(std::string(where_) + ": layer " + std::to_string(entries_), "is no object");
     if (in_entry() && kind != Kind::text && field_ == Field::type) detail::refuse(entry_->where, "'type' is no text");
@@ -315,7 +315,7 @@ class NetReader final : public detail::JsonEvents {
     if (weights_open_ && kind != Kind::number && kind != Kind::list) whole_ = false;
   }
 
-  /// At the end of a value: was it one of the arrays of weights?
+  /// Ends a value, and adds it to the arrays of weights if it is one of them.
   void end_array() {
     if (!weights_open_ || levels_ != kInWeights) return;
     if (entry_->weights++ < detail::kMostWeights) entry_->arrays.push_back(whole_ ? array() : Tensor());
@@ -334,14 +334,14 @@ class NetReader final : public detail::JsonEvents {
   std::size_t levels_ = 0;
   std::size_t entries_ = 0;
   bool is_object_ = false, has_layers_ = false;
-  bool is_layers_ = false;  ///< the key of the root that was read last is "layers"
+  bool is_layers_ = false;  ///< whether the last key of the root is "layers"
   bool layers_open_ = false, weights_open_ = false;
   std::optional<detail::RtneuralEntry> entry_;
-  std::string key_;  ///< of the entry, the one that was read last
+  std::string key_;  ///< last key of the entry
   Field field_ = Field::other;
-  detail::NumberShape shape_;  ///< of the array that is read
+  detail::NumberShape shape_;  ///< shape of the present array
   detail::FloatStore numbers_;
-  bool whole_ = true;  ///< so far it is an array of numbers
+  bool whole_ = true;  ///< whether the present value is an array of numbers so far
 };
 
 }  // namespace
@@ -365,7 +365,7 @@ std::unique_ptr<nn::Sequential> read_rtneural(const std::filesystem::path& path,
 
 namespace {
 
-/// {"in_shape": [null, null, D], "layers": [...]}.
+/// Writes a net as {"in_shape": [null, null, D], "layers": [...]}.
 class Writer {
  public:
   explicit Writer(const nn::Sequential& net) : net_(net) {}
@@ -377,7 +377,7 @@ class Writer {
   }
 
  private:
-  /// Writes layer i; how many of the following are written with it.
+  /// Writes layer i; returns the number of the following layers that are written with it.
   std::size_t layer(std::size_t i) {
     where_ = "save_rtneural: layer " + std::to_string(i) + " (" + net_[i].kind() + ")";
     const nn::Layer& l = uncorrected(net_[i]);
@@ -427,7 +427,7 @@ class Writer {
     }
   }
 
-  /// A correction of the rate is the reader's choice: the layer in it is written.
+  /// Returns the layer within a RateCorrected, or the layer itself: the rate is the reader's choice.
   static const nn::Layer& uncorrected(const nn::Layer& l) {
     const auto* corrected = dynamic_cast<const RateCorrected*>(&l);
     return corrected ? corrected->layer() : l;
@@ -437,7 +437,7 @@ class Writer {
     const auto* elu = dynamic_cast<const nn::Elu*>(&net_[i]);
     return dynamic_cast<const nn::Activation*>(&net_[i]) || (elu && elu->options().alpha == 1);
   }
-  /// The activation behind layer i, which is written with it.
+  /// Returns the activation after layer i, which is written with it.
   std::string following(std::size_t i) const {
     return is_activation(i + 1) ? checked_activation(net_[i + 1].kind()) : "";
   }
@@ -497,7 +497,7 @@ class Writer {
   std::string where_;
   std::string layers_;
   std::int64_t in_features_ = 0;
-  std::int64_t features_ = 0;  // of the last layer written
+  std::int64_t features_ = 0;  // number of features of the last layer written
 };
 
 }  // namespace
@@ -524,10 +524,10 @@ RateCorrected::RateCorrected(std::unique_ptr<nn::GatedRecurrent> layer, double r
     carries(s.name, held(), s.shape[2], s.dtype);
 }
 
-/// Steps whose states are kept: so many as the ratio, rounded up.
+/// Returns the number of steps whose states are kept: the ratio, rounded up.
 std::int64_t RateCorrected::held() const { return static_cast<std::int64_t>(std::ceil(ratio_)); }
 
-/// What the states of the last steps, [held, B, H], give the next one, [1, B, H].
+/// Returns the state for the next step, [1, B, H], from those of the last steps, [held, B, H].
 Tensor RateCorrected::delayed(const Tensor& held_states) const {
   const auto N = static_cast<std::int64_t>(std::floor(ratio_));
   const Tensor whole = slice(held_states, 0, N - 1, N);

@@ -1,4 +1,4 @@
-/// The layers of `.nam` files: the LSTM and the container, what reading builds, and writing.
+/// The layers of `.nam` files, the LSTM and the container, and the reading and writing of models.
 #include "ferrite/io/nam.h"
 
 #include <cmath>
@@ -23,7 +23,7 @@ const NamLstmOptions& checked(const NamLstmOptions& o) {
   return o;
 }
 
-/// Drawn when it is adopted, by its full name.
+/// Returns an init without seed: the layer is drawn when it is adopted, by its full name.
 nn::Init undrawn(const nn::Init& init) { return {.seed = {}, .prefix = {}, .dtype = init.dtype}; }
 
 }  // namespace
@@ -113,7 +113,7 @@ using detail::nam::Document;
 using detail::nam::Node;
 using detail::nam::Object;
 
-/// The weights of a model, taken one array after another.
+/// The list of a model's weights, from which arrays are taken in order.
 class Weights {
  public:
   Weights(const Document& d, const Node& n) : store_(d.weights), at_(n.weights_at) {}
@@ -124,7 +124,7 @@ class Weights {
       at_ += to.size();
     });
   }
-  /// A matrix [out, in] as a layer has it.
+  /// Takes the matrix of a layer, [out, in] in the file.
   void matrix(const nn::Linear& layer) {
     const Shape& s = layer.weight.shape();
     layer.weight.assign(contiguous(transpose(take({s[1], s[0]}))));
@@ -134,7 +134,7 @@ class Weights {
     layer.weight.assign(take(layer.weight.shape()));
     if (layer.bias.defined()) layer.bias.assign(take(layer.bias.shape()));
   }
-  /// A product is a Linear or, where it has groups, a convolution of one tap.
+  /// Takes the weights of a product, which is a Linear or, if it has groups, a convolution of one tap.
   void product(const nn::Layer& layer) {
     if (const auto* linear = dynamic_cast<const nn::Linear*>(&layer)) return matrix(*linear);
     convolution(dynamic_cast<const nn::CausalConv1d&>(layer));
@@ -145,7 +145,8 @@ class Weights {
   std::size_t at_;
 };
 
-/// Sizes are below 2^31, so that a count in f64 is exact wherever it equals the number of weights in a file.
+/// Throws IoError unless there are `wanted` weights. Sizes are below 2^31, so a count in f64 is exact wherever it
+/// equals the number of weights in a file.
 void expect_count(const Node& weights, double wanted, const std::string& where) {
   if (static_cast<double>(weights.weights) != wanted)
     detail::refuse(where, "has " + detail::counted(weights.weights, "weight") + ", its sizes need " +
@@ -191,8 +192,8 @@ double count_of(const nn::WavenetHead& head, std::int64_t in) {
   return n;
 }
 
-/// Gives the weights of a net, but for those of its condition and the scale, to what takes or writes them, in the order
-/// of the format.
+/// Passes the weights of a net in the order of the format, except those of its condition and the scale, to `to`, which
+/// reads or writes them.
 template <class To>
 void each_weight(const nn::Wavenet& net, To& to) {
   for (const nn::Wavenet::Array& a : net.arrays()) {
@@ -212,7 +213,7 @@ void each_weight(const nn::Wavenet& net, To& to) {
 
 NamModel model_of(Object model);
 
-/// The net that makes the condition of another one's input; null: there is none.
+/// Returns the net that computes the condition of another one from its input, or null.
 std::unique_ptr<nn::Layer> condition_of(Object& config, const std::optional<double>& rate) {
   if (!config.find("condition_dsp")) return nullptr;
   Object model = config.object("condition_dsp");
@@ -231,7 +232,7 @@ std::unique_ptr<nn::Layer> wavenet(Object config, const Node& weights, const std
   const std::unique_ptr<nn::Layer> condition = condition_of(config, rate);
   const auto* inner = dynamic_cast<const nn::Wavenet*>(condition.get());
   nn::WavenetOptions options = detail::nam::wavenet_options(std::move(config), inner ? &inner->options() : nullptr);
-  double wanted = 1;  // the scale
+  double wanted = 1;  // one weight is the scale
   for (const nn::WavenetArray& a : options.arrays) wanted += count_of(a);
   if (options.head) wanted += count_of(*options.head, options.arrays.back().head_size);
   expect_count(weights, wanted, where);
@@ -269,7 +270,7 @@ std::unique_ptr<nn::Layer> lstm(Object config, const Node& weights, const std::s
     w.weight_ih.assign(contiguous(transpose(slice(both, 1, 0, D))));
     w.weight_hh.assign(contiguous(transpose(slice(both, 1, D, D + H))));
     w.bias_ih.assign(from.take({4 * H}));
-    w.bias_hh.assign(full({4 * H}, -0.0));  // so that the sum has the bits of the file, -0 included
+    w.bias_hh.assign(full({4 * H}, -0.0));  // so that the sum is bit for bit the file's, even for -0
     h.push_back(from.take({H}));
     c.push_back(from.take({H}));
   }
@@ -362,7 +363,7 @@ namespace {
 
 using detail::nam::append_number;
 
-/// The list of a model's weights.
+/// Collects a model's weights for writing.
 class WeightList {
  public:
   explicit WeightList(std::string where) : where_(std::move(where)) {}
@@ -396,14 +397,14 @@ class WeightList {
 
 struct Parts {
   std::string architecture, config, weights;
-  bool newer = false;  ///< keys that version 0.5 does not have
+  bool newer = false;  ///< whether there are keys that version 0.5 does not have
 };
 
 std::string object_of(const std::string& version, const Parts& p, const std::string& metadata,
                       const std::optional<double>& rate);
-/// The later of a model's version and one that has its keys.
+/// Returns the later of a model's version and the first one that has its keys.
 std::string version_for(const std::string& version, const std::string& least) {
-  return version < least ? least : version;  // all are 0.5 to 0.7
+  return version < least ? least : version;  // texts compare like versions from 0.5 to 0.7
 }
 
 Parts parts_of(const nn::Wavenet& net, const std::string& version, const std::optional<double>& rate,

@@ -1,4 +1,4 @@
-/// Reads the JSON of a `.nam` file into its tree, and the keys of a WaveNet's configuration in it.
+/// Reads the JSON of a `.nam` file into a tree, and the configuration of a WaveNet from that.
 #include "ferrite/io/nam/nam_document.h"
 
 #include <algorithm>
@@ -100,7 +100,7 @@ class Builder final : public JsonHandler {
   std::string key_;
 };
 
-/// The parser keeps the text or number that it reads several times over, so that none may be long.
+/// Refuses long texts and numbers, of which the parser keeps several copies.
 void check_lengths(std::string_view text, std::string_view where) {
   bool in_text = false;
   std::size_t length = 0;
@@ -230,13 +230,14 @@ void Object::finish() const {
 
 namespace {
 
-constexpr std::int64_t kFurthest = std::int64_t{1} << 24;  ///< steps from one end of a convolution to the other
+constexpr std::int64_t kFurthest = std::int64_t{1} << 24;  ///< longest reach of a convolution, in steps
 
 struct ActivationName {
   std::string_view in_files, here;
 };
 
-/// Where two have one name here, the first is written: a PReLU of one slope, which no model trains, is a LeakyReLU.
+/// The activations with the format's and Ferrite's names. Where two have one name in Ferrite, the first is written: a
+/// PReLU of one slope, which no model trains, is a LeakyReLU.
 constexpr std::array<ActivationName, 9> kActivations = {{{"Tanh", "tanh"},
                                                          {"Hardtanh", "hardtanh"},
                                                          {"ReLU", "relu"},
@@ -273,7 +274,7 @@ nn::WavenetActivation activation_of(const Document& d, const Node& n, const std:
   return a;
 }
 
-/// Each of so many values, of a list or of one value for all.
+/// Calls a function with each of `count` values, from a list or from one value for all.
 void each(const Document& d, const Node& n, std::size_t count, const std::string& where,
           const std::function<void(std::size_t, const Node&)>& f) {
   if (n.kind != Kind::list) {
@@ -356,7 +357,7 @@ void read_head(Object& o, nn::WavenetArray& a) {
     refuse(head.where(), "reaches further back than 2^24 steps");
 }
 
-/// An optional product of every step.
+/// Reads an optional product that is applied to every step.
 bool product_of(Object& o, std::string_view key, bool otherwise, std::int64_t& groups, std::int64_t* out_channels) {
   if (!o.find(key)) return otherwise;
   Object p = o.object(key);
@@ -378,7 +379,7 @@ std::optional<nn::WavenetFilm> film_of(Object& o, const char* key) {
   return active ? std::optional(film) : std::nullopt;
 }
 
-/// Throws IoError where groups do not divide what a product takes and gives.
+/// Throws IoError where groups do not divide the channels that a product takes and gives.
 void check_groups(const std::string& where, std::string_view what, std::int64_t groups, std::int64_t in,
                   std::int64_t out) {
   if (in % groups != 0 || out % groups != 0)
@@ -426,7 +427,7 @@ nn::WavenetArray array_of(Object o) {
   (void)product_of(o, "head1x1", false, a.head1x1_groups, &a.head1x1_size);
   read_head(o, a);
   for (std::size_t i = 0; i < nn::kFilmPlaces; ++i) a.films[i] = film_of(o, kFilms[i]);
-  (void)o.find("slimmable");  // the whole width is read
+  (void)o.find("slimmable");  // ignored: the model is read at its full width
   o.finish();
   check_groups(a, o.where());
   return a;
@@ -490,7 +491,7 @@ std::string list_of(const nn::WavenetArray& a, F&& f) {
   return out + "]";
 }
 
-/// One value where all are the same, else a list.
+/// Returns one value as JSON if all are equal, else a list.
 template <class F>
 std::string one_or_list(const nn::WavenetArray& a, bool& newer, F&& f) {
   const std::string first = f(a.units[0]);

@@ -1,4 +1,4 @@
-/// PNG files, read and written by libpng, whose errors are jumps: no object with a destructor lives where one starts.
+/// Reads and writes PNG files by libpng, whose errors are jumps: no object with a destructor lives where one starts.
 #include "ferrite/io/png.h"
 
 #include <png.h>
@@ -20,7 +20,7 @@
 namespace ferrite::io {
 namespace {
 
-/// libpng's last words.
+/// The text of libpng's error.
 using LastWords = std::array<char, 200>;
 
 [[noreturn]] void on_error(png_structp png, png_const_charp message) {
@@ -33,14 +33,14 @@ void on_warning(png_structp, png_const_charp) {}
 
 // ---- reading -------------------------------------------------------------------------------------------
 
-/// What libpng reads from, and its last words.
+/// The bytes that libpng reads, and the text of its error.
 struct Source {
   const std::byte* at = nullptr;
   std::size_t left = 0;
   LastWords error{};
 };
 
-/// libpng's memory comes from where ours does.
+/// Allocates libpng's memory with operator new, like the library's own.
 png_voidp on_allocate(png_structp, png_alloc_size_t size) { return ::operator new(size, std::nothrow); }
 void on_release(png_structp, png_voidp block) { ::operator delete(block); }
 
@@ -52,11 +52,11 @@ void on_read(png_structp png, png_bytep out, std::size_t size) {
   source.left -= size;
 }
 
-/// The picture that libpng gives: its rows are whole samples of one or two bytes, or a byte that numbers a colour.
+/// The format of the rows that libpng gives: samples of one or two bytes, or bytes that index the palette.
 struct Layout {
   std::size_t width = 0, height = 0, channels = 0, sample_bytes = 0, row_bytes = 0;
   std::span<const png_color> palette{};   ///< empty: rows are samples
-  std::span<const png_byte> opacities{};  ///< of the first colours of the palette; the others are opaque
+  std::span<const png_byte> opacities{};  ///< opacities of the first colours of the palette; the others are opaque
 };
 
 class Reader {
@@ -71,7 +71,8 @@ class Reader {
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;
 
-  /// What stands before the samples, and what they will be. False when libpng refuses; the source then says why.
+  /// Reads everything before the samples, and sets their layout. Returns false when libpng refuses; the source has the
+  /// reason.
   bool read_front(Layout& layout) {
     if (info_ == nullptr || setjmp(png_jmpbuf(png_)) != 0) return false;
     png_set_read_fn(png_, &source_, on_read);
@@ -83,10 +84,10 @@ class Reader {
     layout.channels = expanded_channels();
     return true;
   }
-  /// Takes memory for rows: the size of the picture is judged before.
+  /// Sets the form of rows and lets libpng allocate memory for them; the picture's size must have been checked before.
   bool start(Layout& layout) {
     if (setjmp(png_jmpbuf(png_)) != 0) return false;
-    // libpng would make a number beyond the palette black: colours are looked up, and numbers checked, by us.
+    // libpng would make an index beyond the palette black, so colours_of checks indices and looks up colours.
     if (png_get_color_type(png_, info_) == PNG_COLOR_TYPE_PALETTE) {
       png_set_packing(png_);
       read_palette(layout);
@@ -96,12 +97,12 @@ class Reader {
     if constexpr (std::endian::native == std::endian::little) png_set_swap(png_);
     png_set_interlace_handling(png_);
     png_read_update_info(png_, info_);
-    if (layout.palette.empty()) layout.channels = png_get_channels(png_, info_);  // what rows are read by
+    if (layout.palette.empty()) layout.channels = png_get_channels(png_, info_);  // number of samples in a pixel
     layout.sample_bytes = png_get_bit_depth(png_, info_) / 8U;
     layout.row_bytes = png_get_rowbytes(png_, info_);
     return true;
   }
-  /// The samples, and the rest of the file.
+  /// Reads the samples and the rest of the file.
   bool read_rows(png_bytepp rows) {
     if (setjmp(png_jmpbuf(png_)) != 0) return false;
     png_read_image(png_, rows);
@@ -110,7 +111,7 @@ class Reader {
   }
 
  private:
-  /// Of colours for a palette, and of opacity for transparent colours.
+  /// Returns the number of channels with palettes as colours and transparent colours as opacity.
   std::size_t expanded_channels() const {
     const bool palette = png_get_color_type(png_, info_) == PNG_COLOR_TYPE_PALETTE;
     const bool transparent = png_get_valid(png_, info_, PNG_INFO_tRNS) != 0;
@@ -125,7 +126,7 @@ class Reader {
     if (png_get_tRNS(png_, info_, &opacities, &of_opacities, nullptr) != 0 && opacities != nullptr)
       layout.opacities = {opacities, static_cast<std::size_t>(of_opacities)};
   }
-  /// Those that could take memory and that no sample depends on.
+  /// Makes libpng skip chunks that could take memory and that no sample depends on.
   void skip_other_chunks() {
     static constexpr png_byte names[] = "iCCP\0iTXt\0tEXt\0zTXt\0sPLT\0hIST\0eXIf\0pCAL\0sCAL\0";
     png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_NEVER, names, static_cast<int>(sizeof(names) / 5));
@@ -154,7 +155,7 @@ Tensor values_of(std::span<const std::byte> samples, const Layout& p) {
   });
 }
 
-/// The colours of a picture whose bytes number those of its palette. Throws IoError for a number beyond it.
+/// Returns the colours of a picture whose bytes index its palette. Throws IoError for an index beyond it.
 Tensor colours_of(std::span<const std::byte> numbers, const Layout& p, std::string_view where) {
   const Shape shape = {static_cast<std::int64_t>(p.channels), static_cast<std::int64_t>(p.height),
                        static_cast<std::int64_t>(p.width)};
@@ -224,13 +225,13 @@ struct Picture {
   int bits = 8;
 };
 
-/// What was written, and libpng's last words.
+/// The bytes that were written, and the text of libpng's error.
 struct Sink {
   std::vector<std::byte> bytes{};
   LastWords error{};
 };
 
-/// False instead of an exception, which must not cross libpng.
+/// Appends bytes. Returns false instead of throwing, as an exception must not cross libpng.
 bool append(Sink& sink, png_const_bytep data, std::size_t size) noexcept {
   try {
     const auto* begin = reinterpret_cast<const std::byte*>(data);
@@ -255,7 +256,7 @@ class Writer {
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
 
-  /// False when libpng refuses; the sink then says why.
+  /// Writes a picture. Returns false when libpng refuses; the sink has the reason.
   bool write(const Picture& p, png_bytepp rows) {
     if (info_ == nullptr || setjmp(png_jmpbuf(png_)) != 0) return false;
     png_set_write_fn(png_, &sink_, on_write, nullptr);
@@ -290,7 +291,7 @@ Picture picture_of(const Tensor& pixels, PngDepth depth) {
   return p;
 }
 
-/// The samples side by side, in the machine's order of bytes.
+/// Returns the samples interleaved by pixel, in the machine's byte order.
 template <class T>
 std::vector<T> samples_of(std::span<const float> pixels, const Picture& p) {
   constexpr auto kFull = static_cast<float>(static_cast<T>(~T{0}));

@@ -1,5 +1,4 @@
-/// The safetensors format: the header as a stream of events, without a tree; the index of a file, reading, mapped or
-/// not, and writing.
+/// Reads safetensors files, mapped or not, with the header as a stream of events instead of a tree, and writes them.
 #include "ferrite/io/safetensors.h"
 
 #include <algorithm>
@@ -24,7 +23,7 @@
 namespace ferrite::io::detail {
 namespace {
 
-constexpr int kDeepest = 128;  // as the reference
+constexpr int kDeepest = 128;  // as in the reference
 constexpr std::size_t kLongestNumber = 1000;
 
 class HeaderReader final : public JsonHandler {
@@ -85,13 +84,13 @@ class HeaderReader final : public JsonHandler {
   std::string_view where_;
   SafetensorsIndex index_;
   At at_ = At::outside;
-  TensorEntry tensor_;         // the one being read
-  TextRange key_;              // of the metadata being read
-  Field field_ = Field::none;  // whose value comes next
+  TensorEntry tensor_;         // the tensor that is being read
+  TextRange key_;              // key of the metadata entry that is being read
+  Field field_ = Field::none;  // field whose value comes next
   bool has_dtype_ = false;
   bool has_shape_ = false;
-  int offsets_ = -1;          // how many have been read; -1: no such field yet
-  bool in_metadata_ = false;  // the next value is the metadata's
+  int offsets_ = -1;          // number of offsets read; -1: no such field yet
+  bool in_metadata_ = false;  // whether the next value is the metadata's
   bool had_metadata_ = false;
   int ignored_depth_ = 0;
 };
@@ -102,7 +101,7 @@ TextRange HeaderReader::keep(std::string_view text) {
   return range;
 }
 
-/// A value that stands where no single value of its kind may.
+/// Handles a single value of a kind that is not allowed where it occurs.
 void HeaderReader::scalar(std::string_view found) {
   const std::string value =
       found.size() > 40 ? "a number of " + counted(found.size(), "character") : std::string(found);
@@ -186,7 +185,7 @@ void HeaderReader::end_list() {
   at_ = At::tensor;
 }
 
-/// Enters a value of a field that we do not know, to be read over.
+/// Enters the value of an unknown field, which is ignored.
 void HeaderReader::ignore() {
   at_ = At::ignored;
   if (++ignored_depth_ > kDeepest)
@@ -257,14 +256,14 @@ void HeaderReader::finish_tensor() {
   index_.tensors.push_back(tensor_);
 }
 
-/// Position behind the closing quote of the string that begins at `quote_at`; the end where there is none.
+/// Returns the position after the closing quote of the string that begins at `quote_at`, or the end.
 std::size_t behind_string(std::string_view text, std::size_t quote_at) {
   std::size_t i = text.find_first_of("\"\\", quote_at + 1);
   while (i < text.size() && text[i] == '\\') i = text.find_first_of("\"\\", i + 2);
   return i < text.size() ? i + 1 : text.size();
 }
 
-/// Whether a number is longer than any honest one: the parser keeps several copies of it.
+/// Returns whether a number is longer than any legitimate one: the parser keeps several copies of it.
 bool has_endless_number(std::string_view text) {
   std::size_t from = 0;
   while (from < text.size()) {
@@ -279,7 +278,7 @@ bool has_endless_number(std::string_view text) {
   return false;
 }
 
-/// What must hold of the text before it is read as JSON: the parser takes a NUL for the end and a BOM for a blank.
+/// Checks the text before it is read as JSON: the parser takes a NUL for the end and a BOM for a blank.
 void check_text(std::string_view header, std::string_view where) {
   if (const auto at = invalid_utf8(header)) refuse(where, "the header is not UTF-8: byte " + std::to_string(*at));
   const std::size_t nul = header.find('\0');
@@ -332,7 +331,7 @@ class IndexChecker {
     refuse(where_, quote(index_.name(tensor)) + " " + std::string(what));
   }
 
-  /// By bytes, and empty tensors at one place by name.
+  /// Sorts tensors by their bytes, and empty tensors at one place by name.
   void sort_tensors() {
     const auto place = [this](const TensorEntry& t) { return std::tuple(t.begin, t.end, index_.name(t)); };
     if (!std::ranges::is_sorted(index_.tensors, {}, place)) std::ranges::sort(index_.tensors, {}, place);
@@ -431,7 +430,7 @@ std::string_view as_text(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-/// Whether elements of a file are those of a tensor, byte for byte. A BOOL may be neither 0 nor 1.
+/// Returns whether elements of a file are those of a tensor, byte for byte. BOOL is not: it may be neither 0 nor 1.
 bool holds_as_in_memory(detail::FileDtype type, Elements elements) {
   return type != detail::FileDtype::boolean && detail::written_as(*detail::dtype_in_memory(type, elements)) == type;
 }
@@ -442,7 +441,7 @@ class SafetensorsSource final : public TensorSource {
       : where_(std::move(where)), index_(std::move(index)), data_(data) {}
   SafetensorsSource(std::string where, SafetensorsIndex index, Block data)
       : where_(std::move(where)), index_(std::move(index)), owned_(std::move(data)), data_(owned_->span()) {}
-  /// The data follow `data_at` bytes of the mapped file.
+  /// Makes a source on a mapped file, whose data start at byte `data_at`.
   SafetensorsSource(std::string where, SafetensorsIndex index, std::shared_ptr<const Mapping> file,
                     std::uint64_t data_at)
       : where_(std::move(where)),
@@ -493,7 +492,7 @@ class SafetensorsSource final : public TensorSource {
   SafetensorsIndex index_;
   std::optional<Block> owned_;
   std::shared_ptr<const Mapping> mapped_;
-  std::span<const std::byte> data_;  ///< of the tensors; of a mapped file, what may be read behind them, too
+  std::span<const std::byte> data_;  ///< bytes of the tensors and, in a mapped file, readable bytes after them
 };
 
 }  // namespace
@@ -517,7 +516,7 @@ TensorFile read_safetensors(const std::filesystem::path& path, const ReadOptions
   if (file.size() >= first.size()) file.read(first);
   const std::uint64_t length = detail::header_length(first, file.size(), where);
   const std::uint64_t data_bytes = file.size() - first.size() - length;
-  // The header is judged before memory is taken for the rest: the file may be anything.
+  // The header is checked before memory is allocated for the rest: the file may be anything.
   SafetensorsIndex index = [&] {
     Block header(length, where);
     file.read(header.span());
@@ -556,7 +555,7 @@ std::uint64_t bytes_of(const Tensor& tensor) {
   return static_cast<std::uint64_t>(tensor.numel()) * static_cast<std::uint64_t>(size_of(tensor.dtype()));
 }
 
-/// The tensors in the order of the file: the reference ranks dtypes and takes the highest first.
+/// Returns the tensors in the order of the file: the reference ranks dtypes and writes the highest first.
 std::vector<const NamedTensor*> ordered(std::span<const NamedTensor> tensors, std::string_view where) {
   std::vector<const NamedTensor*> order;
   for (const NamedTensor& tensor : tensors) {
@@ -603,7 +602,7 @@ void append_tensor(std::string& header, const NamedTensor& tensor, std::uint64_t
   header += "],\"data_offsets\":[" + std::to_string(begin) + ',' + std::to_string(end) + "]}";
 }
 
-/// The first part of the file: the length, the header and the blanks that align what follows.
+/// Returns the first part of the file: the length, the header and the blanks that align what follows.
 std::string header_of(const std::vector<const NamedTensor*>& order, const Metadata& metadata, std::string_view where) {
   std::string header = "{";
   append_metadata(header, metadata, where);

@@ -23,9 +23,9 @@ struct TextRange {
   std::uint32_t size = 0;
 };
 
-/// One tensor of a safetensors file; 40 bytes, so that an index stays small beside its header.
+/// One tensor of a safetensors file, in 40 bytes so that an index stays small compared with its header.
 struct TensorEntry {
-  std::uint64_t begin = 0;  ///< of its bytes, counted from the end of the header
+  std::uint64_t begin = 0;  ///< position of its first byte, counted from the end of the header
   std::uint64_t end = 0;
   TextRange name;
   std::uint32_t extents_at = 0;
@@ -33,7 +33,7 @@ struct TensorEntry {
   FileDtype dtype = FileDtype::f32;
 };
 
-/// A tensor's number beside the hash of its name: sorting a million of these is several times faster than sorting
+/// The number of a tensor with the hash of its name: sorting a million of these is several times faster than sorting
 /// the names.
 struct NameHash {
   std::uint32_t hash = 0;
@@ -47,8 +47,8 @@ struct MetadataEntry {
 
 /// The header of a safetensors file, read and checked.
 struct SafetensorsIndex {
-  std::string pool;                     ///< names, keys and values, one after the other
-  std::vector<std::int64_t> extents;    ///< the shapes, one after the other
+  std::string pool;                     ///< names, keys and values, concatenated
+  std::vector<std::int64_t> extents;    ///< shapes of all tensors, concatenated
   std::vector<TensorEntry> tensors;     ///< in the order of their bytes
   std::vector<NameHash> by_hash;        ///< in the order of hashes, then of names
   std::vector<MetadataEntry> metadata;  ///< in the order of their keys
@@ -61,15 +61,15 @@ struct SafetensorsIndex {
   std::optional<std::size_t> find(std::string_view name) const;
 };
 
-/// The length of the header from the first 8 bytes of a file of `file_bytes`. Throws IoError (too short, above the
-/// limit, beyond the end of the file).
+/// Returns the length of the header, which the first 8 bytes of a file of `file_bytes` give. Throws IoError (too short,
+/// above the limit, beyond the end of the file).
 std::uint64_t header_length(std::span<const std::byte> first, std::uint64_t file_bytes, std::string_view where);
 
-/// Reads a header that `data_bytes` of tensors follow. Throws IoError, naming the tensor at fault. Memory: at most
-/// ten times the header.
+/// Reads a header that `data_bytes` bytes of tensors follow. Throws IoError, naming the tensor at fault. Memory: at
+/// most ten times the header.
 SafetensorsIndex read_index(std::string_view header, std::uint64_t data_bytes, std::string_view where);
 
-/// Only the words of the header, in its order, without the checks across tensors: the first half of read_index.
+/// Parses a header in its order, without the checks across tensors: the first half of read_index.
 SafetensorsIndex read_header(std::string_view header, std::string_view where);
 
 }  // namespace ferrite::io::detail

@@ -1,5 +1,5 @@
-/// Pickles read as data: the values of a pickle in compact tables, and the machine that reads its opcodes, whose stack,
-/// marks, memo and values are all bounded.
+/// Reads pickles as data: keeps the values in compact tables, and runs the opcodes on a machine whose stack, marks,
+/// memo and values are all bounded.
 #include "ferrite/io/torch/pickle.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@
 namespace ferrite::io::detail {
 namespace {
 
-/// Opcodes of pickles of protocols 2 to 5 that plain data needs, by CPython's names (Lib/pickletools.py).
+/// The opcodes of protocols 2 to 5 that plain data needs, by CPython's names (Lib/pickletools.py).
 enum class Opcode : std::uint8_t {
   mark = '(',
   stop = '.',
@@ -73,7 +73,7 @@ enum class Opcode : std::uint8_t {
   bytearray8 = 0x96,
 };
 
-/// Bytes of the length that stands behind an opcode of a string, bytes or long; 0 for the others.
+/// Returns the size of the length that follows an opcode of a string, bytes or long; 0 for the others.
 int length_bytes(Opcode code);
 
 // ---- values --------------------------------------------------------------------------------------------
@@ -84,14 +84,14 @@ std::uint64_t little_endian(std::span<const std::byte> bytes) {
   return value;
 }
 
-/// What stands behind an opcode with a length: the machine has seen that all of it is there.
+/// Returns the bytes that follow an opcode with a length; the machine has checked that all are there.
 std::span<const std::byte> counted_bytes(std::span<const std::byte> bytes, std::uint32_t place) {
   const auto width = static_cast<std::size_t>(length_bytes(static_cast<Opcode>(bytes[place])));
   const auto length = static_cast<std::size_t>(little_endian(bytes.subspan(place + 1, width)));
   return bytes.subspan(place + 1 + width, length);
 }
 
-/// Two's complement of up to 8 bytes; longer ones where the rest repeats the sign.
+/// Returns the value of two's complement in up to 8 bytes, or in more where the rest repeats the sign.
 std::optional<std::int64_t> from_long(std::span<const std::byte> bytes) {
   if (bytes.empty()) return 0;
   const bool negative = std::to_integer<unsigned>(bytes.back()) > 127;
@@ -127,7 +127,7 @@ std::string_view with_article(PickleKind kind) {
 
 namespace {
 
-/// The name of an opcode that is refused, "INST"; empty for what is no opcode at all.
+/// Returns the name of an opcode that is refused, "INST"; empty for a byte that is no opcode at all.
 std::string_view refused_opcode(std::uint8_t code) {
   switch (code) {
     case 'I': return "INT";
@@ -195,7 +195,7 @@ std::string_view Pickle::text(PickleValue v) const {
 
 std::pair<std::string_view, std::string_view> Pickle::class_name(PickleValue scripted_class) const {
   const std::string_view text(reinterpret_cast<const char*>(bytes_.data()), bytes_.size());
-  const std::size_t module = scripted_class.place() + 1;  // behind the opcode are two lines
+  const std::size_t module = scripted_class.place() + 1;  // two lines follow the opcode
   const std::size_t name = text.find('\n', module) + 1;
   return {text.substr(module, name - 1 - module), text.substr(name, text.find('\n', name) - name)};
 }
@@ -234,7 +234,7 @@ std::optional<PickleValue> Pickle::Items::next() {
 
 // ---- the state of the machine --------------------------------------------------------------------------
 
-/// What a machine that reads a pickle works on: the bytes, a stack with marks on it, a memo, and the values, whose
+/// The state of a machine that reads a pickle: the bytes, a stack with marks on it, a memo, and the values, whose
 /// tables only grow and may not outgrow the pickle.
 class PickleState {
  protected:
@@ -362,11 +362,11 @@ class PickleState {
   std::string where_;
   Pickle pickle_;
   std::size_t at_ = 0;
-  std::size_t op_ = 0;  ///< where the opcode that is being run begins
+  std::size_t op_ = 0;  ///< position of the present opcode
   std::size_t spent_ = 0;
-  std::size_t deepest_ = 0;     ///< the most that the stack has held
-  std::size_t most_marks_ = 0;  ///< the same of the marks
-  std::uint64_t memoized_ = 0;  ///< entries of the memo, the next number of MEMOIZE
+  std::size_t deepest_ = 0;     ///< largest size of the stack so far
+  std::size_t most_marks_ = 0;  ///< largest number of marks so far
+  std::uint64_t memoized_ = 0;  ///< number of memo entries, which is the next number of MEMOIZE
   std::deque<Value> stack_;
   std::deque<std::uint32_t> marks_;
   std::deque<Value> memo_;
@@ -374,7 +374,7 @@ class PickleState {
 
 // ---- the machine ---------------------------------------------------------------------------------------
 
-/// Runs one pickle.
+/// Runs the opcodes of one pickle.
 class PickleMachine : PickleState {
  public:
   PickleMachine(std::span<const std::byte> bytes, std::string_view where, PickleClasses classes)
@@ -443,7 +443,7 @@ class PickleMachine : PickleState {
     return rest.substr(0, end);
   }
 
-  /// The name stands at the opcode, or in two strings.
+  /// Pushes a global, whose name is stored at the opcode or in two strings.
   void push_global(std::string_view module, std::string_view name, Value first, Value second) {
     if (const auto found = find_global(module, name)) return push(Kind::global, *found);
     if (classes_ == PickleClasses::scripted)
@@ -462,7 +462,7 @@ class PickleMachine : PickleState {
     push(Kind::foreign, place_of);
   }
 
-  /// Calling a foreign name: only of what may be an Enum the one value is kept.
+  /// Calls a foreign name; its one argument is kept only where the name may be an Enum's.
   void call_foreign(Value maker, Value arguments) {
     expect(arguments, Kind::tuple, "a call");
     const std::uint32_t from = maker.place();
@@ -477,7 +477,7 @@ class PickleMachine : PickleState {
     push_foreign(pickle_.pool_[from], pickle_.pool_[from + 1], pickle_.pool_[from + 2], value);
   }
 
-  /// What is called again, or is given items or a state, is no Enum.
+  /// Returns a foreign value without its argument: one that is called again, or given items or a state, is no Enum.
   Value without_value(Value foreign) {
     pickle_.pool_[foreign.place() + 3] = kNoValue;
     return foreign;
@@ -503,7 +503,7 @@ class PickleMachine : PickleState {
 
   Value new_dictionary(bool ordered) { return {Kind::dictionary, new_node() | (ordered ? Pickle::kOrderedBit : 0)}; }
 
-  /// OrderedDict() or, as Python 2 wrote it, OrderedDict([[key, value], ...]).
+  /// Makes OrderedDict() or, as Python 2 wrote it, OrderedDict([[key, value], ...]).
   Value ordered_dictionary(Value arguments) {
     const Value made = new_dictionary(true);
     const std::size_t n = pickle_.tuple_size(arguments);
@@ -531,7 +531,7 @@ class PickleMachine : PickleState {
     return {Kind::object, at};
   }
 
-  /// Counter(dict) is that dictionary, torch.Size(tuple) that tuple.
+  /// Returns the only argument of a call: Counter(dict) is that dictionary, torch.Size(tuple) that tuple.
   Value only_argument(Value arguments, Kind kind, std::string_view name) {
     if (pickle_.tuple_size(arguments) != 1 || pickle_.tuple_item(arguments, 0).kind() != kind)
       fail(std::string(name) + " is made of something else than " + std::string(with_article(kind)));
@@ -572,7 +572,7 @@ class PickleMachine : PickleState {
     return {Kind::instance, at};
   }
 
-  /// Also with keyword arguments, which only a foreign class takes.
+  /// Makes a new instance, perhaps with keyword arguments, which only a foreign class takes.
   void new_instance(bool keywords) {
     if (keywords) expect(pop(), Kind::dictionary, "making an object");
     const Value arguments = pop();
@@ -593,8 +593,8 @@ class PickleMachine : PickleState {
     own = state;
   }
 
-  /// An instance and a numpy.dtype are given their state once. Of what data needs, only an OrderedDict has attributes,
-  /// `_metadata`, which nobody needs.
+  /// Runs BUILD. An instance and a numpy.dtype are given their state once. Among data, only an OrderedDict has
+  /// attributes, `_metadata`, which are ignored.
   void build() {
     const Value state = pop();
     const Value target = top();
@@ -629,7 +629,7 @@ class PickleMachine : PickleState {
     pickle_.persistent_ids_.push_back(stack_.back());
   }
 
-  /// Returns false at STOP.
+  /// Runs one opcode. Returns false at STOP.
   bool step() {
     op_ = at_;
     const auto code = static_cast<Opcode>(take(1)[0]);
@@ -708,7 +708,7 @@ class PickleMachine : PickleState {
     marks_.push_back(static_cast<std::uint32_t>(stack_.size()));
   }
 
-  /// POP takes a value away, or a mark on top of the stack.
+  /// Runs POP, which removes a value, or a mark on top of the stack.
   void drop() {
     if (!marks_.empty() && stack_.size() == marks_.back())
       marks_.pop_back();

@@ -1,4 +1,4 @@
-/// The containers of PyTorch's files: zip archives, those of TorchScript among them, and the sequences of pickles from
+/// Reads the containers of PyTorch's files: zip archives, including TorchScript's, and the sequences of pickles from
 /// before version 1.6.
 #include <algorithm>
 #include <array>
@@ -19,15 +19,15 @@
 
 namespace ferrite::io::detail {
 
-/// A class of TorchScript.
+/// The declarations of a TorchScript class.
 struct ScriptedClass {
   bool is_module = false;
-  bool restores_itself = false;      ///< by a __setstate__ of its own
-  bool lists_buffers = false;        ///< old versions did not
-  std::vector<std::string> tensors;  ///< its parameters and buffers, in the order of their names
+  bool restores_itself = false;      ///< whether it has its own __setstate__
+  bool lists_buffers = false;        ///< whether it has `__buffers__`, which old versions lack
+  std::vector<std::string> tensors;  ///< its parameters and buffers, sorted by name
 };
 
-/// The classes of an archive, read where they are asked for: of their sources only the lines
+/// The classes of an archive, read when they are asked for. Only these lines of their sources are read:
 ///
 ///     class Net(Module):
 ///       __parameters__ = ["weight", "bias", ]
@@ -35,13 +35,13 @@ struct ScriptedClass {
 ///       def __setstate__(self, ...
 class ScriptedCode {
  public:
-  /// The class "__torch__.models", "Net" has its source at <folder>code/__torch__/models.py. What is kept of all
-  /// sources takes at most `most_bytes`. The archive must outlive this.
+  /// The class "__torch__.models", "Net" has its source at <folder>code/__torch__/models.py. The declarations kept from
+  /// all sources take at most `most_bytes`. The archive must outlive this.
   ScriptedCode(const ZipArchive& archive, std::string folder, std::string_view where, std::size_t most_bytes)
       : archive_(archive), folder_(std::move(folder)), where_(where), left_(most_bytes) {}
 
-  /// Throws IoError where the archive has no such class, or where a source cannot be understood. Classes of PyTorch's
-  /// own in C++, torch.classes, have no source and are no modules.
+  /// Returns the declarations of a class. Throws IoError where the archive does not have it, or where a source cannot
+  /// be understood. PyTorch's own C++ classes, torch.classes, have no source and are not modules.
   const ScriptedClass& of(const Pickle& pickle, PickleValue scripted_class);
 
  private:
@@ -53,22 +53,22 @@ class ScriptedCode {
   std::string folder_;
   std::string where_;
   std::size_t left_;
-  std::unordered_map<std::uint32_t, const ScriptedClass*> by_place_;  ///< of the class in the pickle
-  std::set<std::string, std::less<>> read_;                           ///< modules whose source was read
-  std::map<std::string, ScriptedClass, std::less<>> by_name_;         ///< "__torch__.models.Net"
+  std::unordered_map<std::uint32_t, const ScriptedClass*> by_place_;  ///< classes by their place in the pickle
+  std::set<std::string, std::less<>> read_;                           ///< names of modules whose source was read
+  std::map<std::string, ScriptedClass, std::less<>> by_name_;         ///< classes by name, "__torch__.models.Net"
 };
 
 // ---- what the sources of TorchScript declare of their classes ------------------------------------------
 
 namespace {
 
-constexpr std::uint64_t kMostSource = 64'000'000;  ///< bytes of the source of a module's classes
+constexpr std::uint64_t kMostSource = 64'000'000;  ///< largest source of a Python module, in bytes
 
-/// What a table's node and its strings take beside their text.
+/// Number of bytes that a table's node and its strings take in addition to their text.
 constexpr std::size_t kEntry = 160;
 constexpr std::size_t kPlace = 48;
 
-/// The source line by line.
+/// Reads the source line by line.
 class Lines {
  public:
   explicit Lines(std::string_view text) : text_(text) {}
@@ -84,7 +84,7 @@ class Lines {
   std::string_view text_;
 };
 
-/// "Net" and "Module" of "class Net(Module):", "Pair" and "" of "class Pair:".
+/// The name and base of a class: "Net" and "Module" in "class Net(Module):", "Pair" and "" in "class Pair:".
 struct Head {
   std::string_view name, base;
 };
@@ -99,13 +99,13 @@ std::optional<Head> head_of(std::string_view line) {
   return Head{line.substr(0, open), line.substr(open + 1, line.size() - open - 2)};
 }
 
-/// What follows in a line that begins so.
+/// Returns the rest of a line that begins with `front`, or nothing.
 std::optional<std::string_view> behind(std::string_view line, std::string_view front) {
   if (!line.starts_with(front)) return std::nullopt;
   return line.substr(front.size());
 }
 
-/// The next of `"weight", "bias", ]`; nothing at the bracket. Refuses anything else.
+/// Takes the next name from `"weight", "bias", ]`; returns nothing at the bracket. Refuses anything else.
 std::optional<std::string_view> take_name(std::string_view& list, std::string_view place) {
   if (list == "]") return std::nullopt;
   const std::size_t end = list.starts_with('"') ? list.find('"', 1) : std::string_view::npos;
@@ -199,7 +199,7 @@ bool is_module(const Pickle& pickle, ScriptedCode& code, PickleValue value) {
   return value.kind() == Kind::instance && code.of(pickle, pickle.class_of(value)).is_module;
 }
 
-/// Walks over modules and those in them.
+/// Walks over a module and its submodules.
 class ModuleFlattener : IndexBuilder {
  public:
   ModuleFlattener(const Pickle& pickle, ScriptedCode& code, std::string_view where)
@@ -218,13 +218,13 @@ class ModuleFlattener : IndexBuilder {
   }
 
  private:
-  /// A module on the way from the root.
+  /// A module on the path from the root.
   struct Frame {
     PickleValue module;
     const ScriptedClass* made_of;
     Pickle::Items attributes;
-    std::size_t name_size;  ///< of the module's own name
-    std::size_t found = 0;  ///< parameters and buffers
+    std::size_t name_size;  ///< length of the module's own name
+    std::size_t found = 0;  ///< number of parameters and buffers found
   };
 
   void enter(PickleValue module) {
@@ -288,7 +288,7 @@ class ModuleFlattener : IndexBuilder {
   std::vector<Frame> frames_;
 };
 
-/// The attribute of a module; nothing where it has none of that name.
+/// Returns the attribute of a module with a name, or nothing.
 std::optional<PickleValue> attribute_of(const Pickle& pickle, PickleValue module, std::string_view name) {
   const PickleValue state = pickle.state_of(module);
   if (state.kind() != Kind::dictionary) return std::nullopt;
@@ -319,7 +319,7 @@ TorchIndex flatten_module(const Pickle& pickle, ScriptedCode& code, std::string_
 namespace {
 
 constexpr std::size_t kFreeCode = std::size_t{1} << 17;
-constexpr std::uint64_t kMostNote = 64;  ///< bytes of `version` and `byteorder`
+constexpr std::uint64_t kMostNote = 64;  ///< largest size of `version` and `byteorder` in bytes
 
 std::string_view text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -330,7 +330,7 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-/// The folder that holds everything, with its slash.
+/// Returns the folder that holds everything, with its slash.
 std::string folder_of(const ZipArchive& archive, std::string_view where) {
   constexpr std::string_view pickle = "data.pkl";
   std::string_view folder;
@@ -350,14 +350,14 @@ std::string folder_of(const ZipArchive& archive, std::string_view where) {
   return std::string(folder);
 }
 
-/// Whether torch.jit.save wrote the archive.
+/// Returns whether torch.jit.save wrote the archive.
 bool is_scripted(const ZipArchive& archive, const std::string& folder) {
   const std::string code = folder + "code/";
   return archive.find(folder + "constants.pkl") != nullptr ||
          std::ranges::any_of(archive.entries(), [&](const ZipEntry& entry) { return entry.name.starts_with(code); });
 }
 
-/// Reads the notes beside the pickle. Returns the order of its bytes.
+/// Reads the members `version` and `byteorder`. Returns the byte order.
 ByteOrder read_notes(const ZipArchive& archive, const std::string& folder, std::string_view where) {
   const ZipEntry* version = archive.find(folder + "version");
   if (version == nullptr) refuse(where, "the archive holds no " + quote(folder + "version"));
@@ -373,7 +373,7 @@ ByteOrder read_notes(const ZipArchive& archive, const std::string& folder, std::
   return word == "big" ? ByteOrder::big : ByteOrder::little;
 }
 
-/// Finds the storages of the tensors; those that are not compressed are checked now, each once.
+/// Finds the storages of the tensors; those that are not compressed are checked now, once each.
 class Records {
  public:
   Records(std::unique_ptr<ZipArchive> archive, std::string folder, std::string_view where)
@@ -399,7 +399,7 @@ class Records {
     }
   }
 
-  /// The archive, if tensors will need it.
+  /// Returns the archive, if tensors will need it, or null.
   std::unique_ptr<ZipArchive> release() { return packed_ ? std::move(archive_) : nullptr; }
 
  private:
@@ -443,17 +443,17 @@ TorchContents read_torch_zip(std::span<const std::byte> bytes, std::string_view 
 
 namespace {
 
-/// LONG1 of 0x1950a86a20f9469cfc6c, the first value of a file.
+/// The bytes of the first value of a file, LONG1 of 0x1950a86a20f9469cfc6c.
 constexpr std::array<unsigned char, 12> kMagic = {0x8a, 0x0a, 0x6c, 0xfc, 0x9c, 0x46,
                                                   0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19};
 constexpr std::int64_t kProtocolVersion = 1001;
 
-/// A storage that the pickle names, and where it is in the file.
+/// A storage that the pickle names, and its position in the file.
 struct Place {
   std::string_view key;
   std::uint64_t bytes = 0;
   std::uint64_t unit = 1;
-  std::uint64_t begin = 0;  ///< 0: not met yet
+  std::uint64_t begin = 0;  ///< position in the file; 0: not found yet
 };
 
 class LegacyReader {
@@ -461,7 +461,7 @@ class LegacyReader {
   LegacyReader(std::span<const std::byte> bytes, std::string_view where) : bytes_(bytes), where_(where) {}
 
   TorchContents read(std::string_view key) {
-    next_pickle();  // the magic number, seen already
+    next_pickle();  // the magic number, which was checked already
     check_version();
     check_system();
     const Pickle object = next_pickle();
@@ -500,7 +500,7 @@ class LegacyReader {
     }
   }
 
-  /// The storages that the pickle names, each once.
+  /// Collects the storages that the pickle names, once each.
   void collect(const Pickle& pickle) {
     places_.reserve(pickle.persistent_ids().size());
     for (const PickleValue id : pickle.persistent_ids()) {
@@ -526,7 +526,7 @@ class LegacyReader {
     return *found;
   }
 
-  /// Walks over the list of keys; for each, the number of elements and the elements follow.
+  /// Finds the storages in the file, where each key's number of elements and elements follow in the order of `keys`.
   void locate(const Pickle& keys) {
     if (keys.root().kind() != Kind::list) refuse(where_, "the list of storages is " + with(keys.root()));
     Pickle::Items items = keys.items(keys.root());
@@ -559,7 +559,7 @@ class LegacyReader {
   std::span<const std::byte> bytes_;
   std::string where_;
   std::size_t at_ = 0;
-  std::vector<Place> places_;  ///< in the order of their keys
+  std::vector<Place> places_;  ///< storages sorted by their keys
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-/// The tensors of a PyTorch checkpoint by name: persistent ids and tensor calls of its pickle, its dictionaries
-/// flattened to dotted names.
+/// Collects the tensors of a PyTorch checkpoint by name: reads persistent ids and tensor calls of its pickle, and
+/// flattens its dictionaries to dotted names.
 #include "ferrite/io/torch/torch_index.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ using Kind = PickleKind;
 
 constexpr std::uint64_t kMostElements = std::uint64_t{1} << 62;
 
-/// What stride 0 may make of a few elements.
+/// Largest number of elements of a tensor that repeats elements by stride 0.
 constexpr std::uint64_t kMostRepeated = std::uint64_t{1} << 28;
 
 std::string shown_value(const Pickle& pickle, PickleValue value) {
@@ -32,7 +32,7 @@ std::string shown_value(const Pickle& pickle, PickleValue value) {
   return number ? std::to_string(*number) : "an integer of more than 64 bits";
 }
 
-/// An integer of at least 0.
+/// Returns an integer of at least 0. Throws IoError for any other value.
 std::uint64_t count_of(const Pickle& pickle, PickleValue value, std::string_view what, std::string_view place) {
   const auto number = value.kind() == Kind::integer ? pickle.integer(value) : std::nullopt;
   if (!number || *number < 0)
@@ -80,7 +80,7 @@ bool makes_tensor(GlobalKind kind) {
                     counted(pickle.tuple_size(arguments), "argument"));
 }
 
-/// Takes off Parameter and the like.
+/// Returns the call within Parameter and similar wrappers.
 Rebuild innermost(const Pickle& pickle, PickleValue value, std::string_view place) {
   Rebuild call{pickle.maker(value).kind, pickle.arguments(value)};
   for (int depth = 0; depth < 8; ++depth) {
@@ -103,7 +103,7 @@ Rebuild innermost(const Pickle& pickle, PickleValue value, std::string_view plac
   refuse(place, "not made the way PyTorch makes tensors");
 }
 
-/// conj and neg: the values in the storage are not those of the tensor.
+/// Refuses the bits conj and neg, with which the values in the storage are not those of the tensor.
 void check_bits(const Pickle& pickle, PickleValue bits, std::string_view place) {
   if (bits.kind() == Kind::none) return;
   if (bits.kind() != Kind::dictionary) refuse(place, "the tensor's metadata is " + shown_value(pickle, bits));
@@ -115,7 +115,7 @@ void check_bits(const Pickle& pickle, PickleValue bits, std::string_view place) 
   }
 }
 
-/// Extents or strides, appended to the index.
+/// Appends extents or strides to the index and returns their number.
 std::size_t append_counts(const Pickle& pickle, PickleValue tuple, TorchIndex& index, std::string_view what,
                           std::string_view place) {
   if (tuple.kind() != Kind::tuple && tuple.kind() != Kind::list)
@@ -131,8 +131,8 @@ std::size_t append_counts(const Pickle& pickle, PickleValue tuple, TorchIndex& i
 
 struct Reach {
   std::uint64_t elements = 1;
-  std::uint64_t distinct = 1;  ///< without axes of stride 0
-  std::uint64_t last = 0;      ///< the last element's distance from the first
+  std::uint64_t distinct = 1;  ///< number of elements without axes of stride 0
+  std::uint64_t last = 0;      ///< distance of the last element from the first
   bool empty = false;
 };
 
@@ -168,7 +168,7 @@ void check_window(const TorchIndex& index, const TorchTensor& tensor, std::uint6
     refuse(place, "shows elements of its storage too often: " + seen + "; save x.clone()");
 }
 
-/// A complex tensor as one of real numbers, with an axis of real and imaginary parts behind the others.
+/// Turns a complex tensor into one of real numbers, with a last axis of real and imaginary parts.
 void as_real(TorchTensor& tensor, TorchIndex& index, std::string_view place) {
   const std::string_view name = torch_dtype(tensor.dtype).name;
   if (name != "complex64" && name != "complex128") return;
@@ -271,9 +271,9 @@ TorchTensor tensor_of(const Pickle& pickle, PickleValue value, TorchIndex& index
 namespace {
 
 constexpr std::size_t kFreeBytes = std::size_t{900} << 10;
-constexpr std::size_t kMostKey = 20;  ///< digits of a storage's key
+constexpr std::size_t kMostKey = 20;  ///< largest number of digits of a storage's key
 
-/// What a table takes for so much more: where it has to grow, the old memory lives beside the new.
+/// Returns the memory that a table takes for `more` elements; while it grows, the old memory is still in use.
 template <class T>
 std::size_t taken_by(const T& table, std::size_t more) {
   const std::size_t grown = std::max(2 * table.capacity(), table.size() + more);
@@ -359,13 +359,13 @@ std::string real_text(double value) {
   return text;
 }
 
-/// The text of a dictionary's key; nothing where it has none.
+/// Returns the text of a dictionary's key, or nothing where it has none.
 std::optional<std::string> key_text(const Pickle& pickle, PickleValue key) {
   if (key.kind() == Kind::global || key.kind() == Kind::object) return std::nullopt;
   return plain_text(pickle, key);
 }
 
-/// What to say of a foreign value that was asked for.
+/// Returns the error text for a foreign value that was asked for.
 std::string foreign_text(const Pickle& pickle, PickleValue v) {
   const auto [module, name] = pickle.foreign_name(v);
   return "the file names something that is not read: " + quote(std::string(module) + "." + std::string(name)) +
@@ -392,12 +392,12 @@ class Flattener : IndexBuilder {
   }
 
  private:
-  /// A container on the way from the root.
+  /// A container on the path from the root.
   struct Frame {
     PickleValue container;
     Pickle::Items items;
-    std::size_t name_size;  ///< of the container's own name
-    std::size_t next = 0;   ///< the next item's position
+    std::size_t name_size;  ///< length of the container's own name
+    std::size_t next = 0;   ///< position of the next item
   };
 
   void enter(PickleValue container) {
@@ -454,7 +454,7 @@ class Flattener : IndexBuilder {
     enter(value);
   }
 
-  /// A list of scalars in Python's words, "[0, 1]"; nothing when it holds anything else.
+  /// Returns a list of scalars as Python writes it, "[0, 1]"; nothing when it holds anything else.
   std::optional<std::string> plain_list(PickleValue list) {
     const bool tuple = list.kind() == Kind::tuple;
     std::string text = tuple ? "(" : "[";
@@ -476,8 +476,8 @@ class Flattener : IndexBuilder {
   std::vector<Frame> frames_;
 };
 
-/// The bytes of a string of Python 3 in a pickle of protocol 2, which has none: a string in which each stands for the
-/// code point of its number.
+/// Returns the content of a bytes object. Protocol 2, which has none, pickles those of Python 3 as a string in which
+/// each code point is the number of a byte.
 std::optional<std::string> bytes_of(const Pickle& pickle, PickleValue v) {
   if (v.kind() == Kind::bytes) return std::string(pickle.text(v));
   if (v.kind() != Kind::object || pickle.maker(v).module != "_codecs") return std::nullopt;
@@ -498,7 +498,7 @@ std::optional<std::string> bytes_of(const Pickle& pickle, PickleValue v) {
   return bytes;
 }
 
-/// The text of a name of NumPy's types, "f8", and the order of the bytes that its state gives.
+/// Returns the name of a NumPy dtype, "f8", with the byte order from its state.
 std::optional<std::string> numpy_type(const Pickle& pickle, PickleValue v) {
   if (v.kind() != Kind::object || pickle.maker(v).kind != GlobalKind::numpy_dtype) return std::nullopt;
   const PickleValue arguments = pickle.arguments(v), state = pickle.dtype_state(v);
@@ -517,7 +517,7 @@ std::optional<T> number_of(const std::string& bytes) {
   return value;
 }
 
-/// A NumPy number in Python's words, as its x.item(); nothing for other types and what does not fit together.
+/// Returns a NumPy number as Python writes its x.item(); nothing for other types and inconsistent values.
 std::optional<std::string> numpy_text(const Pickle& pickle, PickleValue v) {
   const PickleValue arguments = pickle.arguments(v);
   if (pickle.tuple_size(arguments) != 2) return std::nullopt;
@@ -544,7 +544,7 @@ std::optional<std::string> numpy_text(const Pickle& pickle, PickleValue v) {
   return std::nullopt;
 }
 
-/// The names in a container, as advice.
+/// Returns advice that lists the names in a container.
 std::string names_in(const Pickle& pickle, PickleValue container) {
   std::string names;
   Pickle::Items items = pickle.items(container);

@@ -1,5 +1,5 @@
-/// States of optimisers as PyTorch's load_state_dict takes them, read and written. Everything is checked before
-/// anything is assigned.
+/// Reads and writes states of optimisers as PyTorch's load_state_dict takes them. Everything is checked before anything
+/// is assigned.
 #include "ferrite/io/torch_optimizer.h"
 
 #include <charconv>
@@ -22,23 +22,23 @@ namespace ferrite::io {
 namespace detail {
 namespace {
 
-/// The state of one parameter in one slot as a file has it.
+/// The form that the state of one parameter in one slot has in a file.
 struct TorchSlot {
-  std::string name;         ///< "exp_avg"
-  bool transposed = false;  ///< against the variable
+  std::string name;         ///< name in PyTorch, "exp_avg"
+  bool transposed = false;  ///< whether it is the transpose of the variable
 };
 
-/// PyTorch's name of a slot for a parameter.
+/// Returns PyTorch's name of a slot for a parameter.
 inline TorchSlot torch_slot(const nn::Optimizer& optimizer, const nn::StateSlot& slot, const Parameter& parameter) {
   TorchSlot found{slot.name, slot.share == nn::StateShare::own && parameter.layout() == FileLayout::transposed};
   if (optimizer.torch_name() == "SGD" && slot.name == "momentum") found.name = "momentum_buffer";
-  // Rows of ours are columns of PyTorch's where the weight is transposed.
+  // Ferrite's rows are PyTorch's columns where the weight is transposed.
   if (found.transposed && slot.name == "row_var") found.name = "col_var";
   if (found.transposed && slot.name == "col_var") found.name = "row_var";
   return found;
 }
 
-/// Whether PyTorch has no such state: the first update of SGD's is told by its momentum.
+/// Returns whether PyTorch lacks a state: in SGD, the presence of a momentum shows that there was an update.
 inline bool only_ours(const nn::Optimizer& optimizer, const nn::StateSlot& slot) {
   return optimizer.torch_name() == "SGD" && slot.name == "step";
 }
@@ -48,7 +48,7 @@ void check_torch_has(const nn::Optimizer& optimizer, std::string_view who);
 
 // ---- reading -------------------------------------------------------------------------------------------
 
-/// A number in Python's words; nothing for None and for what is none.
+/// Returns the number that a text holds in Python's notation; nothing for None and any other text.
 std::optional<double> number_in(std::string_view text) {
   if (text == "True") return 1;
   if (text == "False") return 0;
@@ -58,7 +58,7 @@ std::optional<double> number_in(std::string_view text) {
   return value;
 }
 
-/// What "[0, 1]" and "(None, 0.001)" list.
+/// Returns the items of a list in Python's notation, "[0, 1]" or "(None, 0.001)".
 std::vector<std::string_view> items_of(std::string_view text) {
   std::vector<std::string_view> items;
   if (text.size() < 2) return items;
@@ -82,7 +82,7 @@ std::string spelled(const nn::OptionValue& value) {
   return text + ")";
 }
 
-/// Whether a file says the same of an option.
+/// Returns whether a file has the same value for an option.
 bool agrees(const nn::OptionValue& value, std::string_view text) {
   if (const bool* flag = std::get_if<bool>(&value)) return number_in(text) == (*flag ? 1.0 : 0.0);
   if (const double* v = std::get_if<double>(&value)) return number_in(text) == *v;
@@ -95,7 +95,7 @@ bool agrees(const nn::OptionValue& value, std::string_view text) {
   return true;
 }
 
-/// Whether an option that a file does not have is off.
+/// Returns whether an option, which a file does not have, is off.
 bool off(const nn::OptionValue& value) {
   if (const bool* flag = std::get_if<bool>(&value)) return !*flag;
   const double* v = std::get_if<double>(&value);
@@ -147,7 +147,7 @@ class OptimizerReader {
     for (const nn::NamedOption& option : optimizer_.options(group)) check_option(group, at, option);
     for (const nn::StateSlot& slot : optimizer_.slots())
       if (slot.group == group) read_slot(slot, ids, first);
-    for (const std::string_view id : ids) used_.insert("state." + std::string(id) + ".step");  // where nothing reads it
+    for (const std::string_view id : ids) used_.insert("state." + std::string(id) + ".step");  // where no slot reads it
   }
 
   void read_rate(std::size_t group, const std::string& at) {
@@ -167,7 +167,7 @@ class OptimizerReader {
          spelled(option.value) + "; make it with the options of the file");
   }
 
-  /// A momentum that a schedule changes stands somewhere else in every file.
+  /// Takes a momentum that a schedule changes from the file instead of comparing it, as its value depends on the step.
   bool take_momentum(std::size_t group, const nn::NamedOption& option, std::string_view text) {
     if (!optimizer_.cycles(group)) return false;
     const auto* betas = std::get_if<std::vector<std::optional<double>>>(&option.value);
@@ -191,7 +191,7 @@ class OptimizerReader {
     }
   }
 
-  /// SGD's count with dampening: whether there was a first update.
+  /// Reads SGD's count with dampening, which says whether there was a first update.
   void read_begun(const nn::StateSlot& slot, const std::vector<std::string_view>& ids) {
     std::vector<double> begun;
     for (const std::string_view id : ids)
@@ -199,7 +199,7 @@ class OptimizerReader {
     put_elements(slot, begun);
   }
 
-  /// Every parameter has its own in the file; one that was never updated may have none.
+  /// Reads counts, of which every parameter has its own in the file; one that was never updated may have none.
   void read_elements(const nn::StateSlot& slot, const std::vector<std::string_view>& ids) {
     std::vector<double> values;
     for (const std::string_view id : ids) {
@@ -220,7 +220,7 @@ class OptimizerReader {
   void read_state(const nn::StateSlot& slot, const State& state, const std::string& name, bool transposed) {
     const Spec wanted = state.spec();
     if (!file_.contains(name)) {
-      // PyTorch makes states at the first update: a parameter that had none has none.
+      // PyTorch makes states at the first update, so a parameter without update has none.
       if (owners_.contains(name.substr(0, name.rfind('.')))) fail(quote(name) + " is missing");
       values_.emplace_back(state, full(wanted.shape, slot.initial, wanted.dtype));
       return;
@@ -235,7 +235,7 @@ class OptimizerReader {
     values_.emplace_back(state, contiguous(cast(transposed ? transpose(value) : value, wanted.dtype)));
   }
 
-  /// A number, or a tensor of one.
+  /// Returns a number, stored as such or as a tensor of one element.
   std::optional<double> number_at(const std::string& name) {
     if (const std::string* text = plain(name)) {
       const std::optional<double> value = number_in(*text);
@@ -282,15 +282,15 @@ void check_torch_has(const nn::Optimizer& optimizer, std::string_view who) {
     throw ValueError(std::string(who) + ": PyTorch has no such optimiser; train::save_checkpoint saves any");
 }
 
-/// A state of a parameter, by number.
+/// A state of a parameter, as the number of its tensor.
 struct Held {
   std::size_t parameter;
   std::string name;
-  std::size_t tensor;  ///< its place among the tensors
+  std::size_t tensor;  ///< position among the tensors
 };
 
 struct Collected {
-  std::vector<Held> held;  ///< ascending by parameter
+  std::vector<Held> held;  ///< states in ascending order of parameters
   std::vector<NamedTensor> tensors;
 };
 
@@ -298,8 +298,8 @@ double element(const State& state, std::size_t place) {
   return cast(select(state.peek(), 0, static_cast<std::int64_t>(place)), Dtype::f64).item<double>();
 }
 
-/// PyTorch has no states before the first update of a parameter, except Adagrad; what tells is the count, if there is
-/// one.
+/// Returns whether a parameter has states: PyTorch makes them at the first update, except Adagrad. The count, if there
+/// is one, shows whether there was an update.
 bool begun(const nn::Optimizer& optimizer, std::size_t group, std::size_t place) {
   if (optimizer.torch_name() == "Adagrad") return true;
   for (const nn::StateSlot& slot : optimizer.slots())
@@ -332,7 +332,7 @@ class Collector {
       if (!state.defined()) continue;
       const TorchSlot as = torch_slot(optimizer_, slot, p);
       has_step |= as.name == "step";
-      // PyTorch writes over states: each parameter has its own.
+      // PyTorch overwrites states, so each parameter has its own.
       add(i, as, own ? state.peek() : full({}, element(state, place), Dtype::f64));
     }
     if (!has_step && optimizer_.torch_name() == "RMSprop") add(i, {"step", false}, zeros({}));  // nothing reads it
@@ -385,7 +385,8 @@ void write_group(PickleWriter& pickle, const nn::Optimizer& optimizer, std::size
   pickle.set_items();
 }
 
-/// {"state": {0: {"step": ..., "exp_avg": ...}, ...}, "param_groups": [{"lr": ..., "params": [0, ...]}, ...]}
+/// Writes the pickle of {"state": {0: {"step": ..., "exp_avg": ...}, ...}, "param_groups": [{"lr": ..., "params":
+/// [0, ...]}, ...]}.
 std::string optimizer_pickle(const nn::Optimizer& optimizer, const Collected& collected, const Storages& storages) {
   PickleWriter pickle(storages);
   pickle.dictionary();

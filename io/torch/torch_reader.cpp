@@ -1,5 +1,5 @@
-/// Opens PyTorch files of either form: strided elements as row-major tensors, and the names of normed weights in older
-/// checkpoints.
+/// Opens PyTorch files of either form, reads strided elements as row-major tensors, and translates the names of
+/// normalised weights in older checkpoints.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -29,7 +29,7 @@ class Gatherer {
   Gatherer(const Shape& shape, const Shape& strides, std::span<const std::byte> bytes, std::size_t width)
       : shape_(shape), strides_(strides), bytes_(bytes), width_(width) {}
 
-  /// The next elements, as many as there is room for.
+  /// Fills `out` with the next elements.
   void fill(std::span<std::byte> out) {
     for (std::size_t done = 0; done < out.size();) {
       const int inner = shape_.rank() - 1;
@@ -58,7 +58,7 @@ class Gatherer {
       std::memcpy(out + i * sizeof(T), in + i * static_cast<std::size_t>(stride) * sizeof(T), sizeof(T));
   }
 
-  /// Moves on along the innermost axis and carries into the others.
+  /// Advances by n elements along the innermost axis and carries into the others.
   void advance(std::int64_t n) {
     for (int axis = shape_.rank() - 1; axis >= 0; --axis) {
       std::int64_t& at = at_[static_cast<unsigned>(axis)];
@@ -76,7 +76,7 @@ class Gatherer {
   std::span<const std::byte> bytes_;
   std::size_t width_;
   std::array<std::int64_t, Shape::kMaxRank> at_{};
-  std::int64_t offset_ = 0;  // of the next element
+  std::int64_t offset_ = 0;  // offset of the next element
 };
 
 bool is_row_major(const Shape& shape, const Shape& strides) {
@@ -107,9 +107,9 @@ Tensor gathered(FileDtype type, const Shape& shape, const Shape& strides, std::s
   return result;
 }
 
-/// A tensor from strided elements; `bytes` begins at the first one and holds all of them. Strides are
-/// in elements and not negative. The result is row-major, but for axes of stride 0, which it keeps. The type is
-/// supported, at most 8 dimensions. Takes 64 KiB beside the result. Throws IoError as `decode`.
+/// Returns a tensor made from strided elements; `bytes` begins at the first one and holds all of them. Strides are in
+/// elements and not negative. The result is row-major, except that axes of stride 0 keep it. The type must be supported
+/// and the rank at most 8. Takes 64 KiB in addition to the result. Throws IoError as `decode`.
 Tensor decode_strided(FileDtype type, std::span<const std::int64_t> shape, std::span<const std::int64_t> strides,
                       std::span<const std::byte> bytes, std::string_view where, Elements elements, ByteOrder order) {
   const Shape whole(shape);
@@ -192,7 +192,7 @@ class TorchSource final : public TensorSource {
   std::vector<std::pair<std::string_view, std::string_view>> metadata() const override {
     std::vector<std::pair<std::string_view, std::string_view>> all;
     for (auto entry = index().metadata.rbegin(); entry != index().metadata.rend(); ++entry)
-      all.emplace_back(index().text(entry->key), index().text(entry->value));  // the last of a name counts
+      all.emplace_back(index().text(entry->key), index().text(entry->value));  // the last value of a name counts
     return all;
   }
 
@@ -222,10 +222,10 @@ std::string hex(std::span<const std::byte> bytes) {
   return text;
 }
 
-/// Bytes at the front of a file that tell its form.
+/// Number of bytes at the front of a file that identify its form.
 constexpr std::size_t kFront = 32;
 
-/// Refuses what is neither form.
+/// Throws IoError for a file that has neither form.
 void check_front(std::span<const std::byte> front, std::string_view where) {
   if (front.empty()) detail::refuse(where, "not a file of torch.save: it is empty");
   if (detail::looks_like_zip(front) || detail::looks_like_legacy(front)) return;
@@ -266,7 +266,7 @@ TensorFile read_torch(const std::filesystem::path& path, std::string_view key, c
   std::array<std::byte, kFront> first{};
   const auto front = std::span(first).first(static_cast<std::size_t>(std::min<std::uint64_t>(kFront, file.size())));
   file.read(front);
-  check_front(front, where);  // before memory is taken for the rest: the file may be anything
+  check_front(front, where);  // before memory is allocated for the rest: the file may be anything
   Block block(file.size(), where);
   std::ranges::copy(front, block.span().begin());
   file.read(block.span().subspan(front.size()));
@@ -282,13 +282,14 @@ TensorFile read_torch(const std::filesystem::path& path, std::string_view key, c
 
 namespace {
 
-/// "encoder.weight" of "encoder.weight_g" and "_g".
+/// Returns the part of a name before an ending: "encoder.weight" for "encoder.weight_g" and "_g".
 std::optional<std::string_view> before(std::string_view name, std::string_view ending) {
   if (!name.ends_with(ending)) return {};
   return name.substr(0, name.size() - ending.size());
 }
 
-/// "encoder.parametrizations.weight.original" of "encoder.weight" and "original".
+/// Returns the name of a part of a parametrized weight: "encoder.parametrizations.weight.original" for "encoder.weight"
+/// and "original".
 std::string parametrized(std::string_view parameter, std::string_view part) {
   const std::size_t dot = parameter.rfind('.'), leaf = dot == std::string_view::npos ? 0 : dot + 1;
   return std::string(parameter.substr(0, leaf)) + "parametrizations." + std::string(parameter.substr(leaf)) + "." +

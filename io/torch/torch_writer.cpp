@@ -1,5 +1,5 @@
-/// Writes PyTorch files that `torch.load(weights_only=True)` reads: which tensors share a storage and the archive that
-/// holds them, pickles of protocol 2 as CPython and PyTorch write them.
+/// Writes PyTorch files that `torch.load(weights_only=True)` reads: finds the tensors that share a storage, and writes
+/// the archive and pickles of protocol 2 as CPython and PyTorch do.
 #include "ferrite/io/torch/torch_writer.h"
 
 #include <algorithm>
@@ -20,14 +20,14 @@
 namespace ferrite::io::detail {
 namespace {
 
-constexpr std::size_t kAlignment = 64;  ///< of the storages in the file, as PyTorch has it
+constexpr std::size_t kAlignment = 64;  ///< alignment of the storages in the file, as in PyTorch
 constexpr std::string_view kFolder = "archive/";
 
 using Key = std::pair<const void*, Dtype>;
 
 std::int64_t bytes_of(const Tensor& t) { return t.numel() * size_of(t.dtype()); }
 
-/// Elements from the first to the last in memory; strides are not negative.
+/// Returns the number of elements from the first to the last in memory; strides are not negative.
 std::int64_t reach_of(const Tensor& t) {
   std::int64_t reach = 1;
   for (int i = 0; i < t.rank(); ++i) {
@@ -80,7 +80,7 @@ std::int64_t Storages::offset(const Window& window) const {
   return (window.tensor.raw() - ranges_[window.storage].begin) / size_of(window.tensor.dtype());
 }
 
-/// Tensors on one block of memory: one storage for all, unless it would be larger than they are.
+/// Places tensors on one block of memory in one storage, unless it would be larger than they are.
 void Storages::place(const std::vector<std::size_t>& group) {
   const std::byte* begin = nullptr;
   const std::byte* end = nullptr;

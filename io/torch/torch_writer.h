@@ -1,5 +1,5 @@
 #pragma once
-/// Writes pickles of protocol 2 as torch.save does, and knows which tensors of a file share a storage.
+/// Writing pickles of protocol 2 as torch.save does, and finding the tensors of a file that share a storage.
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -18,7 +18,7 @@ struct Range {
   Dtype dtype = Dtype::f32;
 };
 
-/// What is written of a tensor: a window on a storage.
+/// A tensor as it is written: a window on a storage.
 struct Window {
   std::string_view name;
   Tensor tensor;
@@ -31,10 +31,10 @@ class Storages {
   /// Throws IoError for a name that occurs twice, holds a NUL or is not UTF-8, and for undefined tensors.
   Storages(std::span<const NamedTensor> tensors, std::string_view where);
 
-  /// In the order of the tensors.
+  /// Returns the windows, in the order of the tensors.
   const std::vector<Window>& windows() const { return windows_; }
   const std::vector<Range>& ranges() const { return ranges_; }
-  /// Elements in front of a window in its storage.
+  /// Returns the number of elements in front of a window in its storage.
   std::int64_t offset(const Window& window) const;
 
  private:
@@ -44,11 +44,11 @@ class Storages {
   std::vector<Range> ranges_;
 };
 
-/// The archive of a pickle and the storages that it names. Throws IoError for a pickle above 100 MB.
+/// Returns an archive of a pickle and the storages that it names. Throws IoError for a pickle above 100 MB.
 std::vector<std::byte> torch_archive(std::string_view pickle, const Storages& storages, std::string_view where);
 
-/// Writes a pickle value by value. Containers are begun and filled as the opcodes have it: a dictionary, then `mark`,
-/// its keys and values one after the other, then `set_items`.
+/// Writes a pickle value by value. Containers are filled as the opcodes require: a dictionary, then `mark`, its keys
+/// and values in turn, then `set_items`.
 class PickleWriter {
  public:
   explicit PickleWriter(const Storages& storages) : storages_(storages) {}
@@ -59,19 +59,19 @@ class PickleWriter {
   void mark() { out_ += '('; }
   void set_items() { out_ += 'u'; }
   void append_items() { out_ += 'e'; }
-  /// Ends what began with `mark`.
+  /// Ends a tuple that began with `mark`.
   void tuple() { out_ += 't'; }
 
   void none() { out_ += 'N'; }
   void boolean(bool value) { out_ += value ? '\x88' : '\x89'; }
-  /// At least 0, in the shortest form.
+  /// Writes an integer of at least 0 in the shortest form.
   void integer(std::int64_t value);
   void real(double value);
   void text(std::string_view text);
-  /// _rebuild_tensor_v2(storage, offset, size, stride, requires_grad, hooks)
+  /// Writes a tensor as _rebuild_tensor_v2(storage, offset, size, stride, requires_grad, hooks).
   void tensor(const Window& window);
 
-  /// The pickle; the writer is done.
+  /// Returns the pickle and ends the writer's use.
   std::string finish();
 
  private:

@@ -1,4 +1,4 @@
-/// Inflates raw deflate streams: RFC 1951, whose section numbers stand beside what they define.
+/// Inflates raw deflate streams (RFC 1951); the numbers in comments are its sections.
 #include "ferrite/io/zip/zip.h"
 
 #include <algorithm>
@@ -16,16 +16,16 @@ using Lengths = std::span<const std::uint8_t>;
 constexpr unsigned kBitsOfCode = 15;
 constexpr std::size_t kLiterals = 288, kDistances = 32, kEndOfBlock = 256;
 
-/// The stream as bits, the lowest of a byte first. Beyond its end there are zeros; `count` says how many bits are real.
+/// The stream as bits, the lowest of a byte first. Zeros follow its end; `count` is the number of real bits.
 struct Bits {
   explicit Bits(std::span<const std::byte> bytes) : next(bytes.data()), end(next + bytes.size()) {}
 
-  /// At least 56 bits, or all that are left.
+  /// Fills the buffer with at least 56 bits, or all that are left.
   void refill() {
     if (end - next >= 8) {
       std::uint64_t ahead = 0;
       std::memcpy(&ahead, next, sizeof ahead);
-      buffer |= ahead << count;  // bits that are there already come again
+      buffer |= ahead << count;  // bits that are already there are set again
       next += (63 - count) >> 3;
       count |= 56;
       return;
@@ -39,13 +39,13 @@ struct Bits {
     buffer >>= n;
     count -= n;
   }
-  /// The next n bits, which are there.
+  /// Takes the next n bits, which must be in the buffer.
   unsigned take(unsigned n) {
     const auto bits = static_cast<unsigned>(buffer & ((std::uint64_t{1} << n) - 1));
     drop(n);
     return bits;
   }
-  /// Goes on at the next whole byte, `next`.
+  /// Continues at the next whole byte, `next`.
   void align() {
     drop(count % 8);
     next -= count / 8;
@@ -58,13 +58,13 @@ struct Bits {
   unsigned count = 0;
 };
 
-/// A canonical prefix code, 3.2.2: codes of one length follow each other in the order of their symbols, and begin where
-/// those that are shorter end.
+/// A canonical prefix code, 3.2.2: codes of one length follow each other in the order of their symbols, after all
+/// shorter ones.
 class Code {
  public:
   static constexpr int kNoSymbol = -1;
 
-  /// Whether the lengths make a code: complete, or of one symbol with one bit, or empty.
+  /// Builds the code. Returns whether the lengths make one: complete, or of one symbol with one bit, or empty.
   bool build(Lengths lengths) {
     count_.fill(0);
     for (const std::uint8_t length : lengths) ++count_[length];
@@ -84,7 +84,7 @@ class Code {
     return true;
   }
 
-  /// A symbol and the bits that it takes; kNoSymbol where the bits begin no code.
+  /// A symbol and the number of its bits; kNoSymbol where no code begins with the bits.
   struct Found {
     int symbol;
     unsigned bits;
@@ -101,14 +101,14 @@ class Code {
       first = (first + count_[n]) << 1;
       code <<= 1;
     }
-    return {kNoSymbol, 1};  // a code with a gap has none, or one, of one bit
+    return {kNoSymbol, 1};  // a code with a gap has no symbol, or one of one bit
   }
 
  private:
   static constexpr unsigned kTableBits = 10;
   static constexpr std::size_t kTable = std::size_t{1} << kTableBits;
 
-  /// An entry for every end of the short codes, whose first bit is the lowest.
+  /// Fills an entry for every continuation of the short codes, whose first bit is the lowest.
   void fill_table() {
     table_.fill(0);
     unsigned code = 0, place = 0;
@@ -121,17 +121,18 @@ class Code {
       }
   }
 
-  std::array<std::uint16_t, kTable> table_;           // symbol and length; 0 where the code is longer, or none
-  std::array<std::uint16_t, kBitsOfCode + 1> count_;  // how many codes have a length
-  std::array<std::uint16_t, kLiterals> symbols_;      // in the order of their codes
+  std::array<std::uint16_t, kTable> table_;           // symbol and length; 0 where the code is longer or there is none
+  std::array<std::uint16_t, kBitsOfCode + 1> count_;  // number of codes of each length
+  std::array<std::uint16_t, kLiterals> symbols_;      // symbols in the order of their codes
 };
 
-/// The first value that a symbol of a length or a distance stands for, and how many bits follow to be added (3.2.5).
+/// The first value of a symbol of a length or distance, and the number of bits to be added to it (3.2.5).
 struct Base {
   std::uint16_t first;
   std::uint8_t extra;
 };
-/// The bases of N symbols from `first` on: the first two runs of `run` symbols have no bits, each later run one more.
+/// Returns the bases of N symbols from `first` on: the first two runs of `run` symbols have no bits, each later run
+/// one more.
 template <std::size_t N>
 constexpr std::array<Base, N> bases_from(unsigned first, unsigned run) {
   std::array<Base, N> bases{};
@@ -144,7 +145,7 @@ constexpr std::array<Base, N> bases_from(unsigned first, unsigned run) {
 }
 constexpr std::array<Base, 29> kLengthBases = [] {
   std::array<Base, 29> bases = bases_from<29>(3, 4);
-  bases[28] = {258, 0};  // the longest has a symbol of its own
+  bases[28] = {258, 0};  // the longest has its own symbol
   return bases;
 }();
 constexpr std::array<Base, 30> kDistanceBases = bases_from<30>(1, 2);
@@ -169,13 +170,13 @@ class Inflation {
   }
 
  private:
-  using Ended = std::optional<Inflated>;  // nothing where a block ended and the stream goes on
+  using Ended = std::optional<Inflated>;  // empty where a block ended and the stream continues
 
   Inflated ended(End end) const { return {.end = end, .written = done_}; }
   Inflated damaged(std::string_view what) const { return {.end = End::damaged, .written = done_, .damage = what}; }
   Ended unknown() const { return damaged("invalid block type"); }
 
-  /// 3.2.4: a length, its complement, bytes.
+  /// Copies a stored block, 3.2.4: a length, its complement, bytes.
   Ended stored() {
     bits_.align();
     bits_.refill();
@@ -192,7 +193,7 @@ class Inflation {
     return ended(n == there ? End::cut_short : End::full);
   }
 
-  /// 3.2.6
+  /// Inflates a block with the fixed codes, 3.2.6.
   Ended fixed() {
     std::array<std::uint8_t, kLiterals> literals{};
     for (std::size_t i = 0; i < kLiterals; ++i)
@@ -204,7 +205,7 @@ class Inflation {
     return symbols();
   }
 
-  /// 3.2.7: the lengths of both codes, themselves in a code.
+  /// Inflates a block that begins with the lengths of both codes, themselves in a code, 3.2.7.
   Ended dynamic() {
     constexpr std::array<std::uint8_t, 19> kOrder = {16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15};
     bits_.refill();
@@ -248,7 +249,7 @@ class Inflation {
     return {};
   }
 
-  /// 3.2.3: literals, and copies of what is written, to the end of the block. A round takes 48 bits at most.
+  /// Inflates literals, and copies of earlier output, to the end of the block, 3.2.3. A round takes at most 48 bits.
   Ended symbols() {
     while (true) {
       bits_.refill();
@@ -287,7 +288,7 @@ class Inflation {
     if (distance >= n) {
       std::memcpy(to, from, n);
     } else {
-      for (std::size_t i = 0; i < n; ++i) to[i] = from[i];  // repeats itself
+      for (std::size_t i = 0; i < n; ++i) to[i] = from[i];  // the copy overlaps itself
     }
     done_ += n;
     if (n < length) return ended(End::full);

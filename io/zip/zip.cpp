@@ -1,4 +1,4 @@
-/// Reading and writing zip archives: the records at the end of a file, the directory, members, and the writer.
+/// Reads and writes zip archives: the records at the end of a file, the directory, and the members.
 #include "ferrite/io/zip/zip.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@
 namespace ferrite::io::detail::zip {
 namespace {
 
-/// Where the central directory is.
+/// The place of the central directory.
 struct Directory {
   std::uint64_t members = 0;
   std::uint64_t size = 0;
@@ -33,8 +33,8 @@ constexpr std::size_t kMostComment = 0xffff;
 
 using Bytes = std::span<const std::byte>;
 
-/// The only record in the last 64 KiB whose comment ends where the file ends. A comment that holds another one is
-/// refused: readers differ on which of them counts.
+/// Returns the position of the only end record in the last 64 KiB whose comment ends with the file. A comment that
+/// contains another one is refused, since readers differ on which of them counts.
 std::size_t find_end(Bytes bytes, std::string_view where) {
   if (bytes.size() < kEndBytes) refuse(where, "too short to be a zip archive: " + counted(bytes.size(), "byte"));
   const std::size_t room = bytes.size() - kEndBytes;
@@ -51,14 +51,14 @@ std::size_t find_end(Bytes bytes, std::string_view where) {
   refuse(where, "no end record in " + counted(bytes.size(), "byte") + "; is it a zip archive, or cut short?");
 }
 
-/// A number of the end record, which the zip64 record repeats or replaces.
+/// Returns a number of the end record, which the zip64 record repeats or replaces.
 std::uint64_t widened(std::uint64_t narrow, std::uint64_t saturated, std::uint64_t wide, std::string_view where) {
   if (narrow != saturated && narrow != wide)
     refuse(where, "the end records disagree: " + std::to_string(narrow) + " and " + std::to_string(wide));
   return wide;
 }
 
-/// Position of the zip64 record, from the locator that ends at `end`; nothing without a locator.
+/// Returns the position of the zip64 record from the locator that ends at `end`, or nothing without a locator.
 std::optional<std::uint64_t> find_end64(Bytes bytes, std::size_t end, std::string_view where) {
   if (end < kEnd64LocatorBytes) return std::nullopt;
   const std::size_t locator = end - kEnd64LocatorBytes;
@@ -76,8 +76,8 @@ std::optional<std::uint64_t> find_end64(Bytes bytes, std::size_t end, std::strin
   return at;
 }
 
-/// From the end records of an archive. Throws IoError; the directory is then inside of the bytes and has room for its
-/// members.
+/// Returns the directory of an archive from its end records. Throws IoError unless it lies within the bytes and has
+/// room for its members.
 Directory find_directory(Bytes bytes, std::string_view where) {
   const std::size_t end = find_end(bytes, where);
   const auto short_at = [&](std::size_t field) { return number<std::uint16_t>(bytes, end + field); };
@@ -110,7 +110,7 @@ Directory find_directory(Bytes bytes, std::string_view where) {
 
 // ---- the directory ---------------------------------------------------------------------------------------
 
-/// What a member takes in the file, its local header included.
+/// The range of bytes that a member takes in the file, including its local header.
 struct Extent {
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
@@ -156,7 +156,7 @@ class DirectoryReader {
     refuse(where_, quote(name) + " " + std::string(what));
   }
 
-  /// The next bytes of the directory.
+  /// Takes the next bytes of the directory.
   Bytes take(std::uint64_t size) {
     const std::uint64_t left = directory_.begin + directory_.size - at_;
     if (size > left)
@@ -210,7 +210,7 @@ class DirectoryReader {
     if (volume != 0 && volume != kSaturated16) refuse_member(name, "is in another volume: " + std::to_string(volume));
   }
 
-  /// Takes the numbers that are saturated from the zip64 extra field, if there is one.
+  /// Replaces numbers that are saturated by those in the zip64 extra field, if there is one.
   void widen(std::string_view name, Bytes extra, std::initializer_list<std::uint64_t*> numbers) const {
     bool seen = false;
     while (extra.size() >= 4) {
@@ -237,8 +237,8 @@ class DirectoryReader {
     }
   }
 
-  /// Compares the local header and sets where the payload begins. Sizes and CRC that follow the payload are not
-  /// looked at: those of the central directory are held against the payload itself.
+  /// Compares the local header and sets the beginning of the payload. Sizes and CRC that follow the payload are not
+  /// read: those of the central directory are compared with the payload itself.
   void read_local(ZipEntry& entry, std::uint64_t at) const {
     const std::uint64_t stop = directory_.begin;
     if (at > stop || stop - at < kLocalHeaderBytes) refuse_beyond(entry, at);
@@ -314,7 +314,7 @@ void check_name(std::string_view name, std::string_view where) {
 
 namespace {
 
-/// The members, each one's local header compared and all of them apart from each other. Throws IoError.
+/// Returns the members. Throws IoError where a local header differs from the directory or members overlap.
 std::vector<ZipEntry> read_directory(Bytes bytes, std::string_view where) {
   return DirectoryReader(bytes, where).read();
 }
@@ -341,7 +341,7 @@ using Bytes = std::span<const std::byte>;
   refuse(where, "inflates to less than its size: " + of_all);
 }
 
-/// Inflates the front of a stream into all of `out`. What follows is not looked at.
+/// Inflates the front of a stream into all of `out`. What follows is not read.
 void inflate_front(Bytes packed, std::span<std::byte> out, std::string_view where) {
   const Inflated result = inflate(packed, out);
   if (result.written != out.size()) refuse_end(result, out.size(), where);
@@ -464,7 +464,7 @@ std::uint16_t flags_of(std::string_view name) {
   return ascii ? 0 : zip::kUtf8;
 }
 
-/// From the flags to the sizes: the same in both headers.
+/// Appends the fields from the flags to the sizes, which are equal in both headers.
 void append_common(std::vector<std::byte>& out, const ZipEntry& entry) {
   append(out, flags_of(entry.name));
   append(out, zip::kStored);
@@ -483,7 +483,7 @@ void append_padding(std::vector<std::byte>& out, std::size_t size) {
   out.insert(out.end(), size - kExtraHead, std::byte{'Z'});
 }
 
-/// `begin` of the entry is that of its local header.
+/// Appends the central header of an entry whose `begin` is the position of its local header.
 void append_central(std::vector<std::byte>& out, const ZipEntry& entry) {
   const bool wide_size = saturates(entry.size);
   const bool wide_begin = saturates(entry.begin);
@@ -545,7 +545,7 @@ void refuse_twice(const std::vector<ZipEntry>& entries, std::string_view where) 
 }  // namespace
 
 void ZipWriter::reserve(std::uint64_t bytes, std::size_t members) {
-  constexpr std::size_t kMostName = 200;  // more is no fault
+  constexpr std::size_t kMostName = 200;  // an estimate: names may be longer
   const std::size_t each = zip::kLocalHeaderBytes + zip::kCentralHeaderBytes + alignment_ + 2 * kMostName;
   bytes_.reserve(bytes_.size() + static_cast<std::size_t>(bytes) + members * each + zip::kEndBytes);
   entries_.reserve(entries_.size() + members);

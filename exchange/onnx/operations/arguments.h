@@ -1,5 +1,5 @@
 #pragma once
-/// Arguments that many operations read in the same manner.
+/// Arguments that many ONNX operations read in the same way.
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -15,7 +15,7 @@ inline Shape shape_of(const std::vector<std::int64_t>& extents) {
   return Shape(std::span<const std::int64_t>(extents));
 }
 
-/// An axis counted from the front; refuses the node where a tensor of that rank does not have it.
+/// Returns an axis counted from the front; refuses the node where a tensor of that rank does not have it.
 inline int axis_of(const Call& call, std::int64_t axis, std::int64_t rank) {
   if (axis < -rank || axis >= rank)
     call.refuse("axis " + std::to_string(axis) + " lies outside of a tensor of rank " + std::to_string(rank));
@@ -26,15 +26,15 @@ inline std::vector<std::int64_t> axes_of(const Call& call, std::vector<std::int6
   return axes;
 }
 
-/// Axes that are an attribute before that version, and the input i since.
+/// Returns axes that are an attribute before the version `since`, and input i from it on.
 inline std::vector<std::int64_t> axes_argument(const Call& call, std::int64_t since, std::size_t i,
                                                std::string_view name = "axes") {
   if (call.version() < since) return call.integers(name);
   return call.has(i) ? call.known_ints(i) : std::vector<std::int64_t>{};
 }
 
-/// Numbers that extents are computed from: the node is refused where one is below `least` or so large that the product
-/// of two would overflow.
+/// Returns numbers that extents are computed from, unchanged. Refuses the node where one is below `least` or so large
+/// that the product of two would overflow.
 inline std::vector<std::int64_t> sizes_of(const Call& call, std::string_view name, std::vector<std::int64_t> all,
                                           std::int64_t least) {
   constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
@@ -44,26 +44,28 @@ inline std::vector<std::int64_t> sizes_of(const Call& call, std::string_view nam
                   ", got " + std::to_string(n));
   return all;
 }
-/// Refuses the node where so many numbers, which it would make one by one, are more than a result may have.
+/// Refuses the node where n numbers, which it would make one by one, are more than a result may have.
 inline void check_count(const Call& call, double n) {
   if (!(n <= static_cast<double>(call.most_elements())))
     call.refuse("a result of this size is too large (ReadOptions::most_elements)");
 }
-/// sizes_of paddings, which may cut off.
+/// Returns paddings as sizes_of does; they may be negative, which crops.
 inline std::vector<std::int64_t> pads_of(const Call& call, std::vector<std::int64_t> all) {
   return sizes_of(call, "pads", std::move(all), std::numeric_limits<std::int32_t>::min());
 }
 
-/// The result of moving elements about.
+/// Returns the result of an operation that only moves elements.
 inline Value moved(const Tensor& y, ElementType type) { return {y, type}; }
 
-/// The second operand of arithmetic. Before version 7 it broadcasts only where the node says so, from an axis on.
+/// Returns the second operand of arithmetic. Before version 7 it broadcasts only where the node says so, from an axis
+/// on.
 Tensor second_operand(const Call& call);
 
-/// x convolved with a weight by the attributes of a Conv.
+/// Returns x convolved with a weight by the attributes of a Conv.
 Tensor convolution_of(const Call& call, const Tensor& x, const Tensor& weight, const Tensor& bias);
 
-/// softmax, of 16 bits each step rounded, as the composition by which the standard defines it.
+/// Returns the softmax along an axis; for types of 16 bits each step is rounded, as in the composition by which the
+/// standard defines it.
 Tensor softmax_of(const Tensor& x, int axis, ElementType type);
 
 }  // namespace ferrite::onnx::detail

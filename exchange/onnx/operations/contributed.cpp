@@ -1,5 +1,5 @@
-/// Operations of com.microsoft that onnxruntime.quantization and ONNX Runtime's optimiser write, as programs in floats
-/// whose sums of integers are exact; what follows the sums is rounded in f32 in ONNX Runtime's order.
+/// Lowers operations of com.microsoft that onnxruntime.quantization and ONNX Runtime's optimiser write to operations on
+/// floats. Sums of integers are exact; what follows them is rounded in f32 in ONNX Runtime's order.
 #include <algorithm>
 
 #include "ferrite/compile/scan.h"
@@ -13,7 +13,7 @@
 namespace ferrite::onnx::detail {
 namespace {
 
-/// A scale or zero point of all elements, as f32.
+/// Returns input i, a scale or zero point for all elements, as f32.
 Tensor single(const Call& call, std::size_t i) {
   const Tensor& x = call.tensor(i);
   if (x.numel() != 1) call.refuse("input " + std::to_string(i) + " must have one element, got " + x.shape().str());
@@ -21,21 +21,22 @@ Tensor single(const Call& call, std::size_t i) {
 }
 Tensor zero_point(const Call& call, std::size_t i) { return call.has(i) ? single(call, i) : zeros({}, Dtype::f32); }
 
-/// Input i with its scale and zero point behind it.
+/// Returns input i dequantised by its scale and zero point, which are the next two inputs.
 Tensor dequantised(const Call& call, std::size_t i) {
   return (cast(call.tensor(i), Dtype::f32) - zero_point(call, i + 2)) * single(call, i + 1);
 }
-/// y / scale + zero point, in the type of an operand.
+/// Returns y / scale + zero point in an integer type.
 Value quantised(const Call& call, const Tensor& y, std::size_t scale, std::size_t zero, ElementType type) {
   return saturated(call, round(y / single(call, scale)) + zero_point(call, zero), type);
 }
 
-/// x * scale + y, rounded once to f32, as a fused multiplication and addition rounds.
+/// Returns x * scale + y, rounded once to f32, as a fused multiply-add rounds.
 Tensor multiplied_and_added(const Tensor& x, const Tensor& scale, const Tensor& y) {
   return cast(cast(x, Dtype::f64) * cast(scale, Dtype::f64) + cast(y, Dtype::f64), Dtype::f32);
 }
 
-/// ONNX Runtime scales both operands to the result's scale and gathers the zero points in one constant.
+/// Lowers QLinearAdd as ONNX Runtime computes it: both operands are scaled to the result's scale and the zero points
+/// are collected in one constant.
 Values add_quantised(const Call& call) {
   const Tensor out = single(call, 6);
   const Tensor a = single(call, 1) / out, b = single(call, 4) / out;
@@ -71,13 +72,13 @@ Values leaky_relu_quantised(const Call& call) {
   return {quantised(call, leaky_relu(dequantised(call, 0), alpha), 3, 4, call.type(0))};
 }
 
-/// A scale of all columns, or of each.
+/// Returns input i, one scale for all columns or one for each.
 Tensor of_columns(const Call& call, std::size_t i) {
   const Tensor s = cast(call.tensor(i), Dtype::f32);
   return s.numel() == 1 ? reshape(s, {}) : s;
 }
 
-/// Of floats where no scale of a result is given.
+/// Lowers QGemm, whose result is float where no scale for it is given.
 Values gemm_quantised(const Call& call) {
   const bool turned = call.integer("transB", 0) != 0;
   Tensor a = centred(call, 0, 2, false), b = centred(call, 3, 5, turned);
@@ -103,7 +104,7 @@ Values matmul_to_float(const Call& call) {
   return {{y, ElementType::f32}};
 }
 
-/// x as bytes, times whole numbers less their zero point, in f32 again.
+/// Returns, in f32, the product of x, quantised to bytes, and integers that are centred already.
 Tensor product_of_bytes(const Tensor& x, const Tensor& whole, const Tensor& scale) {
   const DynamicBytes q = bytes_of(x);
   const Tensor sums = matmul(cast(q.bytes - q.zero, Dtype::f64), whole);
@@ -116,12 +117,12 @@ Values matmul_dynamic(const Call& call) {
   return {{y, ElementType::f32}};
 }
 
-/// One direction of a DynamicQuantizeLSTM: W [D, 4H] and R [H, 4H] as whole numbers, gates i, o, f, c.
+/// One direction of a DynamicQuantizeLSTM: W [D, 4H] and R [H, 4H] as integers, gates i, o, f, c.
 struct QuantisedLstm {
   Tensor w{}, r{}, w_scale{}, r_scale{}, bias{}, h0{}, c0{};
   bool reverse = false;
 
-  /// y [T, B, H], the last h and the last c.
+  /// Returns y [T, B, H], the last h and the last c.
   Tensors run(const Tensor& x, const Tensor& lengths) const {
     const std::int64_t H = r.size(0);
     const auto step = [&](const Tensors& carry, const Tensors& in) -> ScanStep {
@@ -137,7 +138,8 @@ struct QuantisedLstm {
   }
 };
 
-/// Inputs, the last ones beyond those of an LSTM: W_scale, W_zero_point, R_scale, R_zero_point. W and R are turned.
+/// Lowers DynamicQuantizeLSTM. After the inputs of an LSTM it has W_scale, W_zero_point, R_scale, R_zero_point; W and R
+/// are transposed.
 Values lstm_dynamic(const Call& call) {
   const std::string direction = call.text("direction", "forward");
   if (direction != "forward" && direction != "reverse" && direction != "bidirectional")

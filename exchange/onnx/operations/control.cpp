@@ -1,4 +1,4 @@
-/// If, Loop and Scan: graphs within graphs.
+/// Lowers If, Loop and Scan, whose attributes are graphs.
 #include <algorithm>
 #include <functional>
 #include <optional>
@@ -12,18 +12,18 @@
 namespace ferrite::onnx::detail {
 namespace {
 
-// Made without operations, which a trace would record: they are known there, too.
+// Makes a known i64 [] without operations, which a trace would record.
 Value known_number(std::int64_t n) { return {Tensor::from<std::int64_t>({n}, {}), ElementType::i64, true}; }
 Value known_truth() { return {Tensor::from<bool>({true}, {}), ElementType::boolean, true}; }
 
-/// Whether a condition that is known is true. A program with open extents has to know what was decided by them.
+/// Returns whether a known condition is true, and reports it where extents are open, as the program depends on it.
 bool holds(const Call& call, const Value& condition) {
   const bool yes = condition.numbers().to_vector<bool>()[0];
   if (condition.known.defined()) call.tell({yes});
   return yes;
 }
 
-/// Whether a tensor chooses between branches: one bool.
+/// Refuses the node unless a condition is one bool.
 void check_condition(const Call& call, const Value& v) {
   if (v.type != ElementType::boolean || !v.tensor.defined() || v.tensor.numel() != 1)
     call.refuse("its condition must be one bool");
@@ -54,13 +54,13 @@ Values either(const Call& call) {
 
 Tensor stacked(const std::vector<Tensor>& parts) { return stack(parts, 0); }
 
-/// What a loop gives when its body runs as a scan; none where the body does not allow that.
+/// The results of a loop whose body runs as a scan.
 struct Rolled {
   Values states{};
   Values stacks{};
 };
 
-/// Runs `body` on states and one step of the xs as one scan.
+/// Runs `body`, on states and one step of the xs, as one scan; returns nothing where the body does not allow that.
 std::optional<Rolled> rolled(const std::function<Values(const Values&, const Tensors&)>& body, const Values& states,
                              const Tensors& xs, std::int64_t steps) {
   Tensors init;
@@ -91,11 +91,11 @@ std::optional<Rolled> rolled(const std::function<Values(const Values&, const Ten
     for (std::size_t i = 0; i < result.y.size(); ++i) out.stacks.push_back({result.y[i], types[states.size() + i]});
     return out;
   } catch (const Error&) {
-    return {};  // shapes that change from trip to trip, or depend on the number of the trip: it is unrolled
+    return {};  // shapes change from trip to trip, or depend on the number of the trip: the loop is unrolled
   }
 }
 
-/// A loop with its operands.
+/// A Loop node with its operands.
 class Loop {
  public:
   explicit Loop(const Call& call) : call_(call) {
@@ -151,7 +151,7 @@ class Loop {
     }
   }
 
-  /// Many trips whose condition stays true: as one scan.
+  /// Runs many trips whose condition stays true as one scan.
   std::optional<Values> as_scan() const {
     constexpr std::int64_t kFewTrips = 8;
     if (!trips_ || *trips_ <= kFewTrips || condition_.numbers().is_abstract() || !holds(call_, condition_)) return {};
@@ -175,7 +175,8 @@ class Loop {
     return all;
   }
 
-  /// The rest of the trips where the condition depends on data and is traced: all of them, those behind the end undone.
+  /// Runs the remaining trips where the condition depends on data and is traced: all of them, and results of trips
+  /// after the end are discarded.
   Values capped(std::int64_t trip) {
     if (!trips_ || *trips_ > call_.most_trips())
       call_.refuse("the number of its trips depends on data, and it has no count that bounds it");
@@ -204,7 +205,7 @@ class Loop {
     return out;
   }
 
-  /// What no trip stacks: [0, ...], the other extents by a trip that is traced and thrown away.
+  /// Returns the stacks of a loop without trips, [0, ...]; a trip that is traced and discarded gives the other extents.
   Values empty_stacks() const {
     Loop always(*this);
     always.condition_ = known_truth();
@@ -231,7 +232,7 @@ class Loop {
 
 Values loop(const Call& call) { return Loop(call).run(); }
 
-/// How the steps of one input or output of a Scan lie in its tensor.
+/// The axis and direction of the steps of one input or output of a Scan.
 struct Way {
   std::int64_t axis = 0;
   bool backwards = false;
@@ -252,7 +253,7 @@ std::vector<Way> ways(const Call& call, const char* axes, const char* directions
   return all;
 }
 
-/// One scan: states, then stacks, from states and inputs of which step t is at t on their first axis.
+/// Runs one scan: returns states, then stacks. Step t of `xs` and of the stacks is at t on the first axis.
 Values scanned(const Call& call, const Values& states, const Values& xs) {
   Tensors stacks;
   const std::int64_t T = xs[0].tensor.size(0);
@@ -294,7 +295,7 @@ struct ScanOperands {
   Values xs{};
 };
 
-/// Checks the sizes and takes the operands from input `first` on.
+/// Returns the operands of a Scan from input `first` on, with checked sizes.
 ScanOperands operands_of(const Call& call, std::size_t first) {
   const std::int64_t n = call.integer("num_scan_inputs");
   const auto given = static_cast<std::int64_t>(call.inputs()) - static_cast<std::int64_t>(first);
@@ -330,7 +331,7 @@ Values scan_node(const Call& call) {
   return results;
 }
 
-/// Opset 8: input 0 are lengths, and every operand has an axis of rows in front.
+/// Lowers the Scan of opset 8: input 0 are lengths, and the first axis of every operand is that of rows.
 Values scan_of_rows(const Call& call) {
   if (call.has(0)) call.refuse("sequence_lens is not supported");
   const ScanOperands all = operands_of(call, 1);

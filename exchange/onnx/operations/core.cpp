@@ -1,4 +1,4 @@
-/// The operations that nearly every model has: constants, shapes, arithmetic, products.
+/// Lowers the operations that nearly every model has: constants, shapes, arithmetic, products.
 #include <algorithm>
 
 #include "ferrite/exchange/onnx/onnx_operations.h"
@@ -67,7 +67,7 @@ Values gemm(const Call& call) {
     call.refuse("its operands must be matrices: " + a.shape().str() + " and " + b.shape().str());
   if (call.integer("transA", 0)) a = transpose(a, 0, 1);
   if (call.integer("transB", 0)) b = transpose(b, 0, 1);
-  if (call.version() < 7) call.without_effect("broadcast");  // as far as shapes say: what differs is refused below
+  if (call.version() < 7) call.without_effect("broadcast");  // shapes that do not broadcast are refused below
   const double alpha = call.number("alpha", 1.0);
   const double beta = call.number("beta", 1.0);
   Tensor y = matmul(a, b);

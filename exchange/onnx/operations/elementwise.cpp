@@ -1,4 +1,4 @@
-/// Operations on elements: arithmetic, comparisons, logic, functions, activations, casts.
+/// Lowers elementwise operations: arithmetic, comparisons, logic, functions, activations, casts.
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -15,12 +15,12 @@ namespace {
 
 // ---- one operand -----------------------------------------------------------------------------------------
 
-/// A function of floats, or of any type.
+/// Lowers a function whose result has the operand's type.
 template <Tensor (*F)(const Tensor&)>
 Values of_one(const Call& call) {
   return {narrowed(F(call.tensor(0)), call.type(0))};
 }
-/// A function that gives bool.
+/// Lowers a function whose result is bool.
 template <Tensor (*F)(const Tensor&)>
 Values tested(const Call& call) {
   return {{F(call.tensor(0)), ElementType::boolean}};
@@ -43,7 +43,7 @@ Values isinf_(const Call& call) {
   return {{y, ElementType::boolean}};
 }
 
-/// A function with constants.
+/// Lowers a function with constants.
 template <class F>
 Values activated(const Call& call, F f) {
   return {narrowed(f(call.tensor(0)), call.type(0))};
@@ -122,7 +122,7 @@ Values mod(const Call& c) {
   return arithmetic(c, [&](const Tensor& a, const Tensor& b) { return truncated ? fmod(a, b) : remainder(a, b); });
 }
 
-/// The exponent may be of another type. 2 is common, and a product is rounded once.
+/// Lowers Pow, whose exponent may have another type. An exponent of 2 is common and becomes a product, rounded once.
 Values pow_(const Call& c) {
   const Tensor& x = c.tensor(0);
   const Tensor y = second_operand(c);
@@ -208,7 +208,7 @@ Values where_(const Call& c) {
   return {{where(c.tensor(0), c.tensor(1), c.tensor(2)), c.type(1)}};
 }
 
-/// Bounds are attributes before opset 11.
+/// Lowers Clip, whose bounds are attributes before opset 11.
 Values clip(const Call& c) {
   Tensor x = c.tensor(0);
   if (c.version() < 11) {
@@ -221,10 +221,10 @@ Values clip(const Call& c) {
   return {{x, c.type(0)}};
 }
 
-/// Floats become integers toward zero; what lies outside of the type is not defined by ONNX.
+/// Casts to a type. Floats are rounded toward zero to integers; ONNX does not define values outside of the type.
 Values cast_to(const Call& c, ElementType to) {
-  c.without_effect("saturate");    // of floats of 8 bits alone
-  c.without_effect("round_mode");  // likewise
+  c.without_effect("saturate");    // only for floats of 8 bits
+  c.without_effect("round_mode");  // only for floats of 8 bits
   const Tensor& x = c.tensor(0);
   const Dtype dtype = dtype_for(to, "onnx: Cast");
   if (c.type(0) == to) return {{x, to}};
@@ -232,7 +232,7 @@ Values cast_to(const Call& c, ElementType to) {
     const Tensor wide = cast(x, Dtype::f64);
     return {narrowed(cast(where(x < 0, wide + 18446744073709551616.0, wide), dtype), to)};
   }
-  if (to == ElementType::f16 || to == ElementType::bf16)  // rounded once, from f64 too
+  if (to == ElementType::f16 || to == ElementType::bf16)  // rounded once, also from f64
     return {{cast(cast(x, to == ElementType::f16 ? Dtype::f16 : Dtype::bf16), dtype), to}};
   const bool truncates = is_floating(c.type(0)) && is_integral(to);
   return {narrowed(cast(truncates ? cast(x, Dtype::i64) : x, dtype), to)};

@@ -1,4 +1,4 @@
-/// Attention, its linear form, rotary positions, and the causal convolution with a state that stands before them.
+/// Lowers attention, its linear form, rotary positions, and the causal convolution with a state that precedes them.
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -14,23 +14,23 @@
 namespace ferrite::onnx::detail {
 namespace {
 
-/// [B, T, heads D] -> [B, heads, T, D].
+/// Splits heads: [B, T, heads D] -> [B, heads, T, D].
 Tensor unpacked(const Call& call, const Tensor& x, std::int64_t heads) {
   if (x.rank() != 3 || heads < 1 || x.size(2) % heads != 0)
     call.refuse(std::to_string(heads) + " heads do not divide " + x.shape().str());
   return permute(reshape(x, {x.size(0), x.size(1), heads, x.size(2) / heads}), {0, 2, 1, 3});
 }
-/// Its inverse.
+/// Joins heads: [B, heads, T, D] -> [B, T, heads D].
 Tensor packed(const Tensor& x) {
   return reshape(permute(x, {0, 2, 1, 3}), {x.size(0), x.size(2), x.size(1) * x.size(3)});
 }
 
-/// Steps as a column, [n, 1], or as a row, [1, n].
+/// Returns the numbers of n steps as a column, [n, 1], or as a row, [1, n].
 Tensor steps(std::int64_t n, bool column) {
   return reshape(arange(0, n, 1, Dtype::i64), column ? Shape{n, 1} : Shape{1, n});
 }
 
-/// What a mask says: which keys are seen, what is added to the scores; either may be undefined.
+/// The two parts of a mask: which keys are visible, and what is added to the scores; either may be undefined.
 struct Masks {
   Tensor seen{}, added{};
 };
@@ -74,7 +74,7 @@ Values attention(const Call& call) {
     q = unpacked(call, q, call.integer("q_num_heads"));
     k = unpacked(call, k, heads);
     v = unpacked(call, v, heads);
-  } else {  // the axis of heads says it
+  } else {  // the axis gives the number of heads
     call.without_effect("q_num_heads");
     call.without_effect("kv_num_heads");
   }
@@ -162,7 +162,7 @@ Values rotary(const Call& call) {
   return {narrowed(y, call.type(0))};
 }
 
-/// Step by step, in f32 where the inputs are narrower.
+/// Lowers LinearAttention step by step, in f32 where the inputs are narrower.
 Values linear_attention(const Call& call) {
   const std::string rule = call.text("update_rule", "gated_delta");
   const bool gated = rule == "gated" || rule == "gated_delta", delta = rule == "delta" || rule == "gated_delta";

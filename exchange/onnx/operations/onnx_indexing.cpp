@@ -1,4 +1,4 @@
-/// Operations that replace and choose elements at indices: Scatter, GatherND, Compress, Unique and their like.
+/// Lowers operations that replace and choose elements at indices: Scatter, GatherND, Compress, Unique and others.
 #include <algorithm>
 #include <numeric>
 #include <optional>
@@ -12,7 +12,7 @@
 namespace ferrite::onnx::detail {
 namespace {
 
-/// Positions in the flattened first axes of x, of indices [..., n] of the axes from `first` on.
+/// Returns positions in the flattened first axes of x for indices [..., n] of the axes from `first` on.
 Tensor flat_places(const Call& call, const Tensor& x, const Tensor& index, int first) {
   const std::int64_t n = index.size(-1);
   if (n < 1 || first + n > x.rank()) call.refuse("indices " + index.shape().str() + " do not fit " + x.shape().str());
@@ -49,7 +49,7 @@ Values gathered_slices(const Call& call) {
   return {moved(reshape(index_select(table, 0, reshape(places, {places.numel()})), shape_of(extents)), call.type(0))};
 }
 
-/// What joins an update to what is there; empty: it replaces it.
+/// Returns the function that combines an update with the element at its place; empty: the update replaces it.
 std::optional<ScatterReduction> reduction_of(const Call& call) {
   const std::string name = call.text("reduction", "none");
   if (name == "none") return {};
@@ -103,7 +103,7 @@ Values compressed(const Call& call) {
                 call.type(0))};
 }
 
-/// The rows of a matrix [n, m], of which equal ones are found by their numbers.
+/// Returns the distinct rows of a matrix [n, m] with their positions and counts.
 Values distinct(const Call& call) {
   if (!call.known(0)) call.refuse("the shape of its result depends on data");
   const bool sorted = call.integer("sorted", 1) != 0;
@@ -171,7 +171,7 @@ Values reverse_sequence(const Call& call) {
   return {moved(gather(x, time, contiguous(expand(index, x.shape()))), call.type(0))};
 }
 
-/// A cache with an update written at a place of its own in each row of the batch.
+/// Lowers TensorScatter: writes an update into a cache at a separate place in each row of the batch.
 Values tensor_scatter(const Call& call) {
   const Tensor& cache = call.tensor(0);
   const Tensor& update = call.tensor(1);

@@ -1,4 +1,4 @@
-/// Losses, quantisation, and what remains of integers and places.
+/// Lowers losses, quantisation, shifts of bits, and operations on places.
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -17,7 +17,8 @@ namespace {
 
 // ---- losses ----------------------------------------------------------------------------------------------
 
-/// From log probabilities [N, C, ...] and classes [N, ...], with a weight for each class and a class that is ignored.
+/// Returns the negative log likelihood of log probabilities [N, C, ...] and classes [N, ...], with a weight for each
+/// class and a class that is ignored.
 Tensor nll(const Call& c, const Tensor& log_probabilities, const Tensor& classes) {
   const std::int64_t C = log_probabilities.shape()[1];
   Tensor index = cast(classes, Dtype::i64), counts = ones(classes.shape(), log_probabilities.dtype());
@@ -58,7 +59,7 @@ Values softmax_cross_entropy(const Call& c) {
 
 // ---- quantisation ----------------------------------------------------------------------------------------
 
-/// A scale or zero point of all of x, along an axis, or of blocks along it.
+/// Expands a scale or zero point, for all of x, along an axis or for blocks along it, to broadcast with x.
 Tensor spread(const Call& c, const Tensor& t, const Tensor& x) {
   const std::int64_t given = c.version() >= 13 ? c.integer("axis", 1) : 1;
   const std::int64_t block = c.version() >= 21 ? c.integer("block_size", 0) : 0;
@@ -76,7 +77,7 @@ Tensor spread(const Call& c, const Tensor& t, const Tensor& x) {
 }
 
 Values quantize(const Call& c) {
-  c.without_effect("saturate");  // of floats of 8 bits alone
+  c.without_effect("saturate");  // only for floats of 8 bits
   const auto given = static_cast<ElementType>(c.version() >= 21 ? c.integer("output_dtype", 0) : 0);
   if (c.version() >= 23 && c.integer("precision", 0) != 0) c.refuse("precision is not supported");
   const ElementType to = c.has(2) ? c.type(2) : given == ElementType::undefined ? ElementType::u8 : given;
@@ -103,7 +104,8 @@ Values dequantize(const Call& c) {
 
 // ---- others ----------------------------------------------------------------------------------------------
 
-/// Numbers of 64 bits without a sign are held by their bits: those that the sign would bring in are cleared.
+/// Returns x shifted right by n. With `clear`, the copies of the sign bit that enter are cleared: uint64 is held in i64
+/// by its bits.
 Tensor shifted_right(const Tensor& x, const Tensor& n, bool clear) {
   if (!clear) return bitwise_right_shift(x, n);
   const Tensor half = bitwise_and(bitwise_right_shift(x, 1), std::numeric_limits<std::int64_t>::max());
@@ -117,7 +119,7 @@ Values bit_shift(const Call& c) {
   return {narrowed(cast(y, dtype_for(c.type(0))), c.type(0))};
 }
 
-/// In eager execution alone: the shape depends on data.
+/// Lowers NonZero, in eager execution only: the shape depends on data.
 Values non_zero(const Call& c) {
   if (!c.known(0)) c.refuse("the shape of its result depends on data");
   return {{transpose(nonzero(c.tensor(0)), 0, 1), ElementType::i64}};

@@ -1,4 +1,4 @@
-/// Normalisations by channels in training, and what else nets are made of: dropout, determinants, gates.
+/// Lowers normalisations over channels, dropout, determinants and gates.
 #include <algorithm>
 #include <cmath>
 
@@ -14,7 +14,7 @@ namespace {
 
 using Numbers = std::vector<std::int64_t>;
 
-/// [C] as [1, C, 1, ...].
+/// Returns a vector [C] as [1, C, 1, ...].
 Tensor by_channel(const Tensor& v, int rank) {
   Numbers extents(static_cast<std::size_t>(std::max(rank, 2)), 1);
   extents[1] = v.numel();
@@ -52,7 +52,7 @@ Values local_response(const Call& call) {
   const std::int64_t size = call.integer("size");
   const double alpha = call.number("alpha", 1e-4), beta = call.number("beta", 0.75), bias = call.number("bias", 1.0);
   if (size < 1 || x.rank() < 3) call.refuse("a size of " + std::to_string(size) + " does not fit " + x.shape().str());
-  // (size - 1) / 2 channels before and size / 2 behind: the other way around than PyTorch where the size is even.
+  // (size - 1) / 2 channels before and size / 2 after: PyTorch does the reverse where the size is even.
   Numbers front(static_cast<std::size_t>(x.rank())), back(front);
   front[1] = (size - 1) / 2;
   back[1] = size / 2;
@@ -71,10 +71,10 @@ Values mean_variance(const Call& call) {
 
 Values determinant(const Call& call) { return {narrowed(det(call.tensor(0)), call.type(0))}; }
 
-/// Evaluation only; the mask shows that nothing was dropped.
+/// Lowers Dropout for evaluation only; the mask shows that nothing was dropped.
 Values dropout(const Call& call) {
   const Value& x = call.value(0);
-  call.without_effect("ratio");  // of training
+  call.without_effect("ratio");  // only for training
   call.without_effect("seed");
   bool drops = false;
   if (call.version() >= 12) {

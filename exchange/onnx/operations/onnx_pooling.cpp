@@ -1,4 +1,4 @@
-/// Pooling: extremes, means and norms of windows.
+/// Lowers pooling: extremes, means and norms of windows.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -16,7 +16,7 @@ namespace {
 
 using Numbers = std::vector<std::int64_t>;
 
-/// Where windows lie along the axes of space.
+/// The sizes, strides, dilations and padding of windows along the spatial axes.
 struct Windows {
   Numbers kernel, stride, dilation, before, after;
   std::size_t axes() const { return kernel.size(); }
@@ -29,7 +29,7 @@ Numbers or_ones(const Call& call, std::string_view name, std::size_t n) {
   return sizes_of(call, name, given, 1);
 }
 
-/// The attributes of windows over x [N, C, ...].
+/// Returns the attributes of windows over x [N, C, ...].
 Windows windows_of(const Call& call, const Tensor& x) {
   Windows w;
   const auto n = static_cast<std::size_t>(std::max(x.rank() - 2, 0));
@@ -48,7 +48,7 @@ Windows windows_of(const Call& call, const Tensor& x) {
     w.after.assign(pads.begin() + static_cast<std::ptrdiff_t>(n), pads.end());
     return w;
   }
-  call.without_effect("pads");  // the rule gives them
+  call.without_effect("pads");  // auto_pad determines them
   if (rule == "VALID") return w;
   if (rule != "SAME_UPPER" && rule != "SAME_LOWER") call.refuse("auto_pad \"" + rule + "\" is not supported");
   for (std::size_t i = 0; i < n; ++i) {
@@ -62,7 +62,7 @@ Windows windows_of(const Call& call, const Tensor& x) {
   return w;
 }
 
-/// x with elements around its axes of space.
+/// Returns x padded along its spatial axes.
 Tensor around(const Tensor& x, const Numbers& before, const Numbers& after, Scalar value) {
   Numbers front(2, 0), back(2, 0);
   front.insert(front.end(), before.begin(), before.end());
@@ -73,8 +73,8 @@ Tensor around(const Tensor& x, const Numbers& before, const Numbers& after, Scal
   return pad(x, shape_of(front), shape_of(back), value);
 }
 
-/// Elements behind the last one that the last windows reach: ceil_mode. A window must begin within x and what stands
-/// before it.
+/// Returns the numbers of elements after the last one that the last windows reach with ceil_mode. A window must begin
+/// within x or the padding before it.
 Numbers beyond(const Call& call, const Tensor& x, const Windows& w, bool up) {
   Numbers more(w.axes(), 0);
   for (std::size_t i = 0; i < w.axes(); ++i) {
@@ -92,7 +92,7 @@ Numbers beyond(const Call& call, const Tensor& x, const Windows& w, bool up) {
   return more;
 }
 
-/// One of three functions, by the axes of the windows.
+/// Calls one of three functions, by the number of spatial axes.
 template <class Result>
 Result max_pooled(const Tensor& x, const Windows& w,
                   Result (*const (&by_axes)[3])(const Tensor&, const Shape&, const MaxPoolOptions&)) {
@@ -100,7 +100,7 @@ Result max_pooled(const Tensor& x, const Windows& w,
   return by_axes[w.axes() == 1 ? 0 : w.axes() == 2 ? 1 : 2](x, shape_of(w.kernel), options);
 }
 
-/// Sums of windows: of dilated ones by a convolution of each channel with ones.
+/// Returns the sums of windows; those of dilated windows by a convolution of each channel with ones.
 Tensor sums_of(const Tensor& x, const Windows& w) {
   const Shape kernel = shape_of(w.kernel), stride = shape_of(w.stride);
   if (std::all_of(w.dilation.begin(), w.dilation.end(), [](auto d) { return d == 1; })) {
@@ -132,7 +132,7 @@ Values max_pool(const Call& call) {
   const MaxPooled best =
       max_pooled<MaxPooled>(wide, w, {max_pool1d_with_indices, max_pool2d_with_indices, max_pool3d_with_indices});
   Values values{typed(best.values)};
-  // Places in the padded plane become those in all of x, row-major or, of storage order 1, with the axes turned around.
+  // Places in the padded plane become places in all of x, row-major or, for storage order 1, with the axes reversed.
   Tensor rest = best.indices, place;
   const int axes = static_cast<int>(w.axes());
   std::int64_t factor = 1;
@@ -165,7 +165,7 @@ Values average_pool(const Call& call) {
   const Tensor total = sums_of(around(x, w.before, more, 0), w);
   Numbers extents{1, 1};
   for (int i = 2; i < x.rank(); ++i) extents.push_back(x.size(i));
-  // How many elements count: those of x, and of its padding where that is asked for, but none beyond.
+  // Number of elements that count: those of x and, if asked for, of its padding, but none beyond.
   Tensor counted = ones(shape_of(extents), x.dtype());
   Numbers behind = more;
   if (padding_counts) {

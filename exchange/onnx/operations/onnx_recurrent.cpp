@@ -1,4 +1,4 @@
-/// GRU, LSTM and RNN, with every attribute and input.
+/// Lowers GRU, LSTM and RNN with all of their attributes and inputs.
 #include <algorithm>
 #include <functional>
 #include <optional>
@@ -17,14 +17,14 @@ namespace {
 
 using Function = std::function<Tensor(const Tensor&)>;
 
-/// An activation with its numbers.
+/// An activation with its constants alpha and beta.
 struct Activation {
-  std::string name{};  ///< in lower case
+  std::string name{};  ///< the name in lower case
   Function f{};
 };
 
 struct Numbers {
-  int count = 0;  ///< of alpha and beta that it takes
+  int count = 0;  ///< number of constants, alpha and beta, that it takes
   double alpha = 0;
   double beta = 0;
   bool required = false;
@@ -55,25 +55,25 @@ Function function_of(const std::string& name, double alpha, double beta) {
   return [=](const Tensor& x) { return tanh(x * beta) * alpha; };  // scaledtanh
 }
 
-/// What an operation is, whatever the node's attributes.
+/// The properties of one of the operations, independent of a node's attributes.
 struct Kind {
   std::int64_t gates = 1;
-  std::vector<std::string> defaults{};  ///< activations of one direction
-  bool memory = false;                  ///< an LSTM's c
+  std::vector<std::string> defaults{};  ///< default activations of one direction
+  bool memory = false;                  ///< whether it has the memory c of an LSTM
 };
 
-/// Everything that a node says.
+/// The attributes and operands of a node.
 struct Recurrence {
   Kind kind{};
   bool batch_first = false;
-  std::vector<bool> reverse{};  ///< of each direction
+  std::vector<bool> reverse{};  ///< whether each direction runs backwards
   std::vector<std::vector<Activation>> activations{};
   std::optional<double> clip{};
-  bool reset_after = false;  ///< a GRU's linear_before_reset
-  bool coupled = false;      ///< an LSTM's input_forget
-  bool constant = true;      ///< whether all weights are
+  bool reset_after = false;  ///< linear_before_reset of a GRU
+  bool coupled = false;      ///< input_forget of an LSTM
+  bool constant = true;      ///< whether all weights are constants
   std::int64_t H = 0;
-  Tensor x{};  ///< [T, B, D]
+  Tensor x{};  ///< the input [T, B, D]
   Tensor w{}, r{}, b{}, h0{}, c0{}, p{}, lengths{};
 
   bool plain(std::size_t direction) const {
@@ -89,7 +89,8 @@ std::string lower_case(std::string text) {
   return text;
 }
 
-/// Activations of all directions. The values of activation_alpha and _beta go to those that take one, in their order.
+/// Returns the activations of all directions. Those that take constants get the values of activation_alpha and _beta in
+/// order.
 std::vector<std::vector<Activation>> activations_of(const Call& call, const Kind& kind, std::size_t directions) {
   std::vector<std::string> names = call.texts("activations");
   const bool given = !names.empty();
@@ -173,7 +174,7 @@ Recurrence read(const Call& call, Kind kind) {
   return n;
 }
 
-/// Blocks of H elements of an axis in another order.
+/// Returns x with the blocks of H elements along an axis in another order.
 Tensor reordered(const Tensor& x, int axis, std::initializer_list<std::int64_t> order, std::int64_t H) {
   std::vector<Tensor> blocks;
   for (const std::int64_t at : order) blocks.push_back(slice(x, axis, at * H, (at + 1) * H));
@@ -195,26 +196,26 @@ RecurrentWeights<Tensor> arranged(const Recurrence& n, std::int64_t d, std::init
     w.bias_ih = reordered(slice(b, 0, 0, GH), 0, order, n.H);
     w.bias_hh = reordered(slice(b, 0, GH, 2 * GH), 0, order, n.H);
   }
-  if (n.p.defined()) w.weight_ch = reordered(select(n.p, 0, d), 0, {0, 2, 1}, n.H);  // i, o, f there; i, f, o here
+  if (n.p.defined()) w.weight_ch = reordered(select(n.p, 0, d), 0, {0, 2, 1}, n.H);  // from ONNX's i, o, f to i, f, o
   return w;
 }
 
-/// The weights of one direction with their gates in an order of ours. Those that never change are arranged apart from
-/// what is traced, once for a plan or a stream, and lie ready for products.
+/// Returns the weights of one direction with their gates in the given order. Constant weights are reordered outside of
+/// the trace, once for a plan or a stream, in the layout that products read.
 RecurrentWeights<Tensor> weights_of(const Recurrence& n, std::int64_t d, std::initializer_list<std::int64_t> order) {
   if (!n.constant) return arranged(n, d, order);
   const NewFrame apart;
   return arranged(n, d, order);
 }
 
-/// The state before the first step of one direction.
+/// Returns the state before the first step of one direction.
 Tensor initial(const Recurrence& n, const Tensor& all, std::int64_t d) {
   return all.defined() ? select(all, 0, d) : zeros({n.x.size(1), n.H}, n.x.dtype());
 }
 
 Tensor clipped(const Recurrence& n, const Tensor& x) { return n.clip ? clamp(x, -*n.clip, *n.clip) : x; }
 
-/// One step of a cell from its projected input, with gates in the order of the file.
+/// A function that computes one step of a cell from its projected input, with gates in the order of the file.
 using Step = std::function<RecurrentState(const Tensor& i, const RecurrentState& before)>;
 
 Step rnn_cell(const Recurrence& n, std::size_t d, const RecurrentWeights<Tensor>& w) {
@@ -223,7 +224,7 @@ Step rnn_cell(const Recurrence& n, std::size_t d, const RecurrentWeights<Tensor>
   };
 }
 
-/// Gates z, r, h.
+/// Returns the step of a GRU, with gates z, r, h.
 Step gru_cell(const Recurrence& n, std::size_t d, const RecurrentWeights<Tensor>& w) {
   return [&n, d, &w](const Tensor& i, const RecurrentState& before) -> RecurrentState {
     const std::int64_t H = n.H;
@@ -245,7 +246,7 @@ Step gru_cell(const Recurrence& n, std::size_t d, const RecurrentWeights<Tensor>
   };
 }
 
-/// Gates i, o, f, c; peepholes in w.weight_ch i, f, o.
+/// Returns the step of an LSTM, with gates i, o, f, c and peepholes i, f, o in w.weight_ch.
 Step lstm_cell(const Recurrence& n, std::size_t d, const RecurrentWeights<Tensor>& w) {
   return [&n, d, &w](const Tensor& x, const RecurrentState& before) -> RecurrentState {
     const std::int64_t H = n.H;
@@ -265,7 +266,7 @@ Step lstm_cell(const Recurrence& n, std::size_t d, const RecurrentWeights<Tensor
   };
 }
 
-/// y [T, B, H], last h and, of an LSTM, last c.
+/// Runs one direction as a scan; returns y [T, B, H], the last h and, for an LSTM, the last c.
 Tensors scanned(const Recurrence& n, std::int64_t d, const Step& step, const RecurrentWeights<Tensor>& w) {
   Tensors init{initial(n, n.h0, d)};
   if (n.kind.memory) init.push_back(initial(n, n.c0, d));
@@ -285,7 +286,7 @@ Tensors scanned(const Recurrence& n, std::int64_t d, const Step& step, const Rec
   return out;
 }
 
-/// Y, Y_h and Y_c from those of the directions.
+/// Returns Y, Y_h and Y_c from the results of all directions.
 Values assembled(const Call& call, const Recurrence& n, const std::vector<Tensors>& directions) {
   const auto joined = [&](std::size_t at, std::int64_t axis) {
     std::vector<Tensor> parts;

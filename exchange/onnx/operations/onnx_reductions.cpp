@@ -1,4 +1,4 @@
-/// Sums and other reductions, products, softmax, orders.
+/// Lowers sums and other reductions, products, softmax and sorting operations.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -21,10 +21,11 @@ namespace {
 struct Reduced {
   Shape axes{};
   bool keep = true;
-  bool nothing = false;  ///< no axis is reduced
+  bool nothing = false;  ///< whether no axis is reduced
 };
 
-/// Axes are an attribute before a version, then an input; none are all, or none where the node says so.
+/// Returns the axes, an attribute before the version `input_since` and an input from it on. If there are none, all axes
+/// are reduced, or none where the node says so.
 Reduced axes_of(const Call& c, std::int64_t input_since) {
   const int rank = c.tensor(0).rank();
   std::vector<std::int64_t> axes;
@@ -46,8 +47,8 @@ Reduced axes_of(const Call& c, std::int64_t input_since) {
 
 Tensor unchanged(const Tensor& x) { return x; }
 
-/// f(x, axes, keepdim); integers and bool keep their type. Over no axes only what f does to single elements is done:
-/// `single`.
+/// Lowers a reduction f(x, axes, keepdim); integers and bool keep their type. Where no axis is reduced, `single`
+/// applies what f does to single elements.
 template <std::int64_t InputSince, class F>
 Values reduced(const Call& c, F f, Tensor (*single)(const Tensor&) = unchanged) {
   const Reduced r = axes_of(c, InputSince);
@@ -68,7 +69,7 @@ Values reduce_mean(const Call& c) {
     return cast(cast(sum(x, r.axes, r.keep), Dtype::f64) / static_cast<double>(n), Dtype::i64);
   });
 }
-/// The extreme of no elements: infinite, or the last number of the type.
+/// Returns the extreme of no elements: infinity, or the extreme number of the type.
 double extreme_of_none(const Call& c, bool largest) {
   const ElementType type = c.type(0);
   if (is_floating(type)) return largest ? -INFINITY : INFINITY;
@@ -139,7 +140,7 @@ Values arg_min(const Call& c) { return extreme_place(c, false); }
 
 // ---- along an axis ---------------------------------------------------------------------------------------
 
-/// Before opset 13 the axes from one on are one axis.
+/// Lowers softmax and its relatives; before opset 13 all axes from `axis` on count as one.
 template <class F>
 Values along(const Call& c, F f) {
   const Tensor& x = c.tensor(0);
@@ -190,7 +191,7 @@ Values top_k(const Call& c) {
   const Tensor x = ordered(c.tensor(0), c.type(0));
   const std::int64_t k = c.version() < 10 ? c.integer("k") : c.known_int(1);
   const bool largest = c.version() < 11 || c.integer("largest", 1) != 0;
-  if (c.version() >= 11) c.without_effect("sorted");  // the order is then not defined; here it is the sorted one
+  if (c.version() >= 11) c.without_effect("sorted");  // without it the order is undefined; this one is sorted
   const ValuesAndIndices r = topk(x, k, {.axis = axis_of(c, c.integer("axis", -1), x.rank()), .largest = largest});
   return {{ordered(r.values, c.type(0)), c.type(0)}, {r.indices, ElementType::i64}};
 }

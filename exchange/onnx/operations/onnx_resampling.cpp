@@ -1,4 +1,4 @@
-/// Resize and Upsample: other extents along axes, axis by axis, each element a weighted sum of its neighbours.
+/// Lowers Resize and Upsample axis by axis, each element as a weighted sum of its neighbours.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -10,13 +10,13 @@
 namespace ferrite::onnx::detail {
 namespace {
 
-/// How elements come about.
+/// The attributes that determine how elements are interpolated.
 struct Rules {
   std::string mode = "nearest", coordinates = "asymmetric", rounding = "floor";
   double cubic = -0.75, outside = 0;
   bool antialias = false, exclude_outside = false;
 };
-/// One axis: so many elements become so many others.
+/// The resizing of one axis, from one number of elements to another.
 struct Resized {
   int axis = 0;
   std::int64_t from = 1, to = 1;
@@ -24,7 +24,7 @@ struct Resized {
   double begin = 0, end = 1;  ///< the part of the axis that is taken: tf_crop_and_resize
 };
 
-/// Where output i lies among the inputs.
+/// Returns the position of output i among the inputs.
 double place(const Call& c, const Resized& r, const std::string& mode, std::int64_t i) {
   const auto at = static_cast<double>(i), n = static_cast<double>(r.from), m = static_cast<double>(r.to);
   const double whole = r.scale * n;
@@ -50,7 +50,7 @@ double nearest(const Call& c, const std::string& mode, double x) {
   c.refuse("there is no nearest_mode '" + mode + "'");
 }
 
-/// The weight of an element at a distance, and how far it reaches: a tent, or Keys' cubic.
+/// Returns the weight of an element at distance x: a triangle, or Keys' cubic.
 double kernel(const Rules& rules, double x) {
   const double d = std::fabs(x), a = rules.cubic;
   if (rules.mode == "linear") return std::max(0.0, 1 - d);
@@ -67,7 +67,7 @@ Tensor along_axis(const Tensor& x, int axis, const std::vector<double>& numbers)
   return reshape(cast(Tensor::from<double>(numbers, {line[axis]}), x.dtype()), line);
 }
 
-/// The weighted neighbours, one after the other.
+/// Returns x resized along one axis, as the sum of weighted neighbours.
 Tensor interpolated(const Call& c, const Tensor& x, const Resized& r, const Rules& rules) {
   const double shrink = rules.antialias ? std::min(1.0, r.scale) : 1;
   const double reach = (rules.mode == "linear" ? 1 : 2) / shrink;
@@ -113,7 +113,7 @@ Tensor along(const Call& c, const Tensor& x, const Resized& r, const Rules& rule
     y = interpolated(c, x, r, rules);
   }
   if (rules.coordinates != "tf_crop_and_resize") return y;
-  std::vector<double> inside;  // what lies outside has a number of its own
+  std::vector<double> inside;  // positions outside have a separate value
   for (std::int64_t i = 0; i < r.to; ++i) {
     const double at = place(c, r, rules.coordinates, i);
     inside.push_back(at < 0 || at > static_cast<double>(r.from - 1) ? 0 : 1);
@@ -142,7 +142,7 @@ Values resized(const Call& c, std::vector<Resized>& axes, const Rules& rules) {
   return {{cast(clamp(x, low, low + range - 1), dtype_for(type)), type}};
 }
 
-/// The axes that are named, with their scales or sizes.
+/// Returns the named axes with their scales or sizes.
 std::vector<Resized> axes_of_sizes(const Call& c, const std::vector<std::int64_t>& named,
                                    const std::vector<double>& scales, const std::vector<std::int64_t>& sizes) {
   const Tensor& x = c.tensor(0);
@@ -196,7 +196,7 @@ Values resize(const Call& c) {
     if (rules.coordinates == "tf_crop_and_resize")
       roi = c.known_floats(1);
     else
-      (void)c.tensor(1);  // of that mode alone
+      (void)c.tensor(1);  // only for that mode
   }
   auto axes = axes_of_sizes(c, named, scales, sizes);
   const std::string policy = c.text("keep_aspect_ratio_policy", "stretch");

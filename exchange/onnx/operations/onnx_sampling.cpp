@@ -1,4 +1,4 @@
-/// Operations on images by place: GridSample, AffineGrid, Col2Im, CenterCropPad.
+/// Lowers operations that read or write images at places: GridSample, AffineGrid, Col2Im, CenterCropPad.
 #include <algorithm>
 #include <cmath>
 
@@ -13,10 +13,10 @@ namespace {
 
 using Numbers = std::vector<std::int64_t>;
 
-/// How places outside of an axis of n elements are meant.
+/// The treatment of places outside of an axis of n elements.
 enum class Outside : std::uint8_t { zeros, border, reflection };
 
-/// A place brought back between low and high by mirroring.
+/// Returns places mirrored into the interval from low to high.
 Tensor reflected(const Tensor& x, double low, double high) {
   const double range = high - low;
   if (range <= 0) return zeros_like(x) + low;
@@ -24,7 +24,7 @@ Tensor reflected(const Tensor& x, double low, double high) {
   return minimum(around, 2 * range - around) + low;
 }
 
-/// x [N, C, ...] read at whole places, one tensor [N, ...] for each axis of space.
+/// Reads x [N, C, ...] at integral places, given as one tensor [N, ...] for each spatial axis.
 Tensor read(const Tensor& x, const std::vector<Tensor>& places, Outside outside, bool corners) {
   const int space = x.rank() - 2;
   const Shape grid = places[0].shape();
@@ -53,7 +53,7 @@ Tensor read(const Tensor& x, const std::vector<Tensor>& places, Outside outside,
   return reshape(y, shape_of(extents));
 }
 
-/// The weights of the neighbours of a place at the share t behind the one below.
+/// Returns the weights of the neighbours of a place at distance t, in elements, after the one below it.
 std::vector<Tensor> weights_of(const Tensor& t, bool cubic) {
   if (!cubic) return {1 - t, t};
   const double a = -0.75;
@@ -81,7 +81,7 @@ Values grid_sample(const Call& call) {
                                                 : Outside::reflection;
   std::vector<Tensor> places;
   for (int i = 0; i < space; ++i) {
-    // the last number of a point belongs to the first axis of space
+    // the last number of a point belongs to the first spatial axis
     const Tensor at = cast(select(grid, -1, space - 1 - i), x.dtype());
     const auto n = static_cast<double>(x.size(i + 2));
     Tensor place = corners ? (at + 1) / 2.0 * (n - 1) : ((at + 1) * n - 1) / 2.0;
@@ -156,7 +156,7 @@ Values columns_to_image(const Call& call) {
                 strides = sizes_of(call, "strides", call.integers("strides", Numbers(n, 1)), 1);
   if (n < 1 || n > 3 || block.size() != n || pads.size() != 2 * n || dilations.size() != n || strides.size() != n)
     call.refuse("its arguments have not a number for each axis");
-  // The sums over the padded image, whose edges are then cut off.
+  // The sums are over the padded image, whose edges are then cropped.
   Shape padded, before{0, 0}, after{0, 0};
   for (std::size_t i = 0; i < n; ++i) {
     padded.push_back(image[i] + pads[i] + pads[i + n]);
@@ -179,7 +179,7 @@ Values center_crop_pad(const Call& call) {
   for (std::size_t i = 0; i < axes.size(); ++i) {
     const int axis = axis_of(call, axes[i], x.rank());
     const std::int64_t more = shape[i] - x.size(axis);
-    before[axis] = more / 2;  // toward zero: the odd one is added, or cut off, at the end
+    before[axis] = more / 2;  // toward zero: an odd element is added or cropped at the end
     after[axis] = more - more / 2;
   }
   return {moved(pad(x, before, after, 0), call.type(0))};

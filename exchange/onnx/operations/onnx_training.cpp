@@ -1,4 +1,4 @@
-/// The optimisers of ai.onnx.preview.training: Adagrad, Adam, Momentum.
+/// Lowers the optimisers of ai.onnx.preview.training: Adagrad, Adam, Momentum.
 #include <cmath>
 
 #include "ferrite/exchange/onnx/onnx_operations.h"
@@ -8,7 +8,8 @@
 namespace ferrite::onnx::detail {
 namespace {
 
-/// Inputs: the rate, the number of the step, then `each` tensors for every weight, family by family. Their number.
+/// Returns the number of weights. The inputs are the rate, the number of the step, then `each` tensors for every
+/// weight, grouped by kind.
 std::size_t weights_of(const Call& call, std::size_t each) {
   if (call.inputs() < 2 + each || (call.inputs() - 2) % each != 0) call.refuse("its inputs are no whole families");
   return (call.inputs() - 2) / each;

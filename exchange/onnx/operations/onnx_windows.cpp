@@ -1,4 +1,4 @@
-/// Convolutions and normalisation.
+/// Lowers convolutions and normalisations.
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -13,7 +13,7 @@
 namespace ferrite::onnx::detail {
 namespace {
 
-/// What the attributes of a window say, one number for each axis of space.
+/// The attributes of windows, one number for each spatial axis.
 struct Window {
   std::vector<std::int64_t> kernel, stride, dilation, before, after;
   std::string auto_pad;
@@ -46,13 +46,13 @@ struct Window {
 
   bool same() const { return auto_pad.starts_with("SAME"); }
   std::int64_t reach(std::size_t i) const { return (kernel[i] - 1) * dilation[i] + 1; }
-  /// Half of a padding in front, the larger half where `lower`; what is missing is added behind.
+  /// Divides a padding between the front, which gets the larger half if `lower`, and the end.
   void share(std::size_t i, std::int64_t total, bool lower) {
     const std::int64_t there = std::max<std::int64_t>(total, 0);
     before[i] = lower ? there - there / 2 : there / 2;
     after[i] = total - before[i];
   }
-  /// Padding that keeps the extents, divided by the strides and rounded up.
+  /// Sets the padding with which the result has the extents of x, divided by the strides and rounded up.
   void pad_same(const Tensor& x) {
     if (!same()) return;
     for (std::size_t i = 0; i < kernel.size(); ++i) {
@@ -61,7 +61,7 @@ struct Window {
     }
   }
   bool symmetric() const { return before == after; }
-  /// x with the padding around its axes of space.
+  /// Returns x with the padding along its spatial axes.
   Tensor padded(const Tensor& x, Scalar value) const {
     Shape front = Shape::filled(x.rank(), 0), back = front;
     for (std::size_t i = 0; i < kernel.size(); ++i) {
@@ -142,7 +142,7 @@ Values layer_normalization(const Call& c) {
   const auto first = static_cast<int>(given < 0 ? given + x.rank() : given);
   if (first < 0 || first >= x.rank())
     c.refuse("axis " + std::to_string(given) + " of a tensor of rank " + std::to_string(x.rank()));
-  c.without_effect("stash_type");  // here the type of the input
+  c.without_effect("stash_type");  // the input's type is used
   const double epsilon = c.number("epsilon", 1e-5);
   Tensor y = layer_norm(x, x.rank() - first, epsilon) * c.tensor(1);
   if (c.has(2)) y = y + c.tensor(2);
@@ -170,9 +170,9 @@ Values rms_normalization(const Call& c) {
   return {narrowed(y * c.tensor(1), c.type(0))};
 }
 
-/// Over each channel, or group of channels, and all of space.
+/// Normalises over each channel, or group of channels, and all spatial axes.
 Tensor normalized_groups(const Tensor& x, std::int64_t groups, double epsilon) {
-  std::int64_t each = x.shape()[1] / std::max<std::int64_t>(groups, 1);  // of a batch without rows, too
+  std::int64_t each = x.shape()[1] / std::max<std::int64_t>(groups, 1);  // also for a batch without rows
   for (int i = 2; i < x.rank(); ++i) each *= x.shape()[i];
   const Tensor rows = reshape(x, {x.shape()[0], groups, each});
   const Tensor centred = rows - mean(rows, {2}, true);
@@ -185,7 +185,7 @@ Values instance_normalization(const Call& c) {
   return {narrowed(y * by_channel(c.tensor(1), x) + by_channel(c.tensor(2), x), c.type(0))};
 }
 
-/// Before opset 21 scale and bias belong to groups.
+/// Lowers GroupNormalization, whose scale and bias belong to groups before opset 21.
 Values group_normalization(const Call& c) {
   const Tensor& x = c.tensor(0);
   const std::int64_t groups = c.integer("num_groups");

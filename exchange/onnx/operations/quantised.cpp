@@ -1,4 +1,4 @@
-/// Products of quantised integers, quantisation by the numbers themselves.
+/// Lowers products of quantised integers, and quantisation by the range of the numbers.
 #include <algorithm>
 #include <cmath>
 
@@ -53,7 +53,7 @@ Values matmul_quantised(const Call& call) {
   return {saturated(call, y, call.type(7))};
 }
 
-/// The zero point of a weight stands for all channels or for each.
+/// Returns the weight, input i, less its zero point, which is one number or one for each channel.
 Tensor weight_of(const Call& call, std::size_t i, std::size_t zero) {
   const Tensor w = cast(call.tensor(i), Dtype::f64);
   if (!call.has(zero)) return w;

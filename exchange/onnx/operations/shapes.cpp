@@ -1,4 +1,4 @@
-/// Movement of data: axes, slices, gathers, padding, and values that are made of shapes.
+/// Lowers operations that move data: axes, slices, gathers, padding; and those that make values from shapes.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -16,10 +16,10 @@
 namespace ferrite::onnx::detail {
 namespace {
 
-/// Data movement keeps the type.
+/// Returns y with the type of the first input, which data movement keeps.
 Values like(const Call& c, const Tensor& y) { return {{y, c.type(0)}}; }
 
-/// Axes as an attribute, or as an input since some version; none: empty.
+/// Returns the axes, an attribute before the version `input_since` and an input from it on; empty if there are none.
 std::vector<std::int64_t> axes_of(const Call& c, std::int64_t input_since) {
   if (c.version() < input_since) return c.integers("axes");
   return c.has(1) ? c.known_ints(1) : std::vector<std::int64_t>{};
@@ -81,11 +81,11 @@ Values expand_(const Call& c) {
 
 Values tile_(const Call& c) { return like(c, tile(c.tensor(0), shape_of(c.known_ints(1)))); }
 
-/// Bounds and steps as ONNX clamps them.
+/// Lowers Slice, whose bounds are clamped as ONNX prescribes.
 Values slice_(const Call& c) {
   Tensor x = c.tensor(0);
   std::vector<std::int64_t> starts, ends, axes, steps;
-  bool follow = false;  // from extents
+  bool follow = false;  // whether bounds follow from extents
   if (c.version() < 10) {
     starts = c.integers("starts"), ends = c.integers("ends"), axes = c.integers("axes");
   } else {
@@ -115,7 +115,7 @@ Values slice_(const Call& c) {
     begin = std::clamp<std::int64_t>(begin, -1, n - 1);
     if (starts[i] < -n) begin = n > 0 ? 0 : -1;
     end = std::clamp<std::int64_t>(end, -1, n - 1);
-    // Backwards: the elements begin, begin + step, ... above end, as a forward slice that is turned.
+    // Backwards: the elements begin, begin + step, ... above end, as a forward slice that is reversed.
     const std::int64_t back = -std::max(step, -std::max<std::int64_t>(n, 1));
     const std::int64_t count = begin > end ? (begin - end + back - 1) / back : 0;
     c.tell({count});
@@ -150,7 +150,7 @@ Values split_(const Call& c) {
   return out;
 }
 
-/// An index of any rank, whose axes stand in place of the axis.
+/// Lowers Gather, whose index may have any rank: its axes replace the axis.
 Values gather_(const Call& c) {
   const Tensor& x = c.tensor(0);
   const Tensor& index = c.tensor(1);

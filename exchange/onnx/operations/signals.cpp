@@ -1,4 +1,4 @@
-/// Windows, Fourier transforms, weights of mel bands.
+/// Lowers window functions, Fourier transforms, and weights of mel bands.
 #include <cmath>
 #include <numbers>
 
@@ -11,7 +11,7 @@
 namespace ferrite::onnx::detail {
 namespace {
 
-/// a - b cos(2 pi i / N) + c cos(4 pi i / N).
+/// Lowers a window function to a - b cos(2 pi i / N) + c cos(4 pi i / N).
 Values window(const Call& call) {
   const std::int64_t n = call.known_int(0);
   const auto type = static_cast<ElementType>(call.integer("output_datatype", 1));
@@ -32,8 +32,8 @@ Values window(const Call& call) {
   return {y};
 }
 
-/// The transform of x [..., n, ..., 1 or 2] along an axis of the signal: as many points as there are, or fewer, or with
-/// zeros behind. Computed in f64, so that what cancels is 0 to the last digit of f32.
+/// Returns the transform of x [..., n, ..., 1 or 2] along an axis of the signal, truncated or padded with zeros to
+/// `points`. It is computed in f64, so that terms that cancel give 0 to the last digit of f32.
 Tensor transformed(const Call& call, const Tensor& given, int axis, std::int64_t points, bool inverse, bool onesided) {
   Tensor x = cast(given, Dtype::f64);
   if (x.rank() < 2 || x.size(-1) > 2) call.refuse("the last axis must hold real numbers or real and imaginary parts");

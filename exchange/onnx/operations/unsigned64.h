@@ -1,5 +1,6 @@
 #pragma once
-/// Arithmetic of uint64, which is held in i64 by its bits: what orders numbers needs care, sums and products do not.
+/// Arithmetic of uint64, which is held in i64 by its bits: comparisons and quotients need care, sums and products do
+/// not.
 #include <limits>
 
 #include "ferrite/exchange/onnx/value.h"
@@ -8,13 +9,13 @@
 
 namespace ferrite::onnx::detail {
 
-/// Numbers that i64 orders as the type does, and back again: of uint64 with the highest bit flipped, which a sum that
-/// wraps around does, else themselves.
+/// Maps the numbers of a type to numbers that i64 orders in the same way, and back: for uint64 it flips the highest
+/// bit, by a sum that wraps around; other numbers stay.
 inline Tensor ordered(const Tensor& x, ElementType type) {
   return type == ElementType::u64 ? x + std::numeric_limits<std::int64_t>::min() : x;
 }
 
-/// a / b of uint64. Half of a, which has a sign to spare, gives all but the last bit.
+/// Returns a / b of uint64. Half of a, which has a sign to spare, gives all but the last bit.
 inline Tensor unsigned_quotient(const Tensor& a, const Tensor& b) {
   const auto reaches = [](const Tensor& x, const Tensor& y) {
     return cast(ordered(x, ElementType::u64) >= ordered(y, ElementType::u64), Dtype::i64);
