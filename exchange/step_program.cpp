@@ -6,9 +6,11 @@
 
 namespace ferrite::exchange {
 Tensors StepProgram::initial_states() const {
-  Tensors states;
-  for (std::size_t i = 1; i < inputs.size(); ++i) states.push_back(zeros(inputs[i].shape, inputs[i].dtype));
-  return states;
+  Tensors first;
+  for (const nn::StepState& s : states)
+    first.push_back(s.initial.defined() ? contiguous(expand(unsqueeze(s.initial.peek(), s.rows), s.spec().shape))
+                                        : zeros(s.spec().shape, s.dtype));
+  return first;
 }
 
 StepProgram step_program(const nn::Layer& layer, const nn::StepRows& rows) {
@@ -18,13 +20,14 @@ StepProgram step_program(const nn::Layer& layer, const nn::StepRows& rows) {
                 .inputs = {{tokens ? Shape{rows.batch} : Shape{rows.batch, rows.width}, rows.dtype}},
                 .input_names = {"x"},
                 .output_names = {"y"},
-                .batch_axes = {{.input = 0, .axis = 0, .name = "batch"}}};
+                .batch_axes = {{.input = 0, .axis = 0, .name = "batch"}},
+                .states = layer.states(rows)};
   detail::UniqueNames names;
   for (const char* own : {"x", "y"}) names.claim(own);
   nn::StepRows wider = rows;
   ++wider.batch;
   const auto of_more_rows = layer.states(wider);
-  for (const nn::StepState& s : layer.states(rows)) {
+  for (const nn::StepState& s : p.states) {
     if (s.capacity > 0)
       throw ValueError("step_program: the state '" + s.name + "' of " + layer.kind() +
                        " grows with every step; export the layer on whole sequences");

@@ -24,7 +24,9 @@ struct StepProgram {
   std::vector<std::string> output_names;  ///< "y", then "h.next", ...
   /// The batch axes of the inputs, for the option `dynamic` of either exporter, which leaves the number of rows open.
   std::vector<DynamicAxis> batch_axes;
-  /// Returns zeros of the shapes and dtypes of all states: those before the first step.
+  std::vector<nn::StepState> states;  ///< the states, in the order of their inputs
+  /// Returns the states before the first step: zeros, or the first values that the layer gives them
+  /// (nn::StepState::initial).
   Tensors initial_states() const;
 };
 

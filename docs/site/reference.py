@@ -76,15 +76,17 @@ def comment_before(lines, at):
     return [re.sub(r"^\s*/// ?", "", line) for line in lines[k + 1:head]], head
 
 
-def signature(lines, first, at):
+def signature(lines, first, at, kind=""):
     """The declaration from line `first`, to its end or the beginning of its body; and a comment that follows on its line."""
     text, depth = [], 0
-    for line in lines[first:first + 40]:
+    for line in lines[first:first + 60]:
         code, _, after = line.partition("///<")
+        code = re.sub(r"(?<!:)//.*", "", code)
         stop = None
         for i, c in enumerate(code):
             depth += (c in "(<[") - (c in ")>]") if not code[max(0, i - 1):i + 1] == "->" else 0
-            if c == ";" or (c == "{" and depth <= 0 and re.search(r"[)\w>]\s*$|^\s*$", code[:i]) and not re.search(r"=\s*$", code[:i])):
+            body = kind not in ("variable", "enum") and c == "{" and depth <= 0
+            if c == ";" or (body and re.search(r"[)\w>&]\s*$|^\s*$", code[:i]) and not re.search(r"=\s*$", code[:i])):
                 stop = i
                 break
         text.append(code[:stop] if stop is not None else code)
@@ -96,20 +98,66 @@ def signature(lines, first, at):
 def tidy(text):
     """One declaration, without the initialisers of a constructor, on a line where it fits."""
     text = re.sub(r"\s+", " ", text).strip()
-    text = re.sub(r"\) : \w+[({].*$", ")", text)
+    text = re.sub(r"\) : \w+.*$", ")", text)
     text = re.sub(r"\(\s+", "(", text)
-    at = text.find("(", text.find("operator()") + len("operator()") if "operator()" in text else 0)
-    if len(text) <= 100 or at < 0 or "requires" in text[:at]:
-        return re.sub(r"^(template <.*?>) (?=\w)", r"\1\n", text).replace(" requires", "\nrequires")
-    head, rest = text[:at], text[at + 1:]
-    parts, depth, now = [], 0, ""
-    for c in rest:
-        depth += (c in "(<{[") - (c in ")>}]")
-        now += c
-        if c == "," and depth == 0:
-            parts.append(now)
+    head, rest = template_head(text)
+    if "requires" in head:
+        head = head.replace(" requires", "\nrequires")
+    begin = rest.find("(", rest.find("operator()") + len("operator()") if "operator()" in rest else 0)
+    if len(rest) > 100 and begin >= 0:
+        end = closing(rest, begin)
+        rest = rest[:begin + 1] + "\n    " + ",\n    ".join(parameters(rest[begin + 1:end])) + rest[end:]
+    return head + rest.replace(" requires", "\nrequires")
+
+
+def closing(text, begin):
+    """The place of the bracket that closes the one at `begin`."""
+    depth, quote = 0, ""
+    for i, c in enumerate(text[begin:], begin):
+        if quote:
+            quote = "" if c == quote and text[i - 1] != "\\" else quote
+        elif c in "\"'":
+            quote = c
+        else:
+            depth += (c in "({[<") - (c in ")}]" or (c == ">" and text[i - 1] != "-"))
+            if depth == 0:
+                return i
+    return len(text)
+
+
+def parameters(text):
+    parts, now, i = [], "", 0
+    while i < len(text):
+        c = text[i]
+        if c in "({[<":
+            end = closing(text, i)
+            now += text[i:end + 1]
+            i = end
+        elif c in "\"'":
+            end = text.find(c, i + 1)
+            now += text[i:end + 1]
+            i = end
+        elif c == ",":
+            parts.append(now.strip())
             now = ""
-    return head + "(\n    " + "\n    ".join(part.strip() for part in [*parts, now])
+        else:
+            now += c
+        i += 1
+    return [*parts, now.strip()]
+
+
+def template_head(text):
+    """What stands before a declared name that is a template, on lines of its own, and the rest."""
+    if not text.startswith("template <"):
+        return "", text
+    end = closing(text, len("template "))
+    head, rest = text[:end + 1] + "\n", text[end + 1:].strip()
+    if rest.startswith("requires"):
+        begin = rest.find("(")
+        if 0 <= begin <= len("requires ("):
+            end = closing(rest, begin)
+            return head + rest[:end + 1] + "\n", rest[end + 1:].strip()
+    return head, rest
 
 
 def plain(text):
@@ -147,7 +195,9 @@ def intro(lines):
 
 def page(root, header, entries):
     lines = (root / header).read_text().splitlines()
-    out = [f"# `{header}`", "", escaped(intro(lines)), "", "```cpp", f"#include <ferrite/{header}>", "```", ""]
+    space = next((m[1] for line in lines if (m := re.match(r"namespace ([\w:]+) \{", line)) and "detail" not in m[1]), "ferrite")
+    out = [f"# `{header}`", "", escaped(intro(lines)), "", "```cpp",
+           f"#include <ferrite/{header}>  // namespace {space}", "```", ""]
     last, rows, seen = None, [], set()
 
     def end_table():
@@ -161,7 +211,7 @@ def page(root, header, entries):
             continue
         seen.add(at)
         comment, first = comment_before(lines, at)
-        text, after = signature(lines, first, at)
+        text, after = signature(lines, first, at, e.kind)
         if after:
             comment = [*comment, after]
         if e.kind == "variable" and e.owner:

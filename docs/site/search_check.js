@@ -22,6 +22,8 @@ for (const file of ["_static/language_data.js", "_static/searchtools.js"])
   vm.runInContext(fs.readFileSync(path.join(html, file), "utf8"), sandbox, { filename: file });
 vm.runInContext(fs.readFileSync(path.join(html, "searchindex.js"), "utf8"), sandbox);
 
+vm.runInContext("searchAnyWord()", sandbox);
+
 const ask = (query) => {
   sandbox.__query = query;
   sandbox.location = { search: "?q=" + encodeURIComponent(query) };

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "ferrite/autograd/tape.h"
+#include "ferrite/exchange/step_program.h"
 #include "ferrite/io/nam.h"
 #include "ferrite/nn/layers/wavenet.h"
 #include "ferrite/nn/stream/stream.h"
@@ -207,6 +208,20 @@ BOOST_AUTO_TEST_CASE(initial_states_of_an_lstm_train) {
   ferrite::Tape tape;
   const Tensors grads = tape.grad(ferrite::sum(net(input())), {net.initial_h, net.initial_c});
   for (const Tensor& g : grads) BOOST_TEST(ferrite::sum(ferrite::abs(g)).item<float>() > 1e-3F);
+}
+
+BOOST_AUTO_TEST_CASE(a_step_program_of_an_lstm_begins_where_the_model_does) {
+  const io::NamModel m = model("lstm");
+  const ferrite::exchange::StepProgram step = ferrite::exchange::step_program(*m.layer, {.batch = 2, .width = 1});
+  const Tensor x = ferrite::uniform({2, 7, 1}, {.seed = 3}, -1, 1), whole = (*m.layer)(x);
+  ferrite::Tensors states = step.initial_states();
+  for (int t = 0; t < 7; ++t) {
+    ferrite::Tensors in{ferrite::select(x, 1, t)};
+    for (const Tensor& s : states) in.push_back(s);
+    const ferrite::Tensors out = step.function(in);
+    BOOST_TEST(identical(out[0], ferrite::contiguous(ferrite::select(whole, 1, t))), "step " << t);
+    states = ferrite::Tensors(out.begin() + 1, out.end());
+  }
 }
 
 BOOST_AUTO_TEST_CASE(a_container_runs_the_model_that_is_selected) {

@@ -23,3 +23,20 @@ var Scorer = {
   term: 5,
   partialTerm: 2,
 };
+// Where no page has all the words, those that have most of them are found.
+function searchAnyWord() {
+  const all = Search._performSearch;
+  Search._performSearch = (query, terms, ...rest) => {
+    const found = all(query, terms, ...rest);
+    if (found.length || terms.size < 2) return found;
+    const best = new Map();
+    for (const term of terms)
+      for (const result of all(query, new Set([term]), ...rest)) {
+        const key = result[0] + (result[2] || "");
+        const before = best.get(key);
+        best.set(key, before ? [...before.slice(0, 4), before[4] + result[4] + 50, ...before.slice(5)] : [...result]);
+      }
+    return [...best.values()].sort((a, b) => a[4] - b[4]);
+  };
+}
+if (typeof document !== "undefined") document.addEventListener("DOMContentLoaded", searchAnyWord);
