@@ -324,6 +324,11 @@ def threads(options):
                RESULTS / "threads.json", pin=False, capture_output=True).stdout.strip("\n")
 
 
+def attention(options):
+    return output(sys.executable, ROOT / "bench" / "compare" / "attention.py", "--build", options.build,
+                  "--out", RESULTS / "attention.json").strip("\n")
+
+
 def linear(options):
     return output(sys.executable, ROOT / "bench" / "compare" / "linear.py", "--build", options.build,
                   "--out", RESULTS / "linear.json").strip("\n")
@@ -367,6 +372,7 @@ SECTIONS = {
     "catalogue": catalogue,
     "convolutions": convolutions,
     "linear": linear,
+    "attention": attention,
     "pointwise": pointwise,
     "ops": lambda o: fenced(program(o, "bench_ops")),
     "machine": machine,
