@@ -1,4 +1,4 @@
-/// Splits: how many examples each part has, and which.
+/// Splits: the number of examples in each part, and the choice of examples.
 #include "ferrite/train/split.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ Examples shuffled(const Examples& of, const SplitOptions& o, const std::string& 
   return out;
 }
 
-/// The examples of each class, or of all, each group in the order in which they are dealt out.
+/// Returns the examples of each class, or one group of all, in the order in which they are dealt out.
 std::vector<Examples> groups_of(const Dataset& data, const SplitOptions& o, const char* who) {
   const std::string where = std::string(who) + ": ";
   if (o.gap < 0) throw ValueError(where + "gap must be at least 0, got " + std::to_string(o.gap));
@@ -48,7 +48,7 @@ std::vector<Examples> groups_of(const Dataset& data, const SplitOptions& o, cons
   return groups;
 }
 
-/// How many of n go to each share. `lost` is what rounding took from each part before, in groups dealt out already.
+/// Returns how many of n examples go to each part. `lost` is what rounding took from each part in earlier groups.
 std::vector<std::int64_t> counts_of(std::int64_t n, const std::vector<double>& shares, std::vector<double>& lost) {
   std::vector<std::int64_t> counts;
   double wanted = 0;
