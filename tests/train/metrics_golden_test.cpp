@@ -19,7 +19,7 @@ Batch batch_of(const Tensor& y, const Tensor& lengths) {
   return b;
 }
 
-/// The rows from `begin` to `end`; undefined stays undefined.
+/// Returns the rows from `begin` to `end`; an undefined tensor stays undefined.
 Tensor rows(const Tensor& x, std::int64_t begin, std::int64_t end) {
   return x.defined() ? slice(x, 0, begin, end) : Tensor();
 }
