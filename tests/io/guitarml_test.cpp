@@ -1,4 +1,4 @@
-/// GuitarML's files against PyTorch's results, streamed, and refused where they are not what they say.
+/// GuitarML's files: compared with PyTorch's results, streamed, and refused if their contents contradict their header.
 #include <fstream>
 #include <iterator>
 

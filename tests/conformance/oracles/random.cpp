@@ -48,7 +48,7 @@ RandomKey key_of(const RandomAttrs& attrs) {
           static_cast<std::uint64_t>(attrs.call)};
 }
 
-/// Returns the key of an application: the values of its operands take precedence over the constants.
+/// Returns the key of an application: its operands replace seed and stream, and add to the call.
 RandomKey key_of(std::span<const Dense> in, const RandomAttrs& attrs) {
   RandomKey key = key_of(attrs);
   if (in.size() == 2)
