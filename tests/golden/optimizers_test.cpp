@@ -90,7 +90,7 @@ BOOST_AUTO_TEST_CASE(sweeps_have_the_bits_of_operations_at_every_length) {
   const std::set<std::string> names = runs(support::fixture("optimizers.safetensors"), "run");
   for (const std::int64_t n : {1, 33, 1037, 70001})
     for (const std::string& name : names) {
-      if (n > 2000 && name.find("weight_decay") == std::string::npos) continue;  // shares are tested with half of the runs
+      if (n > 2000 && name.find("weight_decay") == std::string::npos) continue;  // shares: half of the runs
       const Dtype dtype = n % 2 == 1 && n != 33 ? Dtype::f32 : Dtype::f64;
       const std::vector<Parameter> p{{"p", uniform({n}, {1, 0, 0}, -1, 1, dtype)}}, q{{"p", p[0].peek() + 0}};
       const auto swept = optimizer_runs::make(name, p), composed = optimizer_runs::make(name, q);

@@ -1,6 +1,6 @@
-// Losses over alignments, of signals and of regions, and attention: NaN and infinities where sequences do not count,
-// beyond their ends, and of keys that are hidden reach neither value nor gradient. Expected: the same call with other,
-// finite numbers there, bit for bit, and gradients of 0 there.
+// Losses over alignments, of signals and of regions, and attention: NaN and infinities in sequences that do not count,
+// beyond their ends, and in hidden keys reach neither value nor gradient. The expected values, bit for bit, are those
+// of the same call with other, finite numbers there; the gradients there must be 0.
 #include "ferrite/nn/loss.h"
 #include "ferrite/tensor/attention.h"
 #include "nn/hidden.h"
@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE(attention_reads_nothing_of_hidden_keys_and_values) {
     check_hidden(
         "attention", [&](const Tensors& x) { return scaled_dot_product_attention(x[2], x[0], x[1], {.mask = mask}); },
         all, {expand(hidden, {B, S, E}), expand(hidden, {B, S, N})}, 2);
-  // Of causal attention the queries before a key, and their gradients.
+  // In causal attention: the queries before a key, and their gradients.
   const Tensor last = ge(reshape(arange(S), {1, S, 1}), 3);
   check_hidden(
       "causal attention",
@@ -90,7 +90,7 @@ BOOST_AUTO_TEST_CASE(attention_reads_nothing_of_hidden_keys_and_values) {
         return slice(scaled_dot_product_attention(x[2], x[0], x[1], {.causal = true}), 1, 0, 3);
       },
       all, {expand(last, {B, S, E}), expand(last, {B, S, N})}, 2);
-  // A value that is seen is not hidden.
+  // A value that is visible is not hidden.
   const Tensor nan = where(eq(reshape(arange(S), {1, S, 1}), 1), kNan, all[1]);
   BOOST_TEST(std::isnan(sum(scaled_dot_product_attention(all[2], all[0], nan, {.mask = seen})).item<float>()));
 }

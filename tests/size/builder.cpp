@@ -1,4 +1,4 @@
-// The same net by the builder, its weights from any file that the library reads.
+// The same net made by the builder, with weights from any file that the library reads.
 #include <ferrite/inference.h>
 
 #include <iostream>
