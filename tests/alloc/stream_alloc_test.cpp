@@ -204,7 +204,7 @@ BOOST_AUTO_TEST_CASE(steps_on_a_new_thread_allocate_nothing) {
   }
 }
 
-/// A profile has its memory from the first steps on, and leaves nothing behind when no profile runs any more.
+/// A profile has its memory from the first steps on; when no profile runs any more, none of it remains.
 BOOST_AUTO_TEST_CASE(a_profiled_step_allocates_nothing_after_the_first) {
   const dsl::Network net = dsl::sequence(kFeatures).linear(24).silu().gru(24).layer_norm().linear(3).build(1);
   nn::Stream stream = net.stream();

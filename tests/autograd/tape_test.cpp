@@ -376,7 +376,7 @@ BOOST_AUTO_TEST_CASE(wants_doubles) {
                         says("order must be 1 or 2"));
 }
 
-/// With these options every gradient would pass, or none.
+/// These options would let every gradient pass, or none.
 BOOST_AUTO_TEST_CASE(options_that_check_nothing) {
   const auto f = [](const Tensors& x) { return x[0]; };
   const Tensors in = {ones({2}, Dtype::f64)};

@@ -35,7 +35,7 @@ BOOST_AUTO_TEST_CASE(what_nobody_asked_for_reaches_no_gradient) {
   }
 }
 
-/// The same holds in a scan of which not all ys are read.
+/// An unread y of a scan adds nothing to a gradient either.
 BOOST_AUTO_TEST_CASE(nor_in_a_scan) {
   const auto gradient = [](bool scanned, std::int64_t every) {
     Tape tape;
@@ -102,7 +102,7 @@ BOOST_AUTO_TEST_CASE(second_derivatives_of_norms_are_those_of_eager_execution) {
   }
 }
 
-/// Totals over more rows than a tile holds are computed by the kernels of their own kind.
+/// Totals over more rows than a tile holds are computed by the kernels of their reduction.
 BOOST_AUTO_TEST_CASE(totals_over_many_rows_are_those_of_their_kind) {
   const Tensor x = uniform({3000, 40}, {.seed = 6}, 0.999, 1.001);
   const auto check = [&](const char* name, auto reduce) {

@@ -180,7 +180,7 @@ BOOST_AUTO_TEST_CASE(bodies_of_scans) {
   }
 }
 
-/// The same tensor is captured as a variable and as a constant, in either order.
+/// One tensor is captured both as a variable and as a constant, in either order.
 BOOST_AUTO_TEST_CASE(captures_with_and_without_a_tape) {
   const Tensor w0 = full({}, 0.5, Dtype::f64), xs = ones({3}, Dtype::f64);
   for (const bool first : {true, false}) {

@@ -1,4 +1,4 @@
-// In-place execution: values that a plan must not overwrite, and that its gradient needs.
+// Plans in place: values that a plan must not overwrite, and that its gradient needs.
 #include "ferrite/autograd/tape.h"
 #include "ferrite/compile/compile.h"
 #include "ferrite/tensor/primitive.h"

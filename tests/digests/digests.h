@@ -1,5 +1,5 @@
 #pragma once
-/// The parts of the program behind scripts/digests: cases, and the lines that it prints for each.
+/// The parts of the program that scripts/digests runs: cases, and the lines that it prints for each.
 #include <functional>
 #include <ostream>
 #include <string>
@@ -39,12 +39,12 @@ struct Case {
 /// A program with its data, made again for every run because modules hold state.
 struct Instance {
   Tensors inputs{};
-  std::function<Tensors(const Tensors&)> f{};  ///< holds its module
+  std::function<Tensors(const Tensors&)> f{};  ///< function to run; holds its module
   std::vector<Parameter> parameters{};         ///< parameters to differentiate by, besides the float inputs
 };
 using Make = std::function<Instance()>;
 
-/// Whether a planned or compiled run must have the bits of the eager one (same), or is printed separately (own).
+/// The expectation of a planned or compiled run: the bits of the eager one (same), or lines of its own (own).
 enum class Planned { same, own };
 
 /// Makes a case of values, gradients and second gradients, eager and planned, with the program, its plan and what a

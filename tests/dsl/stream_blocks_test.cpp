@@ -151,7 +151,7 @@ BOOST_AUTO_TEST_CASE(rows_that_meet_are_never_taken_as_steps_of_a_block) {
   for (const auto& [what, f] : functions) {
     BOOST_TEST_CONTEXT(what) { check_blocks(per_step(f), 3, kBlockFeatures); }
   }
-  // With one row a shape [1, 1, 1] fits any number of rows.
+  // A shape [1, 1, 1], right for one row, fits any number of rows.
   const auto first = [](const Tensor& x) { return x * Tensor::from(std::vector<float>{2}, {1, 1, 1}); };
   check_blocks(per_step(first), 1, kBlockFeatures);
 }

@@ -71,7 +71,7 @@ BOOST_AUTO_TEST_CASE(a_residual_gives_a_step_for_each) {
                              "each; pad its windows (same, causal), and put strides before or behind"));
 }
 
-/// With "same" padding each output sees one later step. tests/alloc/causal_chains_test.cpp tests the values.
+/// Each output sees one later step with "same" padding. tests/alloc/causal_chains_test.cpp tests the values.
 BOOST_AUTO_TEST_CASE(a_stream_that_looks_ahead_ends) {
   const auto net = dsl::sequence(2)
                        .residual([](dsl::Builder& part) { part.conv1d(2, 3, {.padding = ConvolutionPadding::same}); })

@@ -195,7 +195,7 @@ BOOST_AUTO_TEST_CASE(states_are_restored_after_any_number_of_steps) {
   }
 }
 
-/// With one input the first layer needs no memory for the product with its input; the later ones do.
+/// The first layer, which has one input, needs no memory for the product with its input; the later ones do.
 BOOST_AUTO_TEST_CASE(stacked_layers_of_one_input_stream_in_blocks) {
   for (const std::int64_t H : {1, 3, 16}) {
     const auto net = dsl::sequence(1).lstm(H, {.layers = 3}).linear(1).build(2);

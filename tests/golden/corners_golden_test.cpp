@@ -77,7 +77,7 @@ bool close(double a, double b) {
   return a == b || std::fabs(a - b) <= 1e-12 * std::max(1.0, std::fabs(b));
 }
 
-/// Where PyTorch gives something else than mathematics or its own conventions:
+/// Returns the expected value of a case. It is not PyTorch's where that contradicts mathematics or its own conventions:
 /// * gradients of gradients of a^b at a = 0 are 0 times infinity there. Here what is 0 by convention has gradient 0;
 /// * d/db (b a^(b - 1)) = 1 / a at b = 0, where PyTorch has masked it.
 Tensor wanted_of(const io::TensorFile& file, const std::string& name) {

@@ -64,7 +64,7 @@ std::string output_of(const std::string& command) {
   return text;
 }
 
-/// The same nm finds the symbols that must exist, and those of a source without a level, this program.
+/// This nm also finds the symbols that must exist, and those of a source without a level, this program.
 BOOST_AUTO_TEST_CASE(a_level_defines_nothing_outside_its_namespaces) {
   std::istringstream levels(FERRITE_KERNEL_OBJECTS);
   for (std::string of_level; std::getline(levels, of_level, '|');) {

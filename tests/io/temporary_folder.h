@@ -25,7 +25,7 @@ class TemporaryFolder {
 
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
-  /// Returns the number of names in the folder that begin with a dot: temporary files left behind.
+  /// Returns the number of names in the folder that begin with a dot: leftover temporary files.
   int leftovers() const {
     int n = 0;
     for (const auto& entry : std::filesystem::directory_iterator(path_))

@@ -199,7 +199,7 @@ BOOST_AUTO_TEST_CASE(begins_as_pytorchs_does) {
   BOOST_TEST(layer.parameter_count() == 32 * 64 + 64 + 2 * 16 + 32 * 32 + 32);
 }
 
-/// In files the matrices are [out, in], and exchanging two of them is noticed.
+/// Files hold the matrices as [out, in], and exchanging two of them is noticed.
 BOOST_AUTO_TEST_CASE(files_hold_the_weights_as_pytorch_does) {
   const Options o{.embed_dim = 6, .num_heads = 2, .kdim = 6, .vdim = 4};
   const MultiheadAttention from(o, kSeed), to(o);

@@ -164,7 +164,7 @@ BOOST_AUTO_TEST_CASE(rows_of_different_lengths_are_carried_on_from_their_ends) {
   }
 }
 
-/// With a stride, the outputs are those of stride 1 at its multiples: whole, in pieces, and after resets.
+/// The outputs with a stride are those of stride 1 at its multiples: whole, in pieces, and after resets.
 BOOST_AUTO_TEST_CASE(a_stride_leaves_every_so_manieth_output) {
   for (nn::CausalConv1dOptions o : kAll) {
     const nn::CausalConv1d every(o, {.seed = 1});

@@ -76,7 +76,7 @@ BOOST_AUTO_TEST_CASE(inner_chains_and_computed_weights) {
   try_folding(dsl::image(2, 4, 4).weight_norm([](B& b) { b.conv2d(3, 2); }).batch_norm(), {2, 2, 4, 4}, 2);
 }
 
-/// A folded net streams with the bits of its own whole sequence, and keeps the names of its layers.
+/// A folded net streams with the bits that it has on the whole sequence, and keeps the names of its layers.
 BOOST_AUTO_TEST_CASE(a_folded_net_streams) {
   const dsl::Network net = seen(dsl::sequence(2).causal_conv1d(3, 2, {}, "conv").batch_norm().linear(1, "head"));
   const auto plain = nn::fold_batch_norms(net);

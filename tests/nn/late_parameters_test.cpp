@@ -20,7 +20,7 @@ std::vector<std::int64_t> counts_of(const nn::Optimizer& optimizer, const std::s
 
 BOOST_AUTO_TEST_SUITE(late_parameters)
 
-/// From zero moments, Adam's first update is rate g / (|g| + epsilon sqrt(1 - beta2)): one rate in the direction of the
+/// Adam's first update from zero moments is rate g / (|g| + epsilon sqrt(1 - beta2)): one rate in the direction of the
 /// gradient.
 BOOST_AUTO_TEST_CASE(the_first_update_after_a_thousand_idle_steps_is_one_learning_rate) {
   for (const bool frozen : {false, true})

@@ -185,7 +185,7 @@ BOOST_AUTO_TEST_CASE(accuracy_takes_what_cross_entropy_takes) {
                         support::says("weights of the 3 classes are class_weight"));
 }
 
-/// Of equal scores the first one counts as the larger; NaN is never right, and is not read if hidden.
+/// The first of equal scores counts as the larger; NaN is never right, and is not read if hidden.
 BOOST_AUTO_TEST_CASE(accuracy_at_ties_and_nan) {
   const Tensor scores =
       Tensor::from<double>({0.5, 0.5, 0.1, 0.5, 0.5, 0.1, kNotANumber, 1, 0, kNotANumber, 1, 0}, {4, 3});

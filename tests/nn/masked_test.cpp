@@ -210,14 +210,14 @@ BOOST_AUTO_TEST_CASE(scores_of_ignored_targets_may_be_anything) {
             [&](const Tensors& x) { return nn::nll_loss(x[0], target, {.class_weight = weighted ? x[1] : Tensor()}); },
             all, {hidden}, 1);
     }
-  // The same in a compiled step.
+  // A compiled step has these gradients, too.
   const auto step = compile([&](const Tensor& x) {
     Tape tape;
     const Tensor y = tape.watch(x);
     return tape.grad({{nn::cross_entropy(y, target)}}, {y})[0];
   });
   BOOST_TEST(identical(step(where(hidden, kNan, scores)), step(scores)));
-  // The same for the weight of an ignored target.
+  // The weight of an ignored target may be anything, too.
   const Tensor ignored = eq(target, -100);
   check_hidden(
       "weight of the ignored",

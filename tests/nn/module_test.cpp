@@ -35,7 +35,7 @@ struct Clashing : nn::Module {
 
 BOOST_AUTO_TEST_SUITE(modules)
 
-/// With w = 1, loss = w and rate 1, one step gives 1 - 1 = 0, not -1.
+/// One step from w = 1 with loss = w and rate 1 gives 1 - 1 = 0, not -1.
 BOOST_AUTO_TEST_CASE(a_tied_parameter_is_updated_once) {
   const Tied tied;
   BOOST_TEST(tied.named_parameters().size() == 2U);
@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(clones_keep_the_mode) {
   BOOST_TEST(chain.clone()->training());
 }
 
-/// With a gradient of zero only the decay remains: 1 - rate * 0.01, PyTorch's default.
+/// A gradient of zero leaves only the decay: 1 - rate * 0.01, PyTorch's default.
 BOOST_AUTO_TEST_CASE(adamw_decays_unless_told_otherwise) {
   const auto after_a_step = [](auto make) {
     const Parameter a("a", ones({1}, Dtype::f64));

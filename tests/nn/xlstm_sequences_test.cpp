@@ -20,7 +20,7 @@ constexpr std::int64_t kRows = 3, kSteps = 23;
 struct Tried {
   std::string name;
   std::unique_ptr<nn::SequenceLayer> layer;
-  /// Whether pieces and streams have the bits of the whole; otherwise they agree within `most`.
+  /// True if pieces and streams have the bits of the whole; otherwise they agree within `most`.
   bool to_the_bit;
 };
 

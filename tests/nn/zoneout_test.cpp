@@ -184,7 +184,7 @@ BOOST_AUTO_TEST_CASE(the_rate_is_the_share_that_stays) {
   BOOST_TEST(std::abs(share - 0.2) < 4 * std::sqrt(0.2 * 0.8 / 40000));
 }
 
-/// In evaluation rows of a batch with lengths are those of a row alone, cut at resets, and in pieces with a carry.
+/// Rows of a batch with lengths have, in evaluation, the results of a row alone, cut at resets, and in pieces.
 BOOST_AUTO_TEST_CASE(lengths_resets_and_pieces_in_evaluation) {
   for (const nn::Form form : {nn::Form::scan, nn::Form::unrolled}) {
     const nn::Lstm lstm = lstm_of(form);
@@ -211,7 +211,7 @@ BOOST_AUTO_TEST_CASE(lengths_resets_and_pieces_in_evaluation) {
   }
 }
 
-/// In training nothing is kept or seen after the ends of rows, and each direction has its own masks.
+/// Training keeps and sees nothing after the ends of rows, and each direction has its own masks.
 BOOST_AUTO_TEST_CASE(lengths_in_training) {
   for (const nn::Form form : {nn::Form::scan, nn::Form::unrolled}) {
     const auto make = [&] {

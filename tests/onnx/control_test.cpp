@@ -251,7 +251,7 @@ BOOST_AUTO_TEST_CASE(initialisers_that_decide_on_shapes_are_constants_however_fa
   }
 }
 
-/// In a branch, "shape" is that of the outer graph until a node gives the name to another value.
+/// The name "shape" in a branch is that of the outer graph until a node gives the name to another value.
 BOOST_AUTO_TEST_CASE(a_name_that_is_given_again_later_decides_on_nothing) {
   const std::string branch =
       graph(initialiser(tensor<float>("w", kFloat, {2}, {2, 3})) + node_of("Mul", {"x", "w"}, {"p"}) +

@@ -1,4 +1,4 @@
-// Which initialisers of a model are trained: the rule, its exceptions, and losses compared with PyTorch's
+// The rule that decides which initialisers of a model are trained, its exceptions, and losses compared with PyTorch's
 // (tests/data/make_onnx_training_fixtures.py).
 #include <boost/test/unit_test.hpp>
 #include <limits>

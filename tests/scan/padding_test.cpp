@@ -1,4 +1,4 @@
-// What a step computes beyond the length of its row changes nothing, whatever the step divides by.
+// Steps beyond the length of a row change nothing, whatever they divide by.
 #include "ferrite/autograd/tape.h"
 #include "ferrite/compile/scan.h"
 #include "ferrite/nn/recurrent/custom.h"

@@ -119,7 +119,7 @@ BOOST_AUTO_TEST_CASE(one_forward_scan_where_a_tape_watches_a_compiled_one) {
   watched[0] = plain.watch(in[0]);
   const Tensor wanted = plain.grad(sum(two_carries(watched).y[1]), {watched[0]})[0];
   BOOST_TEST(identical(joint(), wanted));
-  // In one trace, the program's own scan and the one that saves values for the gradient are the same.
+  // The program's own scan and the one that saves values for the gradient are the same in one trace.
   const Graph g = traced(
       [](const Tensors& x) -> Tensors {
         const Graph inner = trace([](const Tensors& y) -> Tensors { return {sum(two_carries(y).y[1])}; },

@@ -1,6 +1,6 @@
 #pragma once
-/// Whether a sanitizer watches the program. Everything then takes 10 to 30 times as long, so tests use fewer and
-/// smaller examples; what a sanitizer finds does not depend on their number.
+/// Tells tests whether a sanitizer watches the program. Everything then takes 10 to 30 times as long, so they use fewer
+/// and smaller examples; what a sanitizer finds does not depend on their number.
 
 #ifndef __has_feature
 #define __has_feature(x) 0

@@ -63,7 +63,7 @@ BOOST_AUTO_TEST_CASE(padding_that_a_stride_steps_over_is_read_in_front) {
     }
 }
 
-/// The same elements in other groups are other weights.
+/// Equal elements in other groups are other weights.
 BOOST_AUTO_TEST_CASE(kept_weights_serve_only_their_own_groups) {
   const Tensor w = some({32, 6, 1, 3}, 2), x = some({1, 6, 1, 4}, 1), wide = some({1, 12, 1, 4}, 3);
   const auto calls = [&](const Tensor& of) {

@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(sizes_below_0_are_refused) {
   refused_by("linspace", [] { return linspace(0, 1, kQuarter); });
 }
 
-/// With a projection to no units, the last c would be uninitialised memory.
+/// A projection to no units would leave the last c as uninitialised memory.
 BOOST_AUTO_TEST_CASE(a_sequence_projected_to_no_units_is_refused) {
   const std::int64_t T = 3, B = 2, D = 4, H = 5;
   const RecurrentWeights<Tensor> w{ones({D, 4 * H}), zeros({0, 4 * H}), {}, {}, zeros({H, 0})};

@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(values) {
   });
 }
 
-/// In a program the check runs in every call.
+/// The check in a program runs in every call.
 BOOST_AUTO_TEST_CASE(compiled_functions_refuse_divisors_0_of_integers) {
   const auto f = compile([](const Tensor& a, const Tensor& b) { return remainder(a, b); });
   const Tensor a = Tensor::from({std::int64_t{-7}, std::int64_t{7}});

@@ -166,7 +166,7 @@ BOOST_AUTO_TEST_CASE(gradients_along_rows_have_the_bits_of_their_parts) {
       }
 }
 
-/// In a row whose cotangents are all 0, NaN reaches no gradient.
+/// NaN in a row whose cotangents are all 0 reaches no gradient.
 BOOST_AUTO_TEST_CASE(rows_that_do_not_count_may_hold_nan) {
   for (const Dtype dtype : {Dtype::f32, Dtype::f64})
     for (const std::int64_t n : {1, 15, 16, 17, 1025}) {

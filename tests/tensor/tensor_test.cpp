@@ -214,7 +214,7 @@ BOOST_AUTO_TEST_CASE(bounds_between_which_there_is_nothing) {
   BOOST_TEST(uniform({2}, {1, 1, 1}, 1e39, 2e39, Dtype::f64).to_vector<double>()[0] >= 1e39);
 }
 
-/// As in PyTorch, the variance of no more elements than the correction is undefined, and never negative.
+/// The variance of no more elements than the correction is undefined, as in PyTorch, and never negative.
 BOOST_AUTO_TEST_CASE(a_variance_of_too_few_elements) {
   BOOST_TEST(std::isnan(var(ones({1})).item<float>()));
   BOOST_TEST(std::isnan(var(zeros({0})).item<float>()));

@@ -107,7 +107,7 @@ BOOST_AUTO_TEST_CASE(threads_begin_and_end_with_tensors_alive) {
   BOOST_TEST(identical(left[3], full({549}, 3)));
 }
 
-/// In a ring each thread reads and frees what the previous one has made.
+/// Each thread of a ring reads and frees what the previous one has made.
 BOOST_AUTO_TEST_CASE(all_threads_free_what_others_have_made) {
   constexpr std::size_t ring = 4;
   const int rounds = support::unless_sanitized(2000, 200);

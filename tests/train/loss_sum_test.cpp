@@ -108,7 +108,7 @@ BOOST_AUTO_TEST_CASE(functions_of_them_train_and_others_cannot_be_summed) {
 }
 
 BOOST_AUTO_TEST_CASE(means_over_batches_are_over_all_that_counts) {
-  // In three batches of four examples 1, 4 and 2 count; the loss of an example is (w x)^2 = x^2 at first.
+  // Three batches of four examples have 1, 4 and 2 that count; the loss of an example is (w x)^2 = x^2 at first.
   const Tensor mask = Tensor::from<float>({0, 0, 1, 0, 1, 1, 1, 1, 1, 0, 0, 1}, {12, 1});
   const Tensor x = reshape(arange(1, 13, 1, Dtype::f32), {12, 1});
   const Dataset all({x, zeros({12, 1}), mask});

@@ -259,7 +259,7 @@ BOOST_AUTO_TEST_CASE(every_way_to_train_has_the_bits_of_a_loop_by_hand) {
   };
   for (const Kind kind : {Kind::net, Kind::module, Kind::own_step})
     for (const std::int64_t accumulate : {1, 3}) {
-      if (kind == Kind::own_step && accumulate > 1) continue;  // a step of its own makes its own updates
+      if (kind == Kind::own_step && accumulate > 1) continue;  // makes its own updates
       for (const double clip : {0.0, 0.3}) {
         for (const Schedule schedule : {Schedule::none, Schedule::by_update, Schedule::by_epoch})
           for (const bool averages : {false, true})
