@@ -90,7 +90,7 @@ class Training {
 };
 
 /// An observer of a training. `fit` calls callbacks in the order of its list; an exception from one ends the training.
-/// What a callback must remember when training resumes it returns as numbers (`state`).
+/// A callback returns the numbers that it needs when training resumes (`state`).
 ///
 /// If several ranks train (FitOptions::parallel), every rank calls its own copy with the same values. A callback that
 /// writes asks Training::is_main first. One that stops the training on any rank stops it on all.

@@ -20,7 +20,7 @@ namespace ferrite::train {
 /// The value that a callback watches, and what makes it better.
 struct Monitor {
   std::string value = "val_loss";  ///< a name of Training::logs
-  /// Whether larger values are better. Unset: decided by the name; losses and errors should fall, and other metrics
+  /// True if larger values are better. Unset: the name decides; losses and errors should fall, and other metrics
   /// (accuracy, f1, auc, r2, ...) should grow.
   std::optional<bool> larger_is_better{};
   double least_change = 0;  ///< a value counts as better only when it differs by more than this
@@ -190,7 +190,7 @@ class TerminateOnNaN final : public Callback {
 /// after every step and replace the weights during validation and, with `in_the_end`, when training has ended.
 class Ema final : public Callback {
  public:
-  /// Throws ValueError for a decay outside [0, 1).
+  /// Averages `parameters`. Throws ValueError for a decay outside [0, 1).
   explicit Ema(std::vector<Parameter> parameters, double decay = 0.999, bool in_the_end = true);
   std::string name() const override { return "ema"; }
   void on_train_begin(Training&) override;

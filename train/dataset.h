@@ -16,7 +16,7 @@ namespace ferrite::train {
 
 /// The properties of one field, a place in the tuples, that all examples share.
 struct Field {
-  /// Whether the field is a sequence [T, ...] whose T differs between examples. Batches pad it and hold its lengths.
+  /// True for a sequence [T, ...], whose T may differ between examples. Batches pad it and hold its lengths.
   bool sequence = false;
   /// The value that pads shorter sequences at their end. For targets of a cross entropy use its `ignore_index`.
   double padding = 0;

@@ -40,7 +40,7 @@ class ParallelRun {
   virtual bool any(bool yes) = 0;
   /// Returns the text of the first process whose text is not empty; empty if there is none.
   virtual std::string first_text(const std::string& own) = 0;
-  /// Throws ValueError on all processes unless they pass the same number: "fit: the ranks <differ>".
+  /// Checks that all processes pass the same number. Otherwise throws ValueError on all: "fit: the ranks <differ>".
   virtual void check_equal(std::uint64_t number, const std::string& differ) = 0;
 
   /// Saves a checkpoint, which the main process writes. Throws IoError on all processes when it cannot.

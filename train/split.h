@@ -8,7 +8,7 @@
 namespace ferrite::train {
 
 struct SplitOptions {
-  /// Whether examples are dealt out in random order. False: in their own order, so that the first part has the first
+  /// True: examples are dealt out in random order. False: in their own order, so that the first part has the first
   /// examples, as series of measurements need it.
   bool shuffle = true;
   std::uint64_t seed = 0;

@@ -14,10 +14,10 @@ struct WindowOptions {
   std::int64_t delay = 0;    ///< number of steps between input and target
   /// Columns of the target; empty: all.
   std::vector<std::int64_t> targets{};
-  /// Whether the target of each step of the input is the step `delay` + 1 later, [length, ...], for models that predict
+  /// True: the target of each step of the input is the step `delay` + 1 later, [length, ...], for models that predict
   /// at every step. `horizon` is then ignored.
   bool every_step = false;
-  /// Whether the target is one row [horizon * columns], as a linear layer after the last step predicts it.
+  /// True: the target is one row [horizon * columns], as a linear layer after the last step predicts it.
   bool flat = false;
 };
 

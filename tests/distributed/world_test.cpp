@@ -33,7 +33,7 @@ void check_lost(const char* how, int after, int n, const std::string& options) {
       std::string word, operation;
       int rank = 0, took = 0, missing = -1;
       if (!(words >> word >> rank >> took >> operation) || rank == n - 1)
-        continue;  // mpirun resumes the stopped rank
+        continue;  // mpirun resumes the rank that was stopped
       ++told;
       BOOST_TEST(took < timeout + 1000, line);
       if (words >> missing) named += missing == n - 1;

@@ -78,7 +78,7 @@ struct Sort {
     for (Sample& s : list) {
       s.smooth_at_ties = false;
       s.smooth =
-          s.smooth && s.inputs[0].shape.numel() < 100;  // with more, some are too close for the quotient
+          s.smooth && s.inputs[0].shape.numel() < 100;  // with more, some are too close for the difference quotient
     }
     return list;
   }
@@ -117,7 +117,7 @@ struct Topk {
     for (Sample& s : list) {
       s.smooth_at_ties = false;
       s.smooth =
-          s.smooth && s.inputs[0].shape.numel() < 100;  // with more, some are too close for the quotient
+          s.smooth && s.inputs[0].shape.numel() < 100;  // with more, some are too close for the difference quotient
     }
     return list;
   }
