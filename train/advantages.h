@@ -1,5 +1,5 @@
 #pragma once
-/// Reinforcement learning: how much better actions were than expected.
+/// Advantages in reinforcement learning: how much better actions were than expected.
 #include "ferrite/tensor/tensor.h"
 
 namespace ferrite::train {

@@ -113,7 +113,7 @@ constexpr double kLeft = 64, kRight = 24, kTop = 40, kBottom = 52, kLegendRow = 
 /// Returns whether |v| is at most 1e300: beyond, the difference of two values may overflow.
 bool drawable(double v) { return std::fabs(v) <= 1e300; }
 
-/// A range widened to multiples of a round step: 1, 2 or 5 times a power of ten.
+/// The range of an axis, widened to multiples of a round step: 1, 2 or 5 times a power of ten.
 struct Scale {
   double low = 0, high = 1, step = 0.25;
 };

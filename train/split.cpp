@@ -104,7 +104,7 @@ std::vector<Fold> k_folds(const Dataset& data, std::int64_t k, const SplitOption
     throw ValueError("k_folds: cannot make " + std::to_string(k) + " folds of " + std::to_string(data.size()) +
                      " examples");
   std::vector<std::int64_t> fold_of(static_cast<std::size_t>(data.size()));
-  // Dealt out like cards, from group to group; without shuffling, in adjacent parts.
+  // Examples are dealt out like cards, group by group; without shuffling, in contiguous parts.
   std::int64_t card = 0;
   for (const Examples& group : groups_of(data, options, "k_folds"))
     for (const std::int64_t i : group) {

@@ -18,7 +18,7 @@ class RecordFile;
 struct EventWriterOptions {
   /// Returns seconds since 1970, for the name of the file and the time of every event. Empty: the system's clock.
   std::function<double()> clock{};
-  /// Appended to the name of the file.
+  /// Text to append to the name of the file.
   std::string suffix{};
 };
 
@@ -35,7 +35,7 @@ struct EventWriterOptions {
 /// when the file cannot be written.
 class EventWriter {
  public:
-  /// Creates the folder, if there is none, and a new file in it. Throws IoError.
+  /// Creates the folder, if there is none, and a new file in it. Throws IoError when it cannot.
   explicit EventWriter(const std::filesystem::path& folder, EventWriterOptions options = {});
   ~EventWriter();
   EventWriter(EventWriter&&) noexcept;

@@ -1,4 +1,4 @@
-// The memory of a training step, as the pool hands it out.
+// The memory that a training step takes from the pool.
 #include <boost/test/unit_test.hpp>
 #include <thread>
 

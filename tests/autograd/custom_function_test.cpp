@@ -1,4 +1,4 @@
-// Functions with a gradient written by hand: first and second order, eager, compiled and scanned, and what they refuse.
+// Functions with a hand-written gradient: first and second order, eager, compiled and scanned, and errors.
 #include "ferrite/autograd/custom_function.h"
 
 #include "ferrite/autograd/gradcheck.h"

@@ -357,7 +357,7 @@ BOOST_AUTO_TEST_CASE(one_header_reaches_all) {
     if (is_public_header(s) && !is_umbrella(s.path) && !writes_operations(s.path) && !is_optional(s.path))
       BOOST_TEST(reached.contains(s.path) != apart.contains(s.path), s.path);
 }
-/// The smaller header is a part of the whole one, without what only training, export and compilers need.
+/// The smaller header is a part of the whole one, without the headers that only training, export and compilers need.
 BOOST_AUTO_TEST_CASE(one_small_header_reaches_what_runs_nets) {
   const std::set<std::string> whole = reached_from("ferrite.h"), small = reached_from("inference.h");
   for (const char* header : {"dsl/builder.h", "io/any_file.h", "nn/recurrent/gru.h", "nn/stream/stream.h"})

@@ -32,7 +32,7 @@ BOOST_AUTO_TEST_CASE(floats_are_converted_unless_forbidden) {
              "  'bias' has dtype F64, the model needs f32");
 }
 
-/// 1e39 would load as infinity.
+/// The number 1e39 would load as infinity.
 BOOST_AUTO_TEST_CASE(numbers_beyond_the_dtype_of_the_parameter) {
   const Dense wide(2, 1, 1, doubles());
   wide.weight.assign(Tensor::from({1e39, -1e39}, wide.weight.shape()));

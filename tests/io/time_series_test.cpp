@@ -1,4 +1,4 @@
-/// The .ts files of the time series archive: values, labels, targets, and every malformed file, one named case each.
+/// The .ts files of the time series archive: values, labels, targets, and a named case for every malformed file.
 /// With FERRITE_WRITE_CORPUS=<folder> the malformed ones are also written to ts/ there, as seeds for tests/fuzz.
 #include "ferrite/io/time_series.h"
 

@@ -1,4 +1,4 @@
-/// Zip archives: every hostile one a named case, what is written is read, and the memory that reading takes. With
+/// Zip archives: a named case for every hostile one, round trips, and the memory that reading takes. With
 /// FERRITE_WRITE_CORPUS=<folder> the small ones are also written to npz/ there, as seeds for tests/fuzz/npz_fuzz.cpp.
 #include "ferrite/io/zip/zip.h"
 

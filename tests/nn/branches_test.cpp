@@ -61,7 +61,7 @@ BOOST_AUTO_TEST_CASE(variables_are_named_by_their_branch) {
   BOOST_TEST(sum().rows()[0].multiply_adds == 3 * 4 * (3 + 4) + 3 * 4 + 3 * 3 * 4);
 }
 
-/// Modes reach the branches, and gradients all their parameters.
+/// Modes reach the branches, and gradients reach all their parameters.
 BOOST_AUTO_TEST_CASE(branches_train) {
   const auto net = joined();
   const Tensor x = uniform({2, 7, 3}, {3, 1, 0}, -1, 1);

@@ -41,7 +41,7 @@ bool finite(const Tensors& all) {
 
 BOOST_AUTO_TEST_SUITE(distribution_ends)
 
-/// scipy.stats.gamma.logpdf(1.5, a, scale=1/2) = -0.89278, -1.61371, -1.52209 for a = 0.5, 1, 2.
+/// Expected: scipy.stats.gamma.logpdf(1.5, a, scale=1/2) = -0.89278, -1.61371, -1.52209 for a = 0.5, 1, 2.
 BOOST_AUTO_TEST_CASE(gamma_gives_minus_infinity_outside_its_support) {
   const auto log_prob = [](double a, const std::vector<double>& x) {
     return Gamma(number(a), number(2)).log_prob(numbers(x));
@@ -165,7 +165,7 @@ BOOST_AUTO_TEST_CASE(other_densities_at_their_ends) {
   BOOST_TEST(within(Laplace(number(1), number(2)).log_prob(far), none, 0));
 }
 
-/// torch.distributions.Bernoulli(1e-30).log_prob(1) is -15.9, ln of the dtype's epsilon.
+/// PyTorch loses them: torch.distributions.Bernoulli(1e-30).log_prob(1) is -15.9, ln of the dtype's epsilon.
 BOOST_AUTO_TEST_CASE(bernoulli_keeps_the_digits_of_small_probabilities) {
   const Tensor p = floats({1e-30, 1e-12, 0.25, 0.75});
   const Bernoulli b = Bernoulli::from_probabilities(p);

@@ -233,13 +233,7 @@ BOOST_AUTO_TEST_CASE(scores_of_classes_of_weight_0_may_be_anything) {
       {some({4, 3}, 1)}, {hidden}, 1);
 }
 
-/// Beyond the lengths of inputs and of targets. The bits of frames that count are those without the others.
-/// Of sequences that are masked or have a weight of 0; a weight's own gradient is the loss where that is finite.
-/// Of signals and of regions beyond their lengths.
-/// Keys that no query sees; keys that some queries see: those that do not are unaffected.
-/// Leading axes that broadcast, heads that share keys among them; weights alone; and second derivatives: of the sum of
-/// squares of the gradients of q, k and v.
-/// 0 times infinity where the loss says what it is: by hand, from the formulas.
+/// Losses define 0 times infinity in these cases; the expected values are computed by hand from the formulas.
 BOOST_AUTO_TEST_CASE(nothing_of_share_0_is_nan) {
   const auto one = [](double v) { return numbers({v}); };
   const auto same = [](const char* name, const Function& f, const Tensors& x, double value, double gradient) {

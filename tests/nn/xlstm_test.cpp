@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(a_chunk_that_forgets_fast_is_as_exact_in_f32) {
   BOOST_TEST(within(rounded(x), exact(cast(x, Dtype::f64)), 2e-6));
 }
 
-/// Gates far from 0 neither overflow nor become NaN, in values and gradients.
+/// With gates far from 0 values and gradients neither overflow nor become NaN.
 BOOST_AUTO_TEST_CASE(gates_far_from_0_stay_finite) {
   for (const std::int64_t chunk : {1, 4, 64})
     for (const double far : {-300.0, 300.0}) {

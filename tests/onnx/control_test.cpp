@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(a_loop_with_a_count) {
 BOOST_AUTO_TEST_CASE(a_loop_that_makes_no_trip_stacks_nothing) {
   const Tensor xs = Tensor::from<float>({1, 10, 2, 20, 3, 30}, {3, 2});
   gives(parsed(sums_model(0)), {floats({0, 5}), xs}, {floats({0, 5}), zeros({0, 2})});
-  // nor does one whose condition is false from the beginning on; what it would have read is not there
+  // A loop whose condition is false from the beginning makes no trip either; an input that it would read is missing.
   const std::string bytes =
       model_of(graph(initialiser(tensor<char>("no", kBool, {}, {0})) +
                          node_of("Loop", {"", "no", "x"}, {"last", "all"}, graph_attribute("body", sums_body())),
@@ -197,7 +197,7 @@ std::string within_branches(int depth, const std::string& function_name) {
   return nodes;
 }
 
-/// Beside the main graph.
+/// The main graph does not count.
 BOOST_AUTO_TEST_CASE(graphs_and_functions_nest_63_deep) {
   const std::string yes =
       node_of("Constant", {}, {"yes"},

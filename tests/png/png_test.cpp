@@ -1,4 +1,4 @@
-// PNG files: every form that the specification has (tests/data/make_png_fixtures.py), what we write, and hostile files.
+// PNG files: every form in the specification (tests/data/make_png_fixtures.py), our own files, and hostile files.
 // With FERRITE_WRITE_CORPUS=<folder> the hostile ones are also written to png/ there, as seeds for tests/fuzz.
 #include "ferrite/io/png.h"
 

@@ -101,7 +101,7 @@ BOOST_AUTO_TEST_CASE(gathered_gradients_of_padded_batches) {
     }
 }
 
-/// Programs of other shapes may reach other parameters.
+/// Compiled programs of other shapes may reach other parameters.
 BOOST_AUTO_TEST_CASE(gathered_gradients_of_branches_that_depend_on_shapes) {
   struct Two final : nn::Module {
     nn::Linear a{2, 1, {.seed = 1}}, b{2, 1, {.seed = 2}};

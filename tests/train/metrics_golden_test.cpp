@@ -1,4 +1,4 @@
-// Metrics and folds against scikit-learn 1.9: tests/data/make_metric_fixtures.py writes the cases.
+// Metrics and folds compared with scikit-learn 1.9: tests/data/make_metric_fixtures.py writes the cases.
 #include <map>
 #include <set>
 

@@ -1,4 +1,4 @@
-// Metrics against published numbers and closed forms.
+// Metrics compared with published numbers and closed forms.
 #include "ferrite/train/metrics.h"
 
 #include <cmath>

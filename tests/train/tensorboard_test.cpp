@@ -1,4 +1,4 @@
-// Event files: records and checksums read by hand, messages by a small reader, and everything by TensorBoard itself.
+// Event files: records and checksums are read by hand, messages by a small reader, everything by TensorBoard itself.
 #include "ferrite/train/tensorboard.h"
 
 #include <sys/resource.h>

@@ -14,7 +14,7 @@ struct Activation {
   static constexpr Range domain{-8, 8};
 };
 
-/// x Phi(x) in the form by tanh.
+/// x Phi(x), approximated with tanh.
 struct GeluTanh : Activation {
   static constexpr auto name = "gelu_tanh";
   static constexpr Range domain{-2, 8};
