@@ -98,8 +98,8 @@ BOOST_AUTO_TEST_CASE(attention_reads_nothing_of_hidden_keys_and_values) {
   BOOST_TEST(std::isnan(sum(scaled_dot_product_attention(all[2], all[0], nan, {.mask = seen})).item<float>()));
 }
 
-/// Leading axes broadcast, also with heads that share keys; weights are computed alone; and second derivatives are those
-/// of the sum of squares of the gradients of q, k and v.
+/// Leading axes broadcast, also with heads that share keys; weights are computed alone; second derivatives are those of
+/// the sum of squares of the gradients of q, k and v.
 BOOST_AUTO_TEST_CASE(attention_reads_nothing_that_is_hidden_in_any_form) {
   const std::int64_t L = 5, S = 6, E = 3, N = 4;
   struct Form {
