@@ -24,6 +24,7 @@ struct ShardBatch {
 
 /// The result of a shard: a sum of losses (not a mean) and their number.
 using Sum = train::LossSum;
+/// A function that computes the losses of a shard.
 using ShardFunction = std::function<Sum(const ShardBatch&)>;
 
 /// This rank's rows of a batch, those of its shards in order, and the number of rows of the whole batch.
@@ -32,6 +33,7 @@ struct OwnRows {
   std::int64_t rows = 0;
 };
 
+/// The options of DataParallel.
 struct DataParallelOptions {
   /// Number of shards into which a batch is cut. The number of ranks must divide it: 12 for 1, 2, 3, 4, 6 or 12 ranks.
   /// Results depend on it, but not on the number of ranks.

@@ -20,6 +20,7 @@ namespace ferrite::mpi {
 ///   mpi::DataParallel dp(world, net, adam);
 class ShardedOptimizer {
  public:
+  /// A function that makes an optimiser of some of the parameters.
   using Make = std::function<std::unique_ptr<nn::Optimizer>(std::vector<Parameter>)>;
 
   /// Makes this rank's optimiser by calling `make` with consecutive parameters, about equally many elements on each

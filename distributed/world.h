@@ -35,6 +35,7 @@ namespace detail {
 class Link;
 }
 
+/// The options of a World.
 struct WorldOptions {
   /// Time that a rank waits for the others before it throws RankError. It must exceed the time by which ranks may
   /// differ in reaching the same place of the program, reading data, tracing and compiling included.

@@ -40,6 +40,7 @@ class History {
   std::int64_t epochs() const { return epochs_; }
   /// Returns the values of an epoch, counted from 0. Throws ShapeError for an epoch that does not exist.
   Logs at(std::int64_t epoch) const;
+  /// Adds the values of the next epoch.
   void add(const Logs& logs);
   /// Sets a value of the last epoch. Throws ShapeError before the first.
   void set(std::string_view name, double value);

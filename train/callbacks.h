@@ -52,10 +52,12 @@ class ProgressBar final : public Callback {
   std::int64_t first_ = 0;  ///< samples that an earlier run has seen
 };
 
+/// The options of EarlyStopping.
 struct EarlyStoppingOptions {
   Monitor monitor{};
   std::int64_t patience = 0;         ///< number of epochs without improvement that are tolerated
   bool restore_best_weights = true;  ///< whether training ends with the parameters and buffers of the best epoch
+  /// First epoch whose value is compared, counted from 0.
   std::int64_t start_from_epoch = 0;
 };
 
@@ -83,6 +85,7 @@ class EarlyStopping final : public Callback {
   std::vector<nn::Named<State>> weights_;  ///< parameters and buffers of the best epoch
 };
 
+/// The options of ModelCheckpoint.
 struct ModelCheckpointOptions {
   Monitor monitor{};
   bool best = true;       ///< saves "best.safetensors" whenever the value becomes better
@@ -107,6 +110,7 @@ class ModelCheckpoint final : public Callback {
   double best_ = std::numeric_limits<double>::quiet_NaN();
 };
 
+/// The options of ReduceLROnPlateau, which are passed on to nn::PlateauSchedule.
 struct ReduceLROnPlateauOptions {
   Monitor monitor{};
   double factor = 0.1;
@@ -157,6 +161,7 @@ class Curves final : public Callback {
   std::string title_;
 };
 
+/// The options of TensorBoard.
 struct TensorBoardOptions {
   std::int64_t histograms = 0;  ///< epochs between histograms of every parameter, grouped by layer; 0: none
   bool update_losses = false;   ///< also writes the loss after every update, not only after every epoch

@@ -14,6 +14,7 @@ struct EpochOrder;
 class BatchMaker;
 }  // namespace detail
 
+/// The options of a DataLoader.
 struct LoaderOptions {
   std::int64_t batch_size = 32;
   bool shuffle = true;     ///< whether every epoch has its own random order, drawn from `seed`

@@ -45,6 +45,7 @@ struct OwnStep {
 /// thrown when they are found to have changed.
 enum class Compile : std::uint8_t { automatic, never, always };
 
+/// The options of `fit`. A net needs `loss` and `optimizer`, a Forward needs `optimizer`, an OwnStep neither.
 struct FitOptions {
   Loss loss{};                         ///< loss of a net's output; a Forward computes its own
   nn::Optimizer* optimizer = nullptr;  ///< must outlive the call, as must the other objects pointed to
@@ -109,6 +110,7 @@ History fit(const nn::Module& model, const Forward& forward, const DataLoader& d
 /// `accumulate`, clipping or `parallel` are given.
 History fit(const nn::Module& model, const OwnStep& step, const DataLoader& data, const FitOptions& options);
 
+/// The options of `evaluate`. A net needs `loss`.
 struct EvaluateOptions {
   Loss loss{};
   std::vector<AnyMetric> metrics{};

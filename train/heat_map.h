@@ -10,6 +10,7 @@
 
 namespace ferrite::train {
 
+/// The options of `heat_map`.
 struct HeatMapOptions {
   std::string title{}, x_label{}, y_label{};
   std::vector<std::string> columns{}, rows{};  ///< names of columns and rows; empty: none are written
@@ -29,6 +30,7 @@ std::string heat_map(const Tensor& values, const HeatMapOptions& options = {});
 /// Writes a heat map to a file; an old file is replaced as a whole. Throws what `heat_map` throws, and IoError.
 void write_heat_map(const std::filesystem::path& path, const Tensor& values, const HeatMapOptions& options = {});
 
+/// The options of `image_grid`.
 struct ImageGridOptions {
   std::int64_t columns = 8;  ///< images in a row, or fewer if there are fewer images
   std::int64_t padding = 1;  ///< pixels between and around images

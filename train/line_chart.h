@@ -8,6 +8,7 @@
 
 namespace ferrite::train {
 
+/// One curve of a line chart, or a set of dots.
 struct Series {
   std::string name;          ///< name in the legend; empty: not listed
   std::vector<double> x, y;  ///< coordinates, equally many; points not finite (or beyond 1e300) break the line
@@ -20,6 +21,7 @@ struct Series {
   static Series of(std::string name, const Tensor& y);
 };
 
+/// The options of `line_chart`; width and height are in pixels.
 struct ChartOptions {
   std::string title{}, x_label{}, y_label{};
   int width = 720;

@@ -51,6 +51,7 @@ std::unique_ptr<Metric> accuracy(std::int64_t ignore_index = -100);
 /// ValueError for k < 1.
 std::unique_ptr<Metric> top_k_accuracy(std::int64_t k, std::int64_t ignore_index = -100);
 
+/// The way in which `precision`, `recall` and `f1` combine classes.
 enum class Average : std::uint8_t { macro, micro, weighted, binary };
 /// Returns precision tp / (tp + fp), recall tp / (tp + fn) or F1 = 2 tp / (2 tp + fp + fn) of classes. The value is the
 /// mean over classes (macro), that of the counts of all classes together (micro), the mean weighted by how often a

@@ -10,6 +10,7 @@
 
 namespace ferrite::train {
 
+/// The options of `png_folder`.
 struct PngFolderOptions {
   /// Number of channels of every picture: 1 (grey), 3 (red, green, blue) or 4 (with opacity); 0: those of its file.
   int channels = 3;

@@ -15,6 +15,7 @@ namespace detail {
 class RecordFile;
 }  // namespace detail
 
+/// The options of an EventWriter.
 struct EventWriterOptions {
   /// Returns seconds since 1970, for the name of the file and the time of every event. Empty: the system's clock.
   std::function<double()> clock{};

@@ -7,6 +7,7 @@
 
 namespace ferrite::train {
 
+/// The options of `windows`.
 struct WindowOptions {
   std::int64_t length = 32;  ///< number of steps of the input
   std::int64_t horizon = 1;  ///< number of steps of the target, which follows the input; 0: no target

@@ -184,7 +184,7 @@ BOOST_AUTO_TEST_CASE(layers_are_cut_where_steps_can_be_found) {
     }
 }
 
-/// Tracing leaves an axis out if there is one row.
+/// Tracing leaves out the expansion to all rows if there is one row.
 BOOST_AUTO_TEST_CASE(one_row_streams_as_several_do) {
   const Composed layer([](const Tensor& x, const Composed& l) {
     const Tensor first = expand(unsqueeze(select(l.conv.weight.value(), 2, 0), 0), {x.shape()[0], 3, 3});
