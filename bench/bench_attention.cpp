@@ -38,7 +38,8 @@ Call scalars(std::size_t carries) {
       for (std::size_t i = 0; i < carries; ++i) next.push_back(sin(carry[i] * w + t[0]) * carry[(i + 1) % carries]);
       return {next};
     };
-    const Tensors begin(carries, full({}, 0.5));
+    Tensors begin;
+    for (std::size_t i = 0; i < carries; ++i) begin.push_back(full({}, 0.5));
     return tape.grad(scan(step, begin, {xs}).carry[0], {w})[0];
   });
   return [=] { bench::keep(gradient(x)); };

@@ -1,4 +1,4 @@
-/// Checkpoints by rank 0 for all ranks.
+/// Checkpoints for all ranks, written and read by rank 0.
 #include "ferrite/distributed/checkpoint.h"
 
 #include <functional>
@@ -10,7 +10,7 @@
 namespace ferrite::mpi {
 namespace {
 
-/// What a rank does with a file; where one fails, all throw.
+/// Calls f on every rank. When it throws on one rank, all throw.
 void together(const World& world, const std::function<void()>& f) {
   std::exception_ptr error;
   std::string text;
@@ -27,7 +27,7 @@ void together(const World& world, const std::function<void()>& f) {
   if (!first.empty()) throw IoError(first);
 }
 
-/// The bytes of the tensors and metadata of a file.
+/// Returns the tensors and metadata of a file as the bytes of a safetensors file.
 std::vector<std::byte> bytes_of(const io::TensorFile& file) {
   std::vector<io::NamedTensor> tensors;
   for (const std::string_view name : file.names())
@@ -76,7 +76,7 @@ void save_checkpoint(const World& world, const std::filesystem::path& path, cons
   save_checkpoint(world, path, parts_of(model, nullptr, average), optimizer, {.position = position});
 }
 
-/// All ranks read the same bytes, and so find the same faults.
+/// All ranks parse the same bytes, so they find the same faults.
 train::Checkpoint load_checkpoint(const World& world, const std::filesystem::path& path,
                                   const train::TrainingParts& parts) {
   std::vector<std::byte> bytes;

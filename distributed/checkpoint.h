@@ -1,5 +1,5 @@
 #pragma once
-/// Training checkpoints of all ranks: rank 0 writes and reads one file, whatever the number of ranks.
+/// Training checkpoints for all ranks: rank 0 writes and reads one file, whatever the number of ranks.
 #include <filesystem>
 
 #include "ferrite/distributed/sharded_optimizer.h"
@@ -8,26 +8,28 @@
 
 namespace ferrite::mpi {
 
-/// Rank 0 writes the file of train::save_checkpoint, which any number of ranks, and programs without MPI, go on from
-/// with the same bits. Returns when it stands. All ranks call it. Throws as train::save_checkpoint, on every rank where
-/// rank 0 cannot write; RankError.
+/// Saves a checkpoint, which rank 0 writes with train::save_checkpoint. Any number of ranks, and programs without MPI,
+/// can resume from the file with the same bits. All ranks call it, and it returns when the file is written. Throws on
+/// every rank what train::save_checkpoint throws on rank 0 (IoError on the others), and RankError.
 void save_checkpoint(const World& world, const std::filesystem::path& path, const train::TrainingParts& parts,
                      const train::Checkpoint& checkpoint);
-/// The same where an optimiser is spread over the ranks: its whole one is the first of the file, and `parts` names the
-/// others.
+/// Saves a checkpoint with an optimiser that is spread over the ranks. The whole optimiser is the first of the file;
+/// `parts` lists any others.
 void save_checkpoint(const World& world, const std::filesystem::path& path, const train::TrainingParts& parts,
                      const ShardedOptimizer& optimizer, const train::Checkpoint& checkpoint);
-/// The same of one optimiser, as train::save_checkpoint has it.
+/// Saves a checkpoint of a training with one optimiser.
 void save_checkpoint(const World& world, const std::filesystem::path& path, const nn::Module& model,
                      const nn::Optimizer& optimizer, const train::Position& position,
                      const nn::Schedule* schedule = nullptr, const nn::WeightAverage* average = nullptr);
-/// Without a schedule, which needs an optimiser that is whole: set the rate from Position::step.
+/// Saves a checkpoint of a training with one optimiser that is spread over the ranks. A schedule needs a whole
+/// optimiser; instead set the rate from Position::step.
 void save_checkpoint(const World& world, const std::filesystem::path& path, const nn::Module& model,
                      const ShardedOptimizer& optimizer, const train::Position& position,
                      const nn::WeightAverage* average = nullptr);
 
-/// Rank 0 reads the file, which the others need not see, and all ranks stand where it stood. All ranks call it. Throws
-/// IoError on every rank where it cannot be read or does not fit, and nothing has changed then; RankError.
+/// Restores all ranks from a checkpoint, which rank 0 reads; the others need no access to the file. All ranks call it.
+/// Throws on every rank what train::load_checkpoint throws, IoError when the file cannot be read or does not fit;
+/// nothing has changed then. Also throws RankError.
 train::Checkpoint load_checkpoint(const World& world, const std::filesystem::path& path,
                                   const train::TrainingParts& parts);
 train::Checkpoint load_checkpoint(const World& world, const std::filesystem::path& path,

@@ -1,4 +1,4 @@
-/// Steps of all ranks: joined gradients, and the update.
+/// Training steps on all ranks: joined gradients, then the update.
 #include "ferrite/distributed/data_parallel.h"
 
 #include "ferrite/distributed/detail/joint_step.h"

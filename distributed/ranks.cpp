@@ -1,4 +1,4 @@
-/// One training of all ranks, as `fit` asks for it.
+/// The implementation of train::Parallel, with which `fit` is one training of all ranks.
 #include "ferrite/distributed/ranks.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 using train::Batch;
 using train::StepOutput;
 
-/// The tensors of a batch in one list, and which fields have lengths.
+/// The tensors of a batch in one list, and for each field whether it has lengths.
 struct Flat {
   Tensors tensors;
   std::vector<bool> with_lengths;
@@ -156,7 +156,7 @@ class Run final : public train::ParallelRun {
   nn::Optimizer* optimizer_;
   detail::JointStep joint_;
   std::optional<detail::SpreadStates> spread_;
-  bool together_ = false;  ///< whether the exception that passes is one that all ranks have
+  bool together_ = false;  ///< whether all ranks throw the exception that is thrown
 };
 
 class Ranks final : public train::Parallel {

@@ -1,4 +1,4 @@
-/// Optimisers whose states are spread over the ranks: parts, updates and the gathering of parameters.
+/// Optimisers whose states are spread over the ranks: their parts, updates, and collecting and restoring all states.
 #include "ferrite/distributed/sharded_optimizer.h"
 
 #include <algorithm>
@@ -12,13 +12,13 @@
 namespace ferrite::mpi {
 namespace {
 
-/// An element of a state that parameters of a group share.
+/// An element of a state that the parameters of a group share.
 struct Element {
-  const ferrite::State* state = nullptr;  ///< null: there is none
+  const ferrite::State* state = nullptr;  ///< the state; null if there is none
   std::size_t at = 0;
 };
 
-/// What an optimiser, which may be null, has of such a state for a parameter.
+/// Returns the element of a parameter in the state `name` of an optimiser, which may be null.
 Element element_of(const nn::Optimizer* optimizer, const std::string& name, const Parameter& parameter) {
   if (!optimizer) return {};
   for (const nn::StateSlot& slot : optimizer->slots()) {
@@ -34,8 +34,8 @@ double value_of(const Element& e) {
   return cast(select(e.state->peek(), 0, static_cast<std::int64_t>(e.at)), Dtype::f64).item<double>();
 }
 
-/// The value of a state whose elements are those of `from` for the same parameters; undefined where one has none.
-/// Elements for which `wanted` is false are 0.
+/// Returns the value of a state whose elements are those of `from` for the same parameters; undefined if one is
+/// missing. Elements of parameters that are not `wanted` are 0.
 Tensor gathered(const nn::Optimizer& optimizer, const nn::StateSlot& slot, const nn::Optimizer* from,
                 const std::function<bool(const Parameter&)>& wanted) {
   const auto [first, count] = optimizer.group_range(slot.group);
@@ -56,8 +56,8 @@ struct ShardedOptimizer::State {
   const World& world;
   std::vector<Parameter> parameters;
   Make make;
-  std::vector<int> owner;                ///< by parameter, ascending
-  std::unique_ptr<nn::Optimizer> own{};  ///< may be null
+  std::vector<int> owner;                ///< rank that updates each parameter, ascending
+  std::unique_ptr<nn::Optimizer> own{};  ///< optimiser of this rank's parameters; null if it has none
   std::optional<detail::ParameterGathering> gathering{};
 
   std::unique_ptr<nn::Optimizer> made(std::vector<Parameter> of) const {
@@ -107,8 +107,8 @@ const nn::Optimizer* ShardedOptimizer::own() const noexcept { return state_->own
 int ShardedOptimizer::owner(std::size_t parameter) const { return state_->owner.at(parameter); }
 std::unique_ptr<nn::Optimizer> ShardedOptimizer::fresh() const { return state_->made(state_->parameters); }
 
-/// Each state comes from the rank that has it, the counts of parameters from their owners, and what all share (rates)
-/// from any rank that has an optimiser.
+/// Each state comes from the rank that has it, the counts of parameters from their owners, and shared states (rates)
+/// from the lowest rank that has an optimiser.
 std::unique_ptr<nn::Optimizer> ShardedOptimizer::whole() const {
   const State& s = *state_;
   std::unique_ptr<nn::Optimizer> all = fresh();
@@ -127,7 +127,7 @@ std::unique_ptr<nn::Optimizer> ShardedOptimizer::whole() const {
     if (s.world.any(!part.defined()))
       throw ValueError("mpi::ShardedOptimizer: no rank has the state '" + slot.name +
                        "' of a parameter; make optimisers of the same class");
-    Tensor sum = zeros(part.shape(), part.dtype());  // others have zeros
+    Tensor sum = zeros(part.shape(), part.dtype());  // each rank has zeros for the others' elements
     for (int r = 0; r < s.world.size(); ++r) sum = sum + s.world.broadcast(part, r);
     slot.states[0].assign(sum);
   }
@@ -135,7 +135,7 @@ std::unique_ptr<nn::Optimizer> ShardedOptimizer::whole() const {
     if (by_element.contains(state.variable.identity())) continue;
     const auto at = mine.find(state.name);
     const bool here = at != mine.end() && at->second.spec() == state.variable.spec();
-    int root = 0;  // the lowest rank that has it
+    int root = 0;  // the lowest rank that has the state
     while (root < s.world.size() && !s.world.any(here && s.world.rank() == root)) ++root;
     if (root == s.world.size())
       throw ValueError("mpi::ShardedOptimizer: no rank has the state '" + state.name +

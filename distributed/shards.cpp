@@ -1,4 +1,4 @@
-/// The arithmetic of shards, and orders of data sets.
+/// The rows of shards, and the order of an epoch.
 #include "ferrite/distributed/shards.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-/// Worlds of ranks: what they tell each other outside of training steps.
+/// Worlds of ranks, and their communication outside of training steps.
 #include "ferrite/distributed/world.h"
 
 #include <exception>
@@ -19,7 +19,7 @@ std::shared_ptr<detail::Link> linked(int* argc, char*** argv, const WorldOptions
   return std::make_shared<detail::Link>(argc, argv, options.timeout);
 }
 
-/// A sum over the ranks, each of which is a leaf.
+/// Returns the pattern of a sum over the ranks, each of which is a leaf.
 detail::Pattern of_ranks(int size) {
   detail::Pattern p{.channel = 1, .tree = detail::Tree(size)};
   for (int r = 0; r < size; ++r) p.nodes.push_back({{r, r + 1}});

@@ -1,4 +1,4 @@
-// Boost.Test's own main, written out: the headers may have been precompiled without it.
+// The main function of Boost.Test, written out because the headers may have been precompiled without it.
 #include <boost/test/unit_test.hpp>
 
 int main(int argc, char* argv[]) {

@@ -1,4 +1,4 @@
-/// Standardising by a data set.
+/// Standardising the inputs of a net by a data set.
 #include "ferrite/train/adapt.h"
 
 #include "ferrite/nn/layers/branches.h"
@@ -8,7 +8,7 @@ namespace {
 
 using Standardizes = std::vector<const nn::Standardize*>;
 
-/// Those of a layer and of what it holds.
+/// Adds the nn::Standardize layers in a layer, itself included, to `found`.
 void collect(const nn::Layer& layer, Standardizes& found);
 
 template <class Parts>
@@ -28,7 +28,7 @@ Standardizes all_in(const nn::Sequential& net) {
   return found;
 }
 
-/// The layer that the input reaches first: chains are looked into, but not residuals, which add to it.
+/// Returns the layer that the input reaches first, also within chains, but not within residuals, which add to it.
 const nn::Layer& first_of(const nn::Sequential& net) {
   const nn::Layer& first = net[0];
   const auto* const chain = dynamic_cast<const nn::Sequential*>(&first);

@@ -1,4 +1,4 @@
-/// Generalised advantage estimation: a walk backwards over the steps.
+/// Generalised advantage estimation, computed from the last step to the first.
 #include "ferrite/train/advantages.h"
 
 #include <string>

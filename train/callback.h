@@ -1,5 +1,5 @@
 #pragma once
-/// Callbacks: what happens beside training, at the beginnings and ends of epochs and batches.
+/// Callbacks: code that `fit` calls at the beginning and end of training, epochs, batches and validation.
 #include <concepts>
 #include <cstdint>
 #include <memory>
@@ -13,13 +13,13 @@
 
 namespace ferrite::train {
 
-/// Values of an epoch under their names: "loss", "accuracy", "val_loss", "val_accuracy", in that order.
+/// Values of an epoch by name, in the order "loss", "accuracy", "val_loss", "val_accuracy".
 class Logs {
  public:
-  /// NaN for a name that there is not.
+  /// Returns the value of a name, NaN for an unknown one.
   double operator[](std::string_view name) const;
   bool contains(std::string_view name) const;
-  /// Sets a value; a new name goes behind the others.
+  /// Sets a value; a new name is added at the end.
   void set(std::string_view name, double value);
   void clear() { values_.clear(); }
   bool empty() const { return values_.empty(); }
@@ -31,100 +31,104 @@ class Logs {
   std::vector<std::pair<std::string, double>> values_;
 };
 
-/// The values of all epochs: what `fit` gives.
+/// The values of all epochs, as `fit` returns them.
 class History {
  public:
-  /// A value by epochs, NaN where an epoch did not have it. Throws ValueError for a name that there is not.
+  /// Returns a value of every epoch, NaN where an epoch did not have it. Throws ValueError for an unknown name.
   const std::vector<double>& operator[](std::string_view name) const;
   const std::vector<std::string>& names() const { return names_; }
   std::int64_t epochs() const { return epochs_; }
-  /// The values of an epoch, which count from 0. Throws ShapeError for one that there is not.
+  /// Returns the values of an epoch, counted from 0. Throws ShapeError for an epoch that does not exist.
   Logs at(std::int64_t epoch) const;
+  /// Adds the values of the next epoch.
   void add(const Logs& logs);
   /// Sets a value of the last epoch. Throws ShapeError before the first.
   void set(std::string_view name, double value);
-  /// How many of the epochs a checkpoint held already when training began.
+  /// Returns the number of epochs that the checkpoint held when this training began.
   std::int64_t resumed() const { return resumed_; }
   void set_resumed(std::int64_t epochs) { resumed_ = epochs; }
-  /// Why training ended before its last epoch; empty where it did not.
+  /// Returns why training ended before its last epoch; empty when it did not.
   const std::string& stopped() const { return stopped_; }
   void set_stopped(std::string reason) { stopped_ = std::move(reason); }
 
  private:
   std::vector<std::string> names_;
-  std::vector<std::vector<double>> values_;  ///< by name
+  std::vector<std::vector<double>> values_;  ///< values of every epoch, for each name
   std::int64_t epochs_ = 0, resumed_ = 0;
   std::string stopped_;
 };
 
-/// A training that runs, as callbacks see it.
+/// The running training, as callbacks see it.
 class Training {
  public:
   virtual ~Training() = default;
 
   virtual const nn::Module& model() const = 0;
-  /// Throws ValueError where the training has none: a step of the user's that does not say which ones it has.
+  /// Returns the optimiser, the first one of an OwnStep. Throws ValueError when an OwnStep names none.
   virtual nn::Optimizer& optimizer() const = 0;
   virtual const DataLoader& data() const = 0;
-  /// The running epoch, which counts from 0, and all epochs.
+  /// Returns the running epoch, counted from 0; `epochs` returns the number of all epochs.
   virtual std::int64_t epoch() const = 0;
   virtual std::int64_t epochs() const = 0;
-  /// Finished batches of this epoch, of `data().batches()`, and finished updates in all.
+  /// Returns the number of finished batches of this epoch; `step` returns the number of all updates so far.
   virtual std::int64_t batch() const = 0;
   virtual std::int64_t step() const = 0;
-  /// The values so far: of the batches of this epoch, at its end those of the validation as well.
+  /// Returns the values of this epoch's batches so far, at its end also those of the validation.
   virtual const Logs& logs() const = 0;
-  /// The epochs that have ended; in `on_epoch_end` the running one stands there already.
+  /// Returns the values of the epochs that have ended; in `on_epoch_end` they include the running one.
   virtual const History& history() const = 0;
-  /// Parameters and buffers, in the order of the model's lists, with which the values "val_..." of this epoch were
-  /// computed: the averages where a callback puts them in place of the weights (Ema). Without a validation, those of
-  /// now.
+  /// Returns the parameters and buffers, in the order of the model's lists, with which the values "val_..." of this
+  /// epoch were computed: the averages where a callback (Ema) exchanges the weights for them. Without a validation
+  /// these are the current ones.
   virtual std::vector<Tensor> validated() const = 0;
-  /// Whether this process writes files and shows progress: false on all ranks but the first (FitOptions::parallel).
+  /// Returns whether this process writes files and shows progress: false on every rank except the first
+  /// (FitOptions::parallel).
   virtual bool is_main() const { return true; }
-  /// Another value of this epoch, which the history keeps: callbacks behind this one see it.
+  /// Adds a value to this epoch's logs, and in `on_epoch_end` to the history; later callbacks see it.
   virtual void log(std::string_view name, double value) = 0;
-  /// Ends the training behind this batch or epoch.
+  /// Ends the training after this batch or epoch.
   virtual void stop(std::string reason) = 0;
 };
 
-/// Something that is told how a training goes on. Its functions are called in the order of the list that `fit` is
-/// given, and may throw, which ends the training. What it must not forget when training is resumed it gives as numbers.
+/// An observer of a training. `fit` calls callbacks in the order of its list; an exception from one ends the training.
+/// A callback returns the numbers that it needs when training resumes (`state`).
 ///
-/// On several ranks (FitOptions::parallel) each has the callback and calls it with the same values. A callback that
-/// writes asks Training::is_main; one that stops the training stops it on all ranks, whichever it stops it on.
+/// If several ranks train (FitOptions::parallel), every rank calls its own copy with the same values. A callback that
+/// writes asks Training::is_main first. One that stops the training on any rank stops it on all.
 class Callback {
  public:
   virtual ~Callback() = default;
-  /// Its name in checkpoints: of two with one name the second is called "<name>#2".
+  /// Returns the callback's name in checkpoints; of two with the same name the second is saved as "<name>#2".
   virtual std::string name() const = 0;
 
   virtual void on_train_begin(Training&) {}
   virtual void on_epoch_begin(Training&) {}
   virtual void on_batch_end(Training&) {}
   virtual void on_validation_begin(Training&) {}
-  /// Also where the validation threw, so that what its beginning changed can be put back.
+  /// Called after the validation, even when it threw, so that what `on_validation_begin` changed can be restored.
   virtual void on_validation_end(Training&) {}
   virtual void on_epoch_end(Training&) {}
-  /// Once behind the last epoch; not where training ended by an exception.
+  /// Called once after the last epoch, but not when training ended by an exception.
   virtual void on_train_end(Training&) {}
-  /// Something was not finite; `what` names operation, layer and step. Whether training ends without an exception.
+  /// Called when a loss or gradient is not finite; `what` names operation, layer and step. Returns whether training
+  /// ends without an exception.
   virtual bool on_not_finite(Training&, const std::string& what) { return (void)what, false; }
 
-  /// Its options in words, "patience=3, monitor=val_loss", if it changes what training computes: an averaging, a stop,
-  /// a rate. Empty for one that only looks on. A checkpoint continues with the same ones alone (FitOptions::changed).
+  /// Returns the options as text, "patience=3, monitor=val_loss", of a callback that changes what training computes,
+  /// such as an average, a stop or a rate; empty for one that only observes. A checkpoint resumes only with the same
+  /// settings, unless FitOptions::changed allows others.
   virtual std::string settings() const { return {}; }
-  /// Whether it sets learning rates from those that it found when training began: it then begins anew, and does not
-  /// restore its numbers, where the learning rate was changed on purpose.
+  /// Returns whether the callback sets learning rates relative to those at the beginning of training. When training
+  /// resumes with a rate that was changed on purpose, such a callback starts over instead of restoring its state.
   virtual bool sets_rate() const { return false; }
   virtual std::vector<double> state() const { return {}; }
-  /// Throws ValueError for numbers that `state` never gave.
+  /// Restores what `state` returned. Throws ValueError for numbers that `state` cannot have returned.
   virtual void restore(const std::vector<double>& state);
-  /// Variables that checkpoints hold beside the model's; they must be there once `on_train_begin` has ended.
+  /// Returns the variables that checkpoints hold in addition to the model's; they must exist after `on_train_begin`.
   virtual std::vector<nn::Named<State>> variables() const { return {}; }
 };
 
-/// A callback in `fit`'s list: made of a callback, which it then holds, or of a pointer to one that outlives training.
+/// A callback in `fit`'s list: holds a copy of a callback, shares one, or points to one that outlives training.
 class AnyCallback {
  public:
   template <std::derived_from<Callback> C>

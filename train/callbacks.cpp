@@ -1,5 +1,5 @@
-/// Callbacks: what they see, the values of epochs; those that look at a value, at the weights and at faults; those that
-/// write: the progress line, CSV files, curves, TensorBoard's event files.
+/// Callbacks, and the values of epochs that they see: callbacks that watch a value, the weights or faults; those that
+/// write the progress line, CSV files, curves and TensorBoard's event files.
 #include "ferrite/train/callbacks.h"
 
 #include <sys/ioctl.h>
@@ -91,7 +91,7 @@ void Callback::restore(const std::vector<double>& state) {
 namespace detail {
 namespace {
 
-/// The value that a monitor looks at. Throws ValueError where the epoch has none of that name.
+/// Returns the value that a monitor watches. Throws ValueError when the epoch has no value of that name.
 double monitored(const char* who, const Monitor& monitor, const Training& training) {
   if (training.logs().contains(monitor.value)) return training.logs()[monitor.value];
   std::string list;
@@ -111,7 +111,7 @@ bool larger_is_better(const Monitor& monitor) {
   }
 }
 
-/// Whether `value` is better than `best`; NaN never is, anything else is better than NaN.
+/// Returns whether `value` is better than `best`. NaN never is; anything else is better than NaN.
 bool better(const Monitor& monitor, double value, double best) {
   if (std::isnan(value)) return false;
   if (std::isnan(best)) return true;
@@ -134,7 +134,7 @@ void check_size(const std::string& who, const std::vector<double>& state, std::s
                      std::to_string(n));
 }
 
-/// A variable of the same type for every parameter and buffer of a model.
+/// Returns a copy of every parameter and buffer of a model, named "best.<name>" and "best.buffer.<name>".
 std::vector<nn::Named<State>> copies_of(const nn::Module& model) {
   std::vector<nn::Named<State>> copies;
   for (const auto& p : model.named_parameters())
@@ -144,12 +144,12 @@ std::vector<nn::Named<State>> copies_of(const nn::Module& model) {
   return copies;
 }
 
-/// The values of variables that the monitored value is one of.
+/// Returns the parameters and buffers with which the monitored value was computed.
 std::vector<Tensor> judged(const Monitor& monitor, const Training& t) {
   return monitor.value.starts_with("val_") ? t.validated() : detail::values_of(t.model());
 }
 
-/// Saves a model with other values of its variables than those that it has.
+/// Saves a model with other values of its parameters and buffers than its own.
 void save_with(const nn::Module& model, const std::vector<Tensor>& values, const std::filesystem::path& path) {
   struct Back {
     const nn::Module& model;
@@ -160,7 +160,7 @@ void save_with(const nn::Module& model, const std::vector<Tensor>& values, const
   io::save(model, path);
 }
 
-/// "monitor=val_loss", and what is not as usual.
+/// Returns a monitor as text: "monitor=val_loss", and the options that differ from the default.
 std::string text_of(const Monitor& m) {
   std::string text = "monitor=" + m.value;
   if (m.larger_is_better) text += *m.larger_is_better ? ", larger is better" : ", smaller is better";
@@ -344,7 +344,7 @@ constexpr double kShowEvery = 0.1;  // seconds
 
 std::ostringstream classic_stream() {
   std::ostringstream s;
-  s.imbue(std::locale::classic());  // the program's own may write 1.234,5
+  s.imbue(std::locale::classic());  // the program's locale may write 1.234,5
   return s;
 }
 
@@ -356,7 +356,7 @@ std::string clock_text(double seconds) {
   return out.str();
 }
 
-/// Of the terminal that a person looks at; 0: there is none.
+/// Returns the width of the terminal of standard output or error; 0 if there is none.
 int columns_of_terminal() {
   for (const int descriptor : {STDOUT_FILENO, STDERR_FILENO}) {
     winsize size{};
@@ -365,7 +365,7 @@ int columns_of_terminal() {
   return 0;
 }
 
-/// What a line has, to be fitted into a width.
+/// The parts of a progress line, which are fitted into a width.
 struct Parts {
   std::string epoch, rate, time;
   std::vector<std::string> values{};
@@ -380,7 +380,7 @@ struct Parts {
     for (std::size_t i = 0; i < values_shown; ++i) s += "  " + values[i];
     return s + (with_rate ? "  " + rate : "") + "  " + time;
   }
-  /// The longest form of fewer than `columns` characters: in the last column a terminal would begin another line.
+  /// Returns the longest form of fewer than `columns` characters: in the last column a terminal would start a new line.
   std::string fitting(std::size_t columns) const {
     const std::size_t n = values.size();
     for (const auto& [bar_width, with_rate] :
@@ -435,7 +435,7 @@ std::string ProgressBar::line(const Training& t) const {
 }
 
 void ProgressBar::on_batch_end(Training& t) {
-  if (first_ < 0) {  // of an earlier run: the batch that has just ended is of this one
+  if (first_ < 0) {  // unknown until the first batch of this run has ended: everything before it is of an earlier run
     const double before =
         static_cast<double>(t.epoch()) + static_cast<double>(t.batch() - 1) / static_cast<double>(t.data().batches());
     first_ = static_cast<std::int64_t>(before * static_cast<double>(t.data().samples()));
@@ -460,14 +460,14 @@ void ProgressBar::on_train_end(Training& t) {
 
 namespace {
 
-/// The shortest decimal that reads back as the same number; nothing for NaN.
+/// Returns the shortest decimal that reads back as the same number; an empty text for NaN.
 std::string exact_or_empty(double value) {
   if (std::isnan(value)) return {};
   char digits[32];
   return {std::begin(digits), std::to_chars(std::begin(digits), std::end(digits), value).ptr};
 }
 
-/// What the values are called, where they are one: "loss" of "loss" and "val_loss".
+/// Returns the common name of values, "loss" for "loss" and "val_loss"; empty if they differ.
 std::string shared_name(const std::vector<std::string>& names) {
   std::string shared;
   for (const std::string& name : names) {
@@ -514,7 +514,7 @@ void Curves::on_epoch_end(Training& t) {
 
 namespace {
 
-/// "1/weight" of "1.weight": TensorBoard shows what stands before a slash as one group.
+/// Returns "1/weight" for "1.weight": TensorBoard groups by the part before a slash.
 std::string by_layer(std::string name) {
   const std::size_t dot = name.rfind('.');
   if (dot != std::string::npos) name[dot] = '/';

@@ -1,5 +1,5 @@
 #pragma once
-/// The callbacks that training usually needs, under the names that Keras gave them.
+/// The usual callbacks, with the names that Keras gave them.
 #include <chrono>
 #include <filesystem>
 #include <functional>
@@ -17,21 +17,23 @@
 
 namespace ferrite::train {
 
-/// Which value a callback looks at, and when it is better.
+/// The value that a callback watches, and what makes it better.
 struct Monitor {
   std::string value = "val_loss";  ///< a name of Training::logs
-  /// Unset: by the name. Losses and errors shall fall, what else there is (accuracy, f1, auc, r2, ...) grow.
+  /// True if larger values are better. Unset: the name decides; losses and errors should fall, and other metrics
+  /// (accuracy, f1, auc, r2, ...) should grow.
   std::optional<bool> larger_is_better{};
-  double least_change = 0;  ///< a value counts as better when it is so by more than this
+  double least_change = 0;  ///< a value counts as better only when it differs by more than this
 };
 
-/// The progress of training on a stream: on a terminal one line that is written over, with a bar, the values, samples a
-/// second and the time left, or in the end the time taken; elsewhere one plain line for each epoch, without the bar.
+/// Writes the progress of training to a stream. On a terminal it updates one line with a bar, the values, samples per
+/// second and the time left, finally the time taken; elsewhere it writes one plain line per epoch, without the bar.
 class ProgressBar final : public Callback {
  public:
-  /// On standard output or error `terminal` is usually isatty(1), isatty(2). A terminal's line is never wider than
-  /// `columns`: the bar becomes shorter, then go the bar, the samples a second, the last of the values. 0: so many as
-  /// the terminal of standard output or error has at that moment; any number where neither is one.
+  /// Writes to `out`, which must outlive training. For standard output or error `terminal` is usually isatty(1) or
+  /// isatty(2). A terminal's line is never wider than `columns`: first the bar becomes shorter, then the samples per
+  /// second, the bar and the last values are left out. 0 columns: the width that the terminal of standard output or
+  /// error has at the moment, unlimited when neither is a terminal.
   explicit ProgressBar(std::ostream& out, bool terminal = false, int columns = 0);
   std::string name() const override { return "progress_bar"; }
   void on_train_begin(Training&) override;
@@ -47,18 +49,20 @@ class ProgressBar final : public Callback {
   bool terminal_;
   int columns_;
   Clock::time_point start_{}, shown_{};
-  std::int64_t first_ = 0;  ///< samples that an earlier run had seen
+  std::int64_t first_ = 0;  ///< samples that an earlier run has seen
 };
 
+/// The options of EarlyStopping.
 struct EarlyStoppingOptions {
   Monitor monitor{};
-  std::int64_t patience = 0;         ///< epochs without improvement that are borne
-  bool restore_best_weights = true;  ///< parameters and buffers of the best epoch in the end
+  std::int64_t patience = 0;         ///< number of epochs without improvement that are tolerated
+  bool restore_best_weights = true;  ///< whether training ends with the parameters and buffers of the best epoch
+  /// First epoch whose value is compared, counted from 0.
   std::int64_t start_from_epoch = 0;
 };
 
-/// Ends training when a value has not become better for more than `patience` epochs. The best weights are those that
-/// the value was computed with: of averages (Ema), the averages. Ema stands before it in the list.
+/// Ends training when a value has not become better for more than `patience` epochs. The best weights are those with
+/// which the value was computed, so with Ema they are the averages. Put Ema before EarlyStopping in the list.
 class EarlyStopping final : public Callback {
  public:
   explicit EarlyStopping(EarlyStoppingOptions options = {});
@@ -71,24 +75,25 @@ class EarlyStopping final : public Callback {
   void restore(const std::vector<double>& state) override;
   std::vector<nn::Named<State>> variables() const override { return weights_; }
   double best() const { return best_; }
-  /// The epoch with the best value, counted from 1 as messages and logs count; 0 where none had a value.
+  /// Returns the epoch with the best value, counted from 1 as in messages and logs; 0 when no epoch had a value.
   std::int64_t best_epoch() const { return best_epoch_ + 1; }
 
  private:
   EarlyStoppingOptions options_;
   double best_ = std::numeric_limits<double>::quiet_NaN();
   std::int64_t best_epoch_ = -1, waited_ = 0;
-  std::vector<nn::Named<State>> weights_;  ///< of the best epoch
+  std::vector<nn::Named<State>> weights_;  ///< parameters and buffers of the best epoch
 };
 
+/// The options of ModelCheckpoint.
 struct ModelCheckpointOptions {
   Monitor monitor{};
-  bool best = true;       ///< "best.safetensors", whenever the value became better
-  std::int64_t last = 0;  ///< "epoch-0012.safetensors" of so many last epochs, counted from 1; 0: none
+  bool best = true;       ///< saves "best.safetensors" whenever the value becomes better
+  std::int64_t last = 0;  ///< number of last epochs to keep as "epoch-0012.safetensors", counted from 1; 0: none
 };
 
-/// Saves the model's weights into a folder: the best ones, the last ones. For resuming there is
-/// `FitOptions::checkpoint`.
+/// Saves the model's best weights, and those of its last epochs, in a folder. To resume training, use
+/// `FitOptions::checkpoint` instead.
 class ModelCheckpoint final : public Callback {
  public:
   explicit ModelCheckpoint(std::filesystem::path folder, ModelCheckpointOptions options = {});
@@ -105,6 +110,7 @@ class ModelCheckpoint final : public Callback {
   double best_ = std::numeric_limits<double>::quiet_NaN();
 };
 
+/// The options of ReduceLROnPlateau, which are passed on to nn::PlateauSchedule.
 struct ReduceLROnPlateauOptions {
   Monitor monitor{};
   double factor = 0.1;
@@ -113,7 +119,7 @@ struct ReduceLROnPlateauOptions {
   double least_rate = 0;
 };
 
-/// Lowers the learning rate when a value no longer becomes better (nn::PlateauSchedule).
+/// Lowers the learning rate when a value stops improving (nn::PlateauSchedule).
 class ReduceLROnPlateau final : public Callback {
  public:
   explicit ReduceLROnPlateau(ReduceLROnPlateauOptions options = {}) : options_(std::move(options)) {}
@@ -130,7 +136,7 @@ class ReduceLROnPlateau final : public Callback {
   std::optional<nn::PlateauSchedule> schedule_;
 };
 
-/// Writes the values of all epochs to a CSV file, anew after each.
+/// Writes the values of all epochs to a CSV file after every epoch.
 class CSVLogger final : public Callback {
  public:
   explicit CSVLogger(std::filesystem::path path) : path_(std::move(path)) {}
@@ -141,7 +147,7 @@ class CSVLogger final : public Callback {
   std::filesystem::path path_;
 };
 
-/// Draws curves of values over epochs as an SVG picture, anew after each: of losses, where no names are given.
+/// Draws curves of values over epochs as an SVG picture after every epoch. No names: draws the losses.
 class Curves final : public Callback {
  public:
   explicit Curves(std::filesystem::path path, std::vector<std::string> names = {}, std::string title = {})
@@ -155,13 +161,14 @@ class Curves final : public Callback {
   std::string title_;
 };
 
+/// The options of TensorBoard.
 struct TensorBoardOptions {
-  std::int64_t histograms = 0;  ///< of every parameter, in a group for each layer, after so many epochs each; 0: none
-  bool update_losses = false;   ///< also the loss after every update, not only of epochs
+  std::int64_t histograms = 0;  ///< epochs between histograms of every parameter, grouped by layer; 0: none
+  bool update_losses = false;   ///< also writes the loss after every update, not only after every epoch
 };
 
-/// Writes the values of epochs to an event file that `tensorboard --logdir` shows: training and validation as two runs,
-/// "<folder>/train" and "<folder>/validation", so that their curves lie in one picture.
+/// Writes the values of epochs to event files that `tensorboard --logdir` shows. Training and validation are two runs,
+/// "<folder>/train" and "<folder>/validation", so that their curves share a chart.
 class TensorBoard final : public Callback {
  public:
   explicit TensorBoard(std::filesystem::path folder, TensorBoardOptions options = {});
@@ -176,7 +183,7 @@ class TensorBoard final : public Callback {
   std::shared_ptr<EventWriter> training_, validation_;
 };
 
-/// Ends training without an exception where a loss or a gradient is not finite; `History::stopped` says where.
+/// Ends training without an exception when a loss or a gradient is not finite; `History::stopped` says where.
 class TerminateOnNaN final : public Callback {
  public:
   std::string name() const override { return "terminate_on_nan"; }
@@ -184,11 +191,11 @@ class TerminateOnNaN final : public Callback {
   std::string settings() const override { return "ends training"; }
 };
 
-/// Exponential moving averages of the weights, from the first update of this training on: updated after every step, in
-/// the model's place during validation and, unless asked otherwise, when training has ended.
+/// Keeps exponential moving averages of the weights, starting with the first update of this training. They are updated
+/// after every step and replace the weights during validation and, with `in_the_end`, when training has ended.
 class Ema final : public Callback {
  public:
-  /// Throws ValueError for a decay outside [0, 1).
+  /// Averages `parameters`. Throws ValueError for a decay outside [0, 1).
   explicit Ema(std::vector<Parameter> parameters, double decay = 0.999, bool in_the_end = true);
   std::string name() const override { return "ema"; }
   void on_train_begin(Training&) override;
@@ -206,10 +213,10 @@ class Ema final : public Callback {
   nn::WeightAverageOptions options_;
   std::shared_ptr<nn::WeightAverage> average_;
   bool in_the_end_;
-  std::int64_t seen_ = 0;  ///< the update that was taken in last
+  std::int64_t seen_ = 0;  ///< the last update that the averages include
 };
 
-/// Functions of the user's.
+/// Calls functions of the user's; those that are not given are skipped.
 class LambdaCallback final : public Callback {
  public:
   struct Functions {

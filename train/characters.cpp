@@ -22,7 +22,7 @@ std::vector<std::string_view> split(std::string_view text) {
 
 std::vector<std::string> owned(const std::vector<std::string_view>& of) { return {of.begin(), of.end()}; }
 
-/// As errors show it: control characters by their numbers.
+/// Returns a character as errors show it: control characters by their numbers.
 std::string shown(std::string_view c) {
   const auto byte = static_cast<unsigned char>(c[0]);
   return byte < 0x20 || byte == 0x7F ? "the character of number " + std::to_string(byte) : "'" + std::string(c) + "'";
@@ -41,7 +41,7 @@ Characters::Characters(std::string_view alphabet) : Characters(owned(split(alpha
 
 Characters Characters::of(std::string_view text) {
   const std::vector<std::string_view> all = split(text);
-  const std::set<std::string_view> once(all.begin(), all.end());  // bytes of UTF-8 are in the order of code points
+  const std::set<std::string_view> once(all.begin(), all.end());  // UTF-8 sorts like its code points
   return Characters(std::vector<std::string>(once.begin(), once.end()));
 }
 

@@ -1,5 +1,5 @@
-/// Charts as SVG: line charts with scales, grid, curves and legend; heat maps of runs of equal colours with names of
-/// rows and columns and the scale; grids of images.
+/// Charts as SVG: line charts with scales, grid, curves and legend; heat maps of runs of equal colours with the scale
+/// and names of rows and columns; grids of images.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -18,16 +18,16 @@
 namespace ferrite::train::detail {
 namespace {
 
-/// A picture that is written element by element. Numbers are written in the classic locale, with six digits.
+/// An SVG picture, written element by element. Numbers are written in the classic locale, with six digits.
 class Svg {
  public:
-  /// Throws ValueError, naming `who`, for a size below 200 x 150.
+  /// Begins a picture. Throws ValueError, naming `who`, for a size below 200 x 150.
   Svg(const char* who, int width, int height);
 
-  /// Nothing for an empty text. `anchor` is start, middle or end; `more` further attributes.
+  /// Writes a text, if it is not empty. `anchor` is start, middle or end; `more` are further attributes.
   void text(double x, double y, const char* anchor, std::string_view text, std::string_view more = {});
   void line(double x1, double y1, double x2, double y2, std::string_view colour);
-  /// A path that is filled, or drawn as a line of a width.
+  /// Fills a path; `stroke` draws it as a line of a width.
   void fill(std::string_view path, std::string_view colour, std::string_view more = {});
   void stroke(std::string_view path, std::string_view colour, double width, std::string_view more = {});
   std::string end();
@@ -38,7 +38,7 @@ class Svg {
 
 // ---- SVG text ------------------------------------------------------------------------------------------
 
-/// Text that XML may hold: markup is escaped, control characters become spaces.
+/// Returns a text for XML: markup is escaped, control characters become spaces.
 std::string escaped(std::string_view text) {
   std::string s;
   for (const char c : text) {
@@ -47,20 +47,20 @@ std::string escaped(std::string_view text) {
       case '>': s += "&gt;"; break;
       case '&': s += "&amp;"; break;
       case '"': s += "&quot;"; break;
-      default: s += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;  // XML has no words for most of them
+      default: s += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;  // XML cannot represent most of them
     }
   }
   return s;
 }
 
-/// A stream that writes 0.5 whatever the program's locale says.
+/// Returns a stream that writes 0.5 whatever the program's locale.
 std::ostringstream number_stream() {
   std::ostringstream s;
   s.imbue(std::locale::classic());
   return s;
 }
 
-/// About how wide a text of 12 pixels is: fonts differ.
+/// Returns the approximate width of a text in a font of 12 pixels: fonts differ.
 double width_of(std::string_view text) {
   const auto begins = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; };  // of a UTF-8 character
   return 6.7 * static_cast<double>(std::ranges::count_if(text, begins));
@@ -110,10 +110,10 @@ namespace {
 constexpr const char* kColours[] = {"#1f6feb", "#d1495b", "#2a9d54", "#8854d0", "#e08e0b", "#16808d"};
 constexpr double kLeft = 64, kRight = 24, kTop = 40, kBottom = 52, kLegendRow = 20;
 
-/// Beyond that the difference of two values may overflow.
+/// Returns whether |v| is at most 1e300: beyond, the difference of two values may overflow.
 bool drawable(double v) { return std::fabs(v) <= 1e300; }
 
-/// A range widened to multiples of a round step: 1, 2 or 5 times a power of ten.
+/// The range of an axis, widened to multiples of a round step: 1, 2 or 5 times a power of ten.
 struct Scale {
   double low = 0, high = 1, step = 0.25;
 };
@@ -133,7 +133,7 @@ Scale scale_of(double low, double high, double least_step) {
   return {std::floor(low / step) * step, std::ceil(high / step) * step, step};
 }
 
-/// Over the values of all series; places that are whole numbers, as epochs are, have no ticks between them.
+/// Returns the scale over the values of all series. Whole-numbered `places`, as epochs, have no ticks between them.
 Scale scale_over(const std::vector<Series>& series, std::initializer_list<std::vector<double> Series::*> of,
                  bool places) {
   double low = INFINITY;
@@ -184,7 +184,7 @@ class Chart {
   }
   std::string at(double x, double y) const { return number(px(x)) + ' ' + number(py(y)); }
 
-  /// Rows of names below the title, so that none lies on a curve.
+  /// Writes rows of names below the title, so that none lies on a curve.
   void legend() {
     double x = kLeft, y = kTop;
     for (std::size_t i = 0; i < series_.size() && series_.size() > 1; ++i) {
@@ -216,7 +216,7 @@ class Chart {
     svg_.line(kLeft, top_, kLeft, o_.height - kBottom, "#888");
   }
 
-  /// Piece by piece between points that cannot be drawn.
+  /// Fills the band of a series, piece by piece between points that cannot be drawn.
   void band(const Series& s, const char* colour) {
     std::string path;
     for (std::size_t i = 0; i < s.low.size();) {
@@ -286,9 +286,9 @@ void write_line_chart(const std::filesystem::path& path, const std::vector<Serie
 namespace {
 
 constexpr int kLevels = 64;
-constexpr double kMargin = 24;  // left, right and below; above it is kTop
+constexpr double kMargin = 24;  // at the left, right and bottom; at the top it is kTop
 
-/// White, light blue, blue, dark blue: lightness falls evenly.
+/// Returns the colour of a level, from white over light blue and blue to dark blue; lightness falls evenly.
 std::string colour_of(int level) {
   constexpr std::array<std::array<double, 3>, 4> kStops = {
       {{255, 255, 255}, {158, 202, 225}, {49, 130, 189}, {8, 48, 107}}};
@@ -326,7 +326,7 @@ class HeatMap {
     cell_ = o.cell > 0 ? o.cell : static_cast<int>(std::max<std::int64_t>(2, 480 / longer));
     set_range();
     left_ = kMargin + (o.y_label.empty() ? 0 : 18) + widest(o.rows) + (o.rows.empty() ? 0 : 8);
-    // Names that are wider than their columns stand upright.
+    // Names that are wider than their columns are turned upright.
     upright_ = widest(o.columns) > cell_ - 4;
     below_ = o.columns.empty() ? 0 : upright_ ? widest(o.columns) + 10 : 20;
     scale_ = o.scale
@@ -338,7 +338,7 @@ class HeatMap {
     const double inner = static_cast<double>(columns_ * cell_), high = static_cast<double>(rows_ * cell_);
     const double needed = std::max(left_ + inner + scale_ + kMargin, detail::width_of(o_.title) * 1.25 + 16);
     const double width = std::max(200.0, needed);
-    left_ += (width - (left_ + inner + scale_ + kMargin)) / 2;  // in the middle, where the title is wider
+    left_ += (width - (left_ + inner + scale_ + kMargin)) / 2;  // centred if the title is wider
     const double height = std::max(150.0, kTop + high + below_ + (o_.x_label.empty() ? 0 : 20) + kMargin - 8);
     detail::Svg svg("heat map", static_cast<int>(width), static_cast<int>(height));
     svg.text(width / 2, 22, "middle", o_.title, " font-size=\"15\"");
@@ -365,7 +365,7 @@ class HeatMap {
     if (std::isnan(high_)) high_ = low_;
   }
 
-  /// -1 for what is not finite.
+  /// Returns the colour level of a value; -1 if it is not finite.
   int level(double v) const {
     if (!std::isfinite(v)) return -1;
     if (!(high_ > low_)) return v > high_ ? kLevels - 1 : 0;
@@ -376,7 +376,7 @@ class HeatMap {
     return v_[static_cast<std::size_t>(row * columns_ + column)];
   }
 
-  /// Runs of one colour are one rectangle, and all of a colour one path: white ones are the background.
+  /// Draws the cells: each run of one colour is a rectangle, and each colour a path. White cells are the background.
   void cells(detail::Svg& svg) const {
     std::vector<std::string> paths(kLevels + 1);
     const int left = static_cast<int>(left_), top = static_cast<int>(kTop);
@@ -421,7 +421,7 @@ class HeatMap {
     const double step = height / kLevels;
     for (int l = kLevels; l-- > 0;) {
       std::ostringstream box = detail::number_stream();
-      // Each reaches to the bottom, so that no seams are seen between them.
+      // Each box reaches to the bottom, so that no seams are visible.
       box << 'M' << x << ' ' << kTop + height - (l + 1) * step << "h14V" << kTop + height << "h-14z";
       svg.fill(box.str(), colour_of(l));
     }

@@ -1,4 +1,4 @@
-/// Training checkpoints: writing, and checking everything before anything is replaced.
+/// Training checkpoints: writing them, and loading with every check made before anything is replaced.
 #include "ferrite/train/checkpoint.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace {
 constexpr std::string_view kOwn = "training.";
 
 constexpr std::string_view kFingerprint = "training.fingerprint.";
-/// What `fit` compared before there were fingerprints.
+/// Names of the entries that `fit` compared before there were fingerprints.
 constexpr std::array<std::string_view, 9> kComparedBefore = {
     "accumulate", "batch_size", "bucket_lengths", "drop_last", "examples", "samples", "seed", "shuffle", "weights"};
 using detail::exact;
@@ -28,7 +28,7 @@ using detail::exact;
   throw IoError(file.where() + ": '" + std::string(key) + "' " + what);
 }
 
-/// A number of at least 0.
+/// Returns the number "training.<key>" of a file. Throws IoError when it is missing, negative or not finite.
 template <class T>
 T number(const io::TensorFile& file, const io::Metadata& metadata, const std::string& key) {
   const auto at = metadata.find(std::string(kOwn) + key);
@@ -44,7 +44,7 @@ T number(const io::TensorFile& file, const io::Metadata& metadata, const std::st
   return value;
 }
 
-/// Numbers of any kind, separated by blanks.
+/// Returns numbers as text, separated by blanks.
 std::string list_of(const std::vector<double>& values) {
   std::string text;
   for (const double v : values) text += (text.empty() ? "" : " ") + exact(v);
@@ -65,7 +65,7 @@ std::vector<double> numbers_in(const io::TensorFile& file, std::string_view key,
   return values;
 }
 
-/// The fingerprint of a file; of one by fit of an earlier version the numbers that it compared. None: of older ones.
+/// Returns the fingerprint of a file, or the numbers that `fit` of an earlier version compared; nullopt for older ones.
 std::optional<Fingerprint> fingerprint_in(const Checkpoint& saved, const io::Metadata& metadata) {
   Fingerprint all;
   for (const auto& [key, text] : metadata)
@@ -78,10 +78,10 @@ std::optional<Fingerprint> fingerprint_in(const Checkpoint& saved, const io::Met
   return all;
 }
 
-/// What stands before the names of the i-th part of a kind: nothing for the first, "2." for the second.
+/// Returns the prefix for names of the i-th part of a kind: nothing for the first, "2." for the second.
 std::string nth(std::size_t i) { return i == 0 ? std::string() : std::to_string(i + 1) + "."; }
 
-/// Where a schedule of a checkpoint stands.
+/// Returns the state of a schedule in a checkpoint.
 nn::ScheduleState schedule_state(const io::TensorFile& file, const io::Metadata& metadata, const std::string& which) {
   nn::ScheduleState state{.steps = number<std::int64_t>(file, metadata, which + "schedule_steps"),
                           .bases = {number<double>(file, metadata, which + "schedule_base")}};
@@ -105,7 +105,7 @@ void put_schedule(io::Metadata& all, const nn::Schedule& schedule, const std::st
   if (!state.memory.empty()) put("schedule_memory", list_of(state.memory));
 }
 
-/// The states of all parts under the names that files have for them.
+/// Returns the states of all parts with their names in files.
 std::vector<nn::Named<State>> states_of(const TrainingParts& parts) {
   std::vector<nn::Named<State>> all;
   const auto put = [&](const std::vector<nn::Named<State>>& states, std::size_t i) {
@@ -144,7 +144,7 @@ std::vector<std::pair<State, Tensor>> rates_of(const TrainingParts& parts) {
   return rates;
 }
 
-/// Whether the optimisers have the rates that a file was saved with.
+/// Returns whether the optimisers have the rates with which a file was saved.
 bool at_rates_of(const io::TensorFile& file, const TrainingParts& parts) {
   for (std::size_t i = 0; i < parts.optimizers.size(); ++i)
     for (const auto& s : parts.optimizers[i]->states()) {
@@ -158,7 +158,7 @@ bool at_rates_of(const io::TensorFile& file, const TrainingParts& parts) {
   return true;
 }
 
-/// A name of `changed` that nobody has is misspelt, and would allow nothing.
+/// Throws ValueError for a name in `changed` that neither fingerprint has: it is misspelt and would allow nothing.
 void check_changed(const TrainingParts& parts, const Fingerprint& before, const Fingerprint& now) {
   std::vector<std::string> names;
   for (const Fingerprint* all : {&before, &now})
@@ -176,7 +176,7 @@ void check_changed(const TrainingParts& parts, const Fingerprint& before, const 
   }
 }
 
-/// What differs and may; throws OtherTrainingError for what may not.
+/// Returns the differences that are allowed. Throws OtherTrainingError for those that are not.
 std::vector<Change> allowed_changes(const io::TensorFile& file, const TrainingParts& parts, const Fingerprint& before,
                                     const Fingerprint& now) {
   check_changed(parts, before, now);
@@ -185,7 +185,7 @@ std::vector<Change> allowed_changes(const io::TensorFile& file, const TrainingPa
   for (Change& c : detail::differences(before, now, !parts.also.empty())) {
     if (of_older_version && std::find(kComparedBefore.begin(), kComparedBefore.end(), c.name) == kComparedBefore.end())
       continue;
-    // A program that trains on with the same optimiser has the rate of the file, and so the same numbers.
+    // A program that continues with the same optimiser has the rate of the file, and so the same numbers.
     const bool same_rate = c.name == "learning_rate" && at_rates_of(file, parts);
     const bool may = detail::allows(parts.changed, c.name);
     if (same_rate && !may) continue;
@@ -251,7 +251,7 @@ Checkpoint load_checkpoint(const io::TensorFile& file, const TrainingParts& part
   Fingerprint now = detail::fingerprint_of(parts);
   std::vector<std::optional<nn::ScheduleState>> standing;
   for (std::size_t i = 0; i < parts.schedules.size(); ++i) {
-    // A file that says of itself that it has no schedule differs by that; another one is no checkpoint of a schedule.
+    // A file whose fingerprint says that it has no schedule differs in that entry; any other without one is refused.
     const bool without = before && !metadata.contains(std::string(kOwn) + nth(i) + "schedule_steps") &&
                          metadata.contains(std::string(kFingerprint) + schedule_name(i));
     standing.push_back(without ? std::nullopt : std::optional(schedule_state(file, metadata, nth(i))));
@@ -284,8 +284,8 @@ Checkpoint load_checkpoint(const io::TensorFile& file, const TrainingParts& part
   };
   const std::vector<std::pair<State, Tensor>> own_rates = rates_of(parts);
   io::load(parts.model, file, {.states = states_of(parts), .module_states = true, .check = check});
-  // A schedule that is restored sets its rate; that of the file counts, which something else may have set later. A rate
-  // that was changed on purpose is that of the program, and a schedule's where there is one.
+  // A schedule sets its rate when it is restored, but the rate of the file takes precedence: something else may have
+  // set it later. A rate that was changed on purpose is the program's, or the schedule's if there is one.
   const std::vector<std::pair<State, Tensor>> rates = other_rate ? own_rates : rates_of(parts);
   for (std::size_t i = 0; i < standing.size(); ++i)
     parts.schedules[i]->restore(standing[i] ? *standing[i] : nn::ScheduleState(parts.schedules[i]->state()));

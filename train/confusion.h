@@ -1,5 +1,5 @@
 #pragma once
-/// Confusion matrices.
+/// Confusion matrices of classifiers.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -8,24 +8,24 @@
 
 namespace ferrite::train {
 
-/// Counts of true against predicted classes.
+/// A confusion matrix: counts of predicted classes for each true class.
 class Confusion {
  public:
-  /// Throws ValueError for classes < 1.
+  /// Makes an empty matrix. Throws ValueError for classes < 1, ShapeError for too many.
   explicit Confusion(std::int64_t classes);
 
-  /// Adds predictions and targets, both i64 of any shape. Targets `ignore_index` do not count, whatever is predicted
-  /// there. Throws ShapeError for unequal shapes or a class out of range that counts; nothing is added then.
+  /// Adds predictions and targets, both i64 of the same shape. Elements whose target is `ignore_index` do not count.
+  /// Throws ShapeError for unequal shapes or a class out of range in an element that counts; nothing is added then.
   void add(const Tensor& predicted, const Tensor& target, std::int64_t ignore_index = -100);
 
-  /// Throws ShapeError for a class out of range.
+  /// Returns how often class `predicted` was predicted for class `target`. Throws ShapeError for a class out of range.
   std::int64_t count(std::int64_t target, std::int64_t predicted) const;
-  /// i64 [classes, classes], a row for each true class, for `heat_map`.
+  /// Returns all counts, i64 [classes, classes] with a row for each true class, as `heat_map` takes them.
   Tensor counts() const;
   std::int64_t total() const;
-  /// Share on the diagonal; 0 for nothing added.
+  /// Returns the share of right predictions; 0 when nothing was added.
   double accuracy() const;
-  /// A table, a row for each true class, a column for each predicted one; zeros shown as dots.
+  /// Returns a table with a row for each true class and a column for each predicted one; zeros are shown as dots.
   std::string str() const;
 
  private:

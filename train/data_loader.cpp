@@ -1,4 +1,4 @@
-/// The order of epochs, shuffled, sampled by weights, cut into buckets; and batches made when asked for, or ahead by
+/// The order of epochs: shuffled, sampled by weights or cut into buckets; and batches made on demand, or ahead by
 /// threads.
 #include "ferrite/train/data_loader.h"
 
@@ -17,23 +17,23 @@
 
 namespace ferrite::train::detail {
 
-/// The examples of an epoch, and which of them are a batch.
+/// The examples of an epoch in order, and their division into batches.
 struct EpochOrder {
   struct Part {
-    std::int64_t begin = 0, end = 0;  ///< in `examples`
-    std::int64_t length = 0;          ///< sequences are padded to it at least
+    std::int64_t begin = 0, end = 0;  ///< range of its places in `examples`
+    std::int64_t length = 0;          ///< least length to which sequences are padded
   };
   std::vector<std::int64_t> examples;
   std::vector<Part> parts;
 
-  /// Batches of the examples from `begin` to `end`.
+  /// Cuts the examples from `begin` to `end` into batches.
   void cut(std::int64_t begin, std::int64_t end, std::int64_t size, bool drop_last, std::int64_t length);
-  /// Throws ShapeError for a batch that there is not.
+  /// Returns the range of batch i. Throws ShapeError for a batch that does not exist.
   const Part& part(std::int64_t i) const;
   std::span<const std::int64_t> examples_of(std::int64_t i) const;
 };
 
-/// Makes the batches of an epoch from `first` on, in order; with threads, some ahead of the one that is asked for.
+/// Makes the batches of an epoch from `first` on, in order; threads make some of them ahead.
 class BatchMaker {
  public:
   BatchMaker(Dataset data, EpochOrder order, const ExampleKey& key, std::int64_t first, int threads, int prefetch);
@@ -43,12 +43,12 @@ class BatchMaker {
 
   std::int64_t at() const { return at_; }
   bool done() const { return at_ == count(); }
-  /// The batch of this place. Throws what making it threw.
+  /// Returns the current batch. Throws what making it threw.
   const Batch& current();
   void advance();
 
  private:
-  /// A batch that a thread makes, or has made.
+  /// A batch that a thread is making or has made.
   struct Slot {
     Batch batch{};
     std::exception_ptr error{};
@@ -62,15 +62,15 @@ class BatchMaker {
   EpochOrder order_;
   ExampleKey key_;
   std::int64_t at_;
-  bool made_ = false;  ///< without threads: whether `own_` is the batch of this place
+  bool made_ = false;  ///< without threads: whether `own_` is the current batch
   Batch own_{};
 
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<Slot> slots_;
-  std::int64_t next_;  ///< that no thread has taken
+  std::int64_t next_;  ///< next batch for a thread to make
   bool stop_ = false;
-  std::vector<std::jthread> threads_;  // last: joined before the rest goes
+  std::vector<std::jthread> threads_;  // declared last: joined before the other members are destroyed
 };
 
 // ---- batches -------------------------------------------------------------------------------------------
@@ -94,10 +94,10 @@ std::span<const std::int64_t> EpochOrder::examples_of(std::int64_t i) const {
 
 namespace {
 
-/// Batch `i`; `key` is that of the first example of the epoch.
+/// Makes batch `i`; `key` has the seed and the epoch, and the batch's first example sets its place.
 Batch make_batch(const Dataset& data, const EpochOrder& order, const ExampleKey& key, std::int64_t i) {
   const EpochOrder::Part& p = order.part(i);
-  const KeepDenormals keep;  // the same batch, whatever the mode of the thread
+  const KeepDenormals keep;  // so that the batch is the same whatever the mode of the thread
   return data.batch(order.examples_of(i), {key.seed, key.epoch, static_cast<std::uint64_t>(p.begin)}, p.length);
 }
 
@@ -185,7 +185,7 @@ void check_not_negative(const char* name, std::int64_t value) {
   if (value < 0) refuse(std::string(name) + " must be at least 0, got " + std::to_string(value));
 }
 
-/// The numbers of `from` in the random order of a stream.
+/// Returns the numbers of `from` in the random order of a key.
 std::vector<std::int64_t> shuffled(const std::vector<std::int64_t>& from, const RandomKey& key) {
   std::vector<std::int64_t> out;
   out.reserve(from.size());
@@ -256,7 +256,7 @@ void DataLoader::check_weights() {
   if (!(sum > 0) || !std::isfinite(sum)) refuse("the weights add up to " + Scalar(sum).str());
 }
 
-/// Sets bounds and the examples of each bucket.
+/// Computes the largest length and the examples of each bucket.
 void DataLoader::cut_buckets() {
   const std::int64_t N = data_.size();
   std::vector<std::int64_t> all(static_cast<std::size_t>(N));

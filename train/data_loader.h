@@ -1,5 +1,5 @@
 #pragma once
-/// Batches of a data set, epoch by epoch: in random order, sampled by weights, sorted by length, made by threads.
+/// Batches of a data set, epoch by epoch: shuffled, sampled by weights, bucketed by length, made by threads.
 #include <cstdint>
 #include <iterator>
 #include <memory>
@@ -14,65 +14,70 @@ struct EpochOrder;
 class BatchMaker;
 }  // namespace detail
 
+/// The options of a DataLoader.
 struct LoaderOptions {
   std::int64_t batch_size = 32;
-  bool shuffle = true;     ///< another order in every epoch, from `seed`
-  std::uint64_t seed = 0;  ///< of the order, of samples and of augmentation
-  bool drop_last = false;  ///< leaves out the last batch of an epoch (of a bucket) where it is smaller
-  /// Examples are drawn with replacement, each in proportion to its weight: f32 or f64 [N], at least 0. Undefined: each
-  /// once. `balanced_weights` makes classes equally frequent.
+  bool shuffle = true;     ///< whether every epoch has its own random order, drawn from `seed`
+  std::uint64_t seed = 0;  ///< seed of the order, of samples and of augmentation
+  bool drop_last = false;  ///< leaves out the last batch of an epoch (or of a bucket) if it is smaller
+  /// Weights of the examples, f32 or f64 [N], at least 0: examples are drawn with replacement in proportion to them.
+  /// Undefined: every example comes once. `balanced_weights` makes classes equally frequent.
   Tensor weights{};
-  std::int64_t samples = 0;  ///< examples of an epoch drawn by weights; 0: as many as the set has
-  /// Largest lengths of buckets, ascending: a batch holds sequences of one bucket, padded to its largest length. So a
-  /// compiled step meets few shapes. Longer sequences than the last are refused.
+  std::int64_t samples = 0;  ///< number of examples per epoch when drawn by weights; 0: the size of the set
+  /// Largest lengths of buckets, ascending. A batch holds sequences of one bucket, padded to its largest length, so
+  /// that a compiled step sees few shapes. Sequences longer than the last bucket are refused.
   std::vector<std::int64_t> bucket_lengths{};
-  /// The same with so many buckets of about equal size. 0: no buckets, batches are padded to their longest sequence.
+  /// Number of buckets of about equal size, with lengths chosen from the data, if `bucket_lengths` is empty. 0: no
+  /// buckets; batches are padded to their longest sequence.
   int buckets = 0;
-  int threads = 0;   ///< that make batches in the background; 0: they are made when asked for
-  int prefetch = 2;  ///< batches that each thread may be ahead
+  int threads = 0;   ///< number of threads that make batches in the background; 0: batches are made on demand
+  int prefetch = 2;  ///< number of batches that each thread may be ahead
 };
 
-/// Weights of examples for which every class comes equally often: 1 / how many examples have the label of this one.
-/// labels i64 or i32 [N], at least 0 -> f64 [N]. Throws ShapeError, DtypeError, ValueError.
+/// Returns weights with which every class is drawn equally often: 1 / (number of examples with the same label).
+/// labels i64 or i32 [N], at least 0 -> f64 [N]. Throws ShapeError for another rank, DtypeError for another dtype,
+/// ValueError for a negative label.
 Tensor balanced_weights(const Tensor& labels);
 
-/// Where a loader stands.
+/// The position of a loader in its epochs.
 struct LoaderPosition {
-  std::int64_t epoch = 0;  ///< finished ones
-  std::int64_t batch = 0;  ///< finished ones of the running epoch
+  std::int64_t epoch = 0;  ///< number of finished epochs
+  std::int64_t batch = 0;  ///< number of finished batches of the running epoch
 
   bool operator==(const LoaderPosition&) const = default;
 };
 
-/// The batches of epochs over a data set. What a batch holds depends on the set, the options, the epoch and its number
-/// alone: it is the same for any number of threads, and an epoch may begin at any batch, as training that goes on does.
+/// Makes the batches of epochs over a data set. A batch depends only on the set, the options, the epoch and its number:
+/// it is the same for any number of threads, and an epoch may begin at any batch, as when training resumes.
 ///
 ///   const train::DataLoader loader(data, {.batch_size = 64, .threads = 2});
 ///   for (std::int64_t epoch = 0; epoch < 10; ++epoch)
 ///     for (const train::Batch& b : loader.epoch(epoch)) step(b.x(), b.y());
 class DataLoader {
  public:
-  /// Throws ValueError for a batch size below 1, negative numbers, weights together with buckets, weights that are
-  /// negative, not finite or all 0, and bucket lengths that do not ascend; ShapeError for another number of weights
-  /// than examples and a sequence longer than the last bucket.
+  /// Checks the options against the data. Throws ValueError for a batch size or prefetch below 1, other negative
+  /// numbers, `samples` without weights, weights together with buckets, weights that are negative, not finite or all
+  /// 0, and bucket lengths that do not ascend; DtypeError for weights that are not floats; ShapeError unless there is
+  /// one weight per example, and for a sequence longer than the last bucket.
   explicit DataLoader(Dataset data, const LoaderOptions& options = {});
 
   const Dataset& data() const { return data_; }
   const LoaderOptions& options() const { return options_; }
-  /// Batches and examples of every epoch.
+  /// Returns the number of batches of every epoch; `samples` returns the number of examples.
   std::int64_t batches() const { return batches_; }
   std::int64_t samples() const { return samples_; }
-  /// The largest lengths of its buckets; empty without.
+  /// Returns the largest length of each bucket; empty without buckets.
   const std::vector<std::int64_t>& bucket_lengths() const { return bounds_; }
-  /// The examples of batch `i` of an epoch. Throws ShapeError for one that there is not, ValueError for an epoch below
-  /// 0.
+  /// Returns the numbers of the examples in batch `i` of an epoch. Throws ShapeError for a batch that does not exist,
+  /// ValueError for an epoch below 0.
   std::vector<std::int64_t> examples(std::int64_t epoch, std::int64_t i) const;
-  /// Batch `i` of an epoch, made by the calling thread. Throws as `examples`, and what the data set throws.
+  /// Makes batch `i` of an epoch on the calling thread. Throws what `examples` and the data set throw.
   Batch batch(std::int64_t epoch, std::int64_t i) const;
 
   class Epoch;
-  /// The batches of an epoch from `first` on, once, in order; made by threads in the background where the options ask
-  /// for them. What the data set throws comes with the batch that it belongs to.
+  /// Returns the batches of an epoch from `first` on, once and in order, made in the background if the options ask for
+  /// threads. An exception of the data set is thrown when its batch is read. Throws ShapeError unless
+  /// 0 <= first <= batches(), ValueError for an epoch below 0.
   Epoch epoch(std::int64_t epoch, std::int64_t first = 0) const;
 
  private:
@@ -83,9 +88,9 @@ class DataLoader {
   Dataset data_;
   LoaderOptions options_;
   std::int64_t batches_ = 0, samples_ = 0;
-  std::vector<double> cumulative_;                 ///< sums of weights
-  std::vector<std::int64_t> bounds_;               ///< largest lengths of buckets
-  std::vector<std::vector<std::int64_t>> bucket_;  ///< examples by bucket; one of all without buckets
+  std::vector<double> cumulative_;                 ///< cumulative sums of the weights
+  std::vector<std::int64_t> bounds_;               ///< largest length of each bucket
+  std::vector<std::vector<std::int64_t>> bucket_;  ///< examples of each bucket; without buckets one with all
 };
 
 /// The batches of one epoch: an input range.
@@ -115,7 +120,7 @@ class DataLoader::Epoch {
   };
   Iterator begin() { return Iterator(this); }
   std::default_sentinel_t end() const { return {}; }
-  /// The number of the batch that comes next.
+  /// Returns the number of the batch at which the iteration is.
   std::int64_t at() const;
 
  private:

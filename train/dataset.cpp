@@ -1,4 +1,4 @@
-/// Data sets: where their examples come from, their columns, and how several examples become a batch.
+/// Data sets: their columns, the sources of their examples, and how several examples become a batch.
 #include "ferrite/train/dataset.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace ferrite::train {
 namespace {
 
-/// Where each sequence begins, and the end of the last one.
+/// Returns the first step of each sequence, then the end of the last one.
 std::vector<std::int64_t> begins_of(const Tensor& steps, const Tensor& lengths) {
   if (steps.rank() < 1) throw ShapeError("sequences: steps must be [N, ...], got " + steps.shape().str());
   if (lengths.rank() != 1) throw ShapeError("sequences: lengths must be [N], got " + lengths.shape().str());
@@ -93,14 +93,14 @@ void check_index(const char* where, std::int64_t i, std::int64_t n) {
                      std::to_string(n));
 }
 
-/// What follows the first extent, which sequences may differ in.
+/// Returns the shape without the first extent of sequences, in which they may differ.
 Shape inner(const Tensor& x, const Field& field) {
   Shape s = x.shape();
   if (field.sequence && s.rank() > 0) s[0] = 0;
   return s;
 }
 
-/// Tensors of equal inner shapes behind each other along a new first axis, sequences padded to `extent`.
+/// Stacks tensors of equal inner shapes along a new first axis; sequences are padded to `extent`.
 Tensor joined(std::span<const Tensor> parts, const Field& field, std::int64_t extent) {
   Shape shape = parts[0].shape();
   if (field.sequence) shape[0] = extent;
@@ -120,7 +120,7 @@ Tensor joined(std::span<const Tensor> parts, const Field& field, std::int64_t ex
   });
 }
 
-/// Examples joined field by field.
+/// Joins examples field by field. Throws ShapeError when they do not fit each other.
 Batch join(std::span<const Tensors> examples, const std::vector<Field>& fields, std::int64_t least_length) {
   Batch batch;
   std::vector<Tensor> parts(examples.size());

@@ -1,5 +1,5 @@
 #pragma once
-/// Data sets: examples by number, each a tuple of tensors, and the batches that are made of them.
+/// Data sets: numbered examples, each a tuple of tensors, and the batches that are made of them.
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -14,151 +14,154 @@
 
 namespace ferrite::train {
 
-/// What all examples have in common at one place of their tuples.
+/// The properties of one field, a place in the tuples, that all examples share.
 struct Field {
-  /// Whether the first extent differs from example to example: a sequence [T, ...]. Batches pad it and tell lengths.
+  /// True for a sequence [T, ...], whose T may differ between examples. Batches pad it and hold its lengths.
   bool sequence = false;
-  /// What is put behind the end of shorter sequences. Targets of a cross entropy take its `ignore_index`.
+  /// The value that pads shorter sequences at their end. For targets of a cross entropy use its `ignore_index`.
   double padding = 0;
 
   bool operator==(const Field&) const = default;
 };
 
-/// One field of all examples, held in memory. A tensor [N, ...] is one: example i holds row i.
+/// One field of all examples, held in memory. A tensor [N, ...] converts to a column: example i holds row i.
 class Column {
  public:
-  /// Throws ShapeError for a tensor of rank 0.
+  /// Makes a column of the rows of a tensor [N, ...]. Throws ShapeError for a tensor of rank 0.
   Column(Tensor rows);
-  /// Sequences one behind the other: steps [sum of lengths, ...], lengths i64 or i32 [N]. Throws ShapeError when they
-  /// do not fit each other and for a length below 0, DtypeError for lengths that are no integers.
+  /// Makes a column of concatenated sequences: steps [sum of lengths, ...], lengths i64 or i32 [N]. Throws ShapeError
+  /// when they do not fit each other and for a length below 0, DtypeError for lengths that are not integers.
   Column(Tensor steps, const Tensor& lengths, double padding);
 
   std::int64_t size() const { return size_; }
   const Field& field() const { return field_; }
-  /// Of example i, which must exist: what it holds, a view, and the length of a sequence (0 where it is none).
+  /// Returns a view of what example i, which must exist, holds; `length` returns its length (0 if not a sequence).
   Tensor operator[](std::int64_t i) const;
   std::int64_t length(std::int64_t i) const;
-  /// A hash of all that it holds.
+  /// Returns a hash of all elements and lengths.
   std::uint64_t hash() const;
-  /// Rows of several examples [B, ...], where it is no sequence.
+  /// Returns the rows of several examples, [B, ...]. The column must not hold sequences.
   Tensor rows(std::span<const std::int64_t> examples) const;
 
  private:
   Tensor all_;
   Field field_;
   std::int64_t size_;
-  std::vector<std::int64_t> begins_;  ///< of sequences, and the end of the last one
+  std::vector<std::int64_t> begins_;  ///< first step of each sequence, then the end of the last one
 };
 
-/// A column of sequences: steps [sum of lengths, ...] one behind the other, lengths [N].
+/// Returns a column of concatenated sequences: steps [sum of lengths, ...], lengths i64 or i32 [N].
 Column sequences(Tensor steps, const Tensor& lengths, double padding = 0);
-/// A column of sequences from tensors [T, ...] of their own lengths. Throws ShapeError when what follows T differs.
+/// Returns a column of sequences [T, ...] of different lengths. Throws ShapeError when they differ in other extents or
+/// have rank 0, ValueError for none.
 Column sequences(std::span<const Tensor> each, double padding = 0);
 
-/// Examples joined along a new first axis: sequences padded to the longest of them.
+/// Examples joined along a new first axis; sequences are padded to the longest.
 struct Batch {
-  Tensors fields;   ///< by place in the tuple: [B, ...], sequences [B, T, ...]
-  Tensors lengths;  ///< by place: i64 [B] of sequences, undefined for other fields
-  /// Where this is a part of a batch that several ranks train on (FitOptions::parallel): over what batch norms take
-  /// their numbers.
+  Tensors fields;   ///< each field of the examples: [B, ...], sequences [B, T, ...]
+  Tensors lengths;  ///< lengths of each field: i64 [B] for sequences, undefined for others
+  /// The replicas over which batch norms compute their statistics, if this is a part of a batch that several ranks
+  /// train on (FitOptions::parallel); else null.
   const nn::Replicas* replicas = nullptr;
 
   std::int64_t size() const { return fields[0].shape()[0]; }
-  /// The first field, by custom the input, and the second, the target. Throw ValueError where there is none.
+  /// Returns the first field, by convention the input; `y` returns the second, the target. Throw ValueError for a field
+  /// that does not exist.
   const Tensor& x() const { return field(0); }
   const Tensor& y() const { return field(1); }
-  /// Throws ValueError for a field that there is not.
+  /// Returns field i. Throws ValueError for a field that does not exist.
   const Tensor& field(std::size_t i) const;
-  /// The lengths of the first field, for layers: `net(b.x(), b.context())`.
+  /// Returns the lengths of the first field, and the replicas, for layers: `net(b.x(), b.context())`.
   nn::Context context() const { return {.lengths = lengths[0], .replicas = replicas}; }
-  /// i64 [B], how many steps of the target [B, T, ...] count: its own lengths, else those of the first field where the
-  /// target has as many steps; undefined: all.
+  /// Returns the number of steps of the target [B, T, ...] that count, i64 [B]: its own lengths, or those of the first
+  /// field if the target has the same T; undefined if all steps count.
   Tensor target_lengths() const;
 };
 
-/// Which random numbers belong to an example: its place in the order of an epoch, and the loader's seed.
+/// The key of an example's random numbers: its place in the order of an epoch, and the loader's seed.
 struct ExampleKey {
   std::uint64_t seed = 0;
   std::uint64_t epoch = 0;
   std::uint64_t place = 0;
 
-  /// The key of a draw of that name: draws of different names are independent.
+  /// Returns the key for a named draw: draws with different names are independent.
   RandomKey operator()(std::string_view name) const;
 };
 
-/// Examples by number, each a tuple of tensors: inputs, targets, and whatever a step needs. A handle: copies share what
-/// they hold. May be read by several threads.
+/// Numbered examples, each a tuple of tensors: inputs, targets, and whatever else a step needs. It is a handle: copies
+/// share the examples. Several threads may read it.
 ///
 ///   const train::Dataset points({x, y});                                    // row i of each tensor
 ///   const train::Dataset words({train::sequences(steps, lengths), labels});  // padded in batches
 ///   const train::Dataset waves(1000, [](std::int64_t i) { return Tensors{wave(i), target(i)}; });
 class Dataset {
  public:
-  /// How examples are made. To be derived from where the other constructors do not suffice; all calls may come from
-  /// several threads at once.
+  /// The source of a set's examples, to derive from when the other constructors do not suffice. Several threads may
+  /// call it at once.
   class Source {
    public:
     virtual ~Source() = default;
     virtual std::int64_t size() const = 0;
     virtual const std::vector<Field>& fields() const = 0;
-    /// Example i, 0 <= i < size(). `key` is for random changes (`augment`).
+    /// Returns example i, 0 <= i < size(). `key` is for random changes (`augment`).
     virtual Tensors example(std::int64_t i, const ExampleKey& key) const = 0;
-    /// The first extent of its longest sequence field; 0 where there is none.
+    /// Returns the first extent of the longest sequence field of example i; 0 if it has none.
     virtual std::int64_t length(std::int64_t i) const;
-    /// What tells these examples from others, for checkpoints: values that are held in memory as a hash. Not
-    /// overridden: types, hashes of integers and means of floats, four digits each, of up to 64 examples.
+    /// Returns a text that identifies these examples, for checkpoints: values in memory as a hash. By default: the
+    /// types, and of up to 64 examples hashes of integers and means of floats to four digits.
     virtual std::string fingerprint() const;
-    /// Several examples as a batch; not overridden, they are made one by one and joined.
+    /// Returns several examples as a batch. By default they are made one by one and joined.
     virtual Batch batch(std::span<const std::int64_t> examples, const ExampleKey& key, std::int64_t least_length) const;
   };
 
   explicit Dataset(std::shared_ptr<const Source> source);
-  /// Columns of equal size. Throws ValueError for none, ShapeError for different sizes.
+  /// Makes a set of columns of equal size. Throws ValueError for none, ShapeError for different sizes.
   Dataset(std::vector<Column> columns);
   Dataset(std::initializer_list<Column> columns) : Dataset(std::vector<Column>(columns)) {}
-  /// Examples made when they are asked for, by a function that gives the same for the same number and may be called by
-  /// several threads. `fields` tells which of its tensors are sequences; none given: none is. Throws ValueError for a
-  /// size below 0 and a null function.
+  /// Makes a set whose examples a function computes on demand. The function must return the same example for the same
+  /// number, and several threads may call it. `fields` says which of its tensors are sequences; by default none is.
+  /// Throws ValueError for a size below 0 and a null function.
   Dataset(std::int64_t size, std::function<Tensors(std::int64_t)> example, std::vector<Field> fields = {});
-  /// What a generator gives until it gives nothing, kept in memory.
+  /// Collects examples from a generator until it returns nullopt, and keeps them in memory.
   static Dataset collect(const std::function<std::optional<Tensors>()>& next, std::vector<Field> fields = {});
 
   std::int64_t size() const { return source_->size(); }
   const std::vector<Field>& fields() const { return source_->fields(); }
-  /// Example i. Throws ShapeError unless 0 <= i < size().
+  /// Returns example i. Throws ShapeError unless 0 <= i < size().
   Tensors operator[](std::int64_t i) const;
-  /// The first extent of the longest sequence of example i, 0 without sequences. Throws as operator[].
+  /// Returns the first extent of the longest sequence of example i; 0 without sequences. Throws as operator[].
   std::int64_t length(std::int64_t i) const;
 
-  /// What tells this set from others, in words: "200 examples: f32[24, 1], f32[1] (1f0c2d3e)". Tensors in memory count
-  /// with every value. What functions make is looked at in up to 64 examples, floats by means of four digits, which are
-  /// the same on every processor; `~` stands before them.
+  /// Returns a text that identifies this set: "200 examples: f32[24, 1], f32[1] (1f0c2d3e)". Of tensors in memory every
+  /// value counts. Of examples that functions make, up to 64 are compared, their floats by means of four digits, which
+  /// are the same on every processor; `~` marks such means.
   std::string fingerprint() const;
 
-  /// The examples of these numbers, in that order; one may stand there several times. Throws ShapeError for one that
-  /// there is not.
+  /// Returns the set of the examples with these numbers, in that order; numbers may repeat. Throws ShapeError for a
+  /// number that does not exist.
   Dataset subset(std::vector<std::int64_t> examples) const;
-  /// The first `n` examples, or all.
+  /// Returns the set of the first `n` examples, or of all if there are fewer.
   Dataset first(std::int64_t n) const;
-  /// Each example changed by a function when it is asked for. `fields` as the function leaves them; none given: as
-  /// they were.
+  /// Returns the set in which a function changes each example on demand. `fields` describes the examples after the
+  /// change; by default the fields stay as they are. Throws ValueError for a null function.
   Dataset map(std::function<Tensors(const Tensors&)> f, std::vector<Field> fields = {}) const;
-  /// The same at random: draws made with the key are the same for a seed, an epoch and a place in its order, whichever
-  /// thread makes them.
+  /// Returns the set in which a function changes each example at random. Draws with the key depend on the seed, the
+  /// epoch and the place in its order alone, not on the thread.
   ///
   ///   data.augment([](const Tensors& e, const train::ExampleKey& key) {
   ///     return Tensors{e[0] + normal(e[0].shape(), key("noise"), 0, 0.01), e[1]};
   ///   });
   Dataset augment(std::function<Tensors(const Tensors&, const ExampleKey&)> f) const;
-  /// The examples of both, one set behind the other. Throws ValueError when their fields differ.
+  /// Returns the examples of this set followed by those of another. Throws ValueError when their fields differ.
   Dataset operator+(const Dataset& behind) const;
 
-  /// Several examples as one batch. Throws ShapeError for no examples, one that there is not, and examples whose
-  /// shapes differ other than in the lengths of sequences.
+  /// Returns several examples as one batch. Throws ShapeError for no examples, a number that does not exist, and
+  /// examples whose dtypes or shapes differ other than in the lengths of sequences.
   Batch batch(std::span<const std::int64_t> examples) const { return batch(examples, ExampleKey{}); }
-  /// The same with the key of the first of them, for `augment`; sequences are padded to `least_length` at least.
+  /// Returns several examples as one batch, with the random key of the first one, for `augment`. Sequences are padded
+  /// to `least_length` or more.
   Batch batch(std::span<const std::int64_t> examples, const ExampleKey& key, std::int64_t least_length = 0) const;
-  /// All examples as one batch.
+  /// Returns all examples as one batch.
   Batch all() const;
 
  private:

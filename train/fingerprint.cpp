@@ -1,4 +1,4 @@
-/// Fingerprints of models, optimisers, schedules, averages and examples, and what differs between two of them.
+/// Fingerprints of models, optimisers, schedules, averages and examples, and the differences between two of them.
 #include "ferrite/train/fingerprint.h"
 
 #include <algorithm>
@@ -32,10 +32,10 @@ OtherTrainingError::OtherTrainingError(std::string file, std::vector<Change> cha
 namespace detail {
 namespace {
 
-/// "optimizer" of the first part of a kind, "optimizer2" of the second.
+/// Returns the name of the i-th part of a kind: "optimizer" for the first, "optimizer2" for the second.
 std::string nth(const char* kind, std::size_t i) { return i == 0 ? kind : kind + std::to_string(i + 1); }
 
-/// The first of the parts that dots separate.
+/// Returns the part of a name before its first dot.
 std::string_view root_of(std::string_view name) { return name.substr(0, name.find('.')); }
 
 void add_layer(Fingerprint& all, const std::string& name, const nn::Layer& layer) {
@@ -60,7 +60,7 @@ std::string text_of(const nn::OptionValue& value, bool cycles) {
   return "none";
 }
 
-/// Options but for a momentum that a schedule changes, and which parameters there are.
+/// Adds the parameters of an optimiser and its options, except a momentum that a schedule changes.
 void add_optimizer(Fingerprint& all, const std::string& name, const nn::Optimizer& o) {
   std::string kind = o.torch_name();
   for (std::size_t s = 0; kind.empty() && s < o.slots().size(); ++s) kind = "an optimizer with " + o.slots()[s].name;
@@ -94,7 +94,7 @@ std::uint64_t hash_of(const Tensor& x, std::uint64_t h) {
     const std::size_t n = std::min(left, sizeof word);
     std::memcpy(&word, at, n);
     h = (h ^ word) * 1099511628211U;
-    h ^= h >> 29;  // the multiplication carries upwards alone
+    h ^= h >> 29;  // mixes high bits into low ones: the multiplication only carries upwards
     at += n, left -= n;
   }
   return h;
@@ -131,7 +131,7 @@ std::string schedule_text(const nn::Schedule& schedule, const nn::ScheduleState&
   for (std::int64_t k = 0; k <= kSamples; ++k) {
     const std::int64_t at = k == kSamples ? state.steps : state.steps / kSamples * k;
     if (std::exchange(last, at) == at) continue;
-    char rate[32];  // six digits: a function may compute with a power or a cosine of another machine
+    char rate[32];  // six digits: powers and cosines may differ between machines
     const double value = schedule.rate_at(at, state.bases.empty() ? 0 : state.bases[0]);
     const auto end = std::to_chars(std::begin(rate), std::end(rate), value, std::chars_format::general, 6).ptr;
     text += " " + std::string(std::begin(rate), end);
@@ -182,7 +182,7 @@ namespace {
 
 constexpr std::int64_t kSamples = 64;
 
-/// What was seen of a field.
+/// The sample of one field over several examples.
 struct Seen {
   double sum = 0, weight = 0;
   std::uint64_t hash = kHash;
@@ -194,7 +194,7 @@ struct Seen {
       return;
     }
     is_float = true;
-    double place = weight;  // so that an exchange of two values changes the mean
+    double place = weight;  // weights depend on the place, so that exchanging two values changes the mean
     for (const double v : cast(x, Dtype::f64).to_vector<double>()) {
       const double w = 1 + std::fmod(place++ * 0.6180339887498949, 1);
       if (std::isfinite(v)) sum += w * std::fabs(v) * (v < 0 ? 0.75 : 1);
@@ -218,7 +218,7 @@ std::string types_of(const Dataset::Source& source) {
   for (std::size_t f = 0; f < e.size(); ++f) {
     const bool sequence = f < source.fields().size() && source.fields()[f].sequence && e[f].rank() > 0;
     std::string spec = e[f].spec().str();
-    if (sequence) {  // of any length
+    if (sequence) {  // writes "?" for its length
       const std::size_t begin = spec.find('['), end = spec.find_first_of(",]", begin);
       spec = spec.substr(0, begin + 1) + "?" + spec.substr(end);
     }

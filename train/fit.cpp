@@ -1,5 +1,5 @@
-/// `fit`, `evaluate` and `predict`: the loop over epochs and batches, validation, and checkpoints, what they hold and
-/// how training goes on from one.
+/// `fit`, `evaluate` and `predict`: the loop over epochs and batches, validation, and checkpoints: what they hold and
+/// how training resumes from one.
 #include "ferrite/train/fit.h"
 
 #include <algorithm>
@@ -17,10 +17,10 @@
 namespace ferrite::train::detail {
 namespace {
 
-/// The mean loss of several batches, each weighted by how many losses it holds.
+/// The mean loss of several batches, each weighted by its number of losses.
 struct MeanLoss {
   double sum = 0, weight = 0;
-  /// A batch in which nothing counts has no mean, and adds nothing.
+  /// Adds a batch. One in which nothing counts has no mean and adds nothing.
   void add(const Steps::Result& batch) {
     if (batch.weight == 0) return;
     sum += batch.loss * batch.weight;
@@ -32,7 +32,7 @@ struct MeanLoss {
 /// One call of `fit`.
 class Fitting final : public Training {
  public:
-  /// Throws ValueError for options that do not fit.
+  /// Checks the options. Throws ValueError when they do not fit.
   Fitting(const Model& model, const DataLoader& data, const FitOptions& options);
   History run();
 
@@ -79,24 +79,24 @@ class Fitting final : public Training {
   const DataLoader& data_;
   const FitOptions& options_;
   std::unique_ptr<ParallelRun> parallel_;
-  bool thrown_by_all_ = false;  ///< whether an exception that passes is one that all processes have
+  bool thrown_by_all_ = false;  ///< whether an exception thrown now is thrown by all processes
   Steps steps_;
-  Fingerprint fingerprint_;  ///< as training begins; empty without a checkpoint
+  Fingerprint fingerprint_;  ///< fingerprint when training began; empty without a checkpoint
   Position at_;
-  MeanLoss loss_;  ///< of the epoch so far
+  MeanLoss loss_;  ///< mean loss of the epoch so far
   Logs logs_;
   History history_;
   std::string stopped_;
-  std::vector<Tensor> validated_;  ///< what the validation of this epoch looked at
-  bool ending_epoch_ = false;      ///< whether the running epoch stands in the history
+  std::vector<Tensor> validated_;  ///< parameters and buffers that this epoch's validation used
+  bool ending_epoch_ = false;      ///< whether the history includes the running epoch
 };
 
-/// Loss and metrics of a model over a loader, without changing its modes.
+/// Returns loss and metrics of a model over a loader, without changing its modes.
 Logs evaluated(Steps& steps, const DataLoader& data, const std::vector<AnyMetric>& metrics, ParallelRun* parallel);
 
 // ---- checkpoints ---------------------------------------------------------------------------------------
 
-/// Where modules are in evaluation mode though the training trains: frozen statistics. Empty: nowhere.
+/// Returns the numbers of the modules that are in evaluation mode during training (frozen statistics); empty if none.
 std::string evaluating(const nn::Module& model) {
   const std::vector<bool> modes = model.modes();
   std::string text;
@@ -105,7 +105,7 @@ std::string evaluating(const nn::Module& model) {
   return text;
 }
 
-/// The rates of all groups, or those that schedules begin with.
+/// Returns the learning rates of all groups; for groups with a schedule its base rates.
 std::string rates_of(const std::vector<nn::Optimizer*>& optimizers, const nn::Schedule* schedule) {
   std::string text;
   for (const nn::Optimizer* o : optimizers)
@@ -131,8 +131,8 @@ std::string Fitting::callback_name(std::size_t i) const {
   return same == 1 ? name : name + "#" + std::to_string(same);
 }
 
-/// Everything that decides the numbers but the number of epochs, as training begins: what callbacks set later does not
-/// count.
+/// Returns everything that decides the numbers of the training, except the number of epochs, as training begins: what
+/// callbacks set later does not count.
 Fingerprint Fitting::fingerprint() const {
   const FitOptions& o = options_;
   const LoaderOptions& l = data_.options();
@@ -197,7 +197,7 @@ void Fitting::save() {
   thrown_by_all_ = false;
 }
 
-/// What the file holds; none where there is no file.
+/// Returns the contents of the checkpoint; nullopt if there is no file.
 std::optional<Checkpoint> Fitting::load() {
   if (options_.checkpoint.empty()) return std::nullopt;
   if (parallel_) return parallel_->load(options_.checkpoint, parts());
@@ -206,7 +206,7 @@ std::optional<Checkpoint> Fitting::load() {
 }
 
 void Fitting::resume() {
-  thrown_by_all_ = true;  // all have the same bytes
+  thrown_by_all_ = true;  // all processes read the same bytes
   const std::optional<Checkpoint> found = load();
   if (found) take(*found);
   thrown_by_all_ = false;
@@ -230,8 +230,8 @@ void Fitting::take(const Checkpoint& saved) {
   at_ = saved.position;
   loss_ = {numbers("sums")[0], numbers("sums")[1]};
   for (const AnyMetric& m : options_.metrics) m->restore(numbers("metric." + m->name()));
-  // A callback that lowers the rate sets it to its own when it is restored; that of the file counts, which a schedule
-  // may have set later.
+  // A callback that lowers the rate sets its own rate when it is restored. The rate of the file takes precedence: a
+  // schedule may have set it later.
   std::vector<std::pair<State, Tensor>> rates;
   for (const nn::Optimizer* o : model_.optimizers)
     for (std::size_t g = 0; g < o->groups(); ++g)
@@ -244,7 +244,7 @@ void Fitting::take(const Checkpoint& saved) {
   history_.set_resumed(at_.epoch);
   if (at_.batch > 0) set_logs();
   const auto stopped = saved.metadata.find("stopped");
-  // What stops by other rules than before may go on.
+  // Training may continue if the rules for stopping were changed.
   if (stopped != saved.metadata.end() && !changed("callback")) stopped_ = stopped->second;
 }
 
@@ -270,7 +270,7 @@ void Fitting::resume_history(const Numbers& numbers) {
 
 [[noreturn]] void refuse(const std::string& what) { throw ValueError("fit: " + what); }
 
-/// Two numbers have the same text where they are the same number.
+/// Returns the bits of x as text, so that two texts are equal exactly if the numbers have the same bits.
 std::string bits_of(double x) { return std::to_string(std::bit_cast<std::uint64_t>(x)); }
 
 std::uint64_t digest_of(const Batch& batch) {
@@ -305,7 +305,7 @@ void Fitting::check_options() const {
   check_names();
 }
 
-/// Values of one name would hide each other.
+/// Throws ValueError for two metrics with the same name: their values would hide each other.
 void Fitting::check_names() const {
   std::vector<std::string> names = {"loss"};
   for (const AnyMetric& m : options_.metrics) {
@@ -343,7 +343,7 @@ std::string Fitting::where() const {
 }
 
 History Fitting::run() {
-  const NoTapes frame;  // of the caller: steps have their own
+  const NoTapes frame;  // hides the caller's tapes: steps have their own
   const KeptModes modes(model_.module);
   if (!model_.module.training()) model_.module.train();
   if (!options_.checkpoint.empty()) fingerprint_ = fingerprint();
@@ -372,7 +372,8 @@ void Fitting::train_to_the_end() {
   tell([&](Callback& c) { c.on_train_end(*this); });
 }
 
-/// Processes that were given different options would wait for each other in different places.
+/// Begins the training of several processes. Throws ValueError when they have different options or data: they would
+/// wait for each other in different places.
 void Fitting::join() {
   parallel_ = options_.parallel->begin(model_.module, model_.optimizers[0]);
   steps_.join(parallel_.get());
@@ -400,12 +401,12 @@ void Fitting::join() {
                          "have different data, nets or options, as the fingerprints of their checkpoints show");
 }
 
-/// One process that stops stops all, for the reason of the first that has one.
+/// Stops all processes when one stops, for the reason of the first that has one.
 void Fitting::agree_on_stop() {
   if (parallel_ && !options_.callbacks.empty()) stopped_ = parallel_->first_text(stopped_);
 }
 
-/// That processes have the same batches and parameters is looked at once in an epoch.
+/// Throws ValueError unless all processes have the same batch and parameters; called once per epoch.
 void Fitting::check_agreed(const Batch& first) const {
   if (!parallel_) return;
   parallel_->check_equal(digest_of(first), "have different data; give every rank the whole data set, in one order");
@@ -481,7 +482,7 @@ void Fitting::validate() {
     for (const auto& [name, value] : evaluated(steps_, *options_.validation, options_.metrics, parallel_.get()))
       logs_.set("val_" + name, value);
   } catch (...) {
-    tell([&](Callback& c) { c.on_validation_end(*this); });  // averages go back out of the model
+    tell([&](Callback& c) { c.on_validation_end(*this); });  // restores the weights where averages replaced them
     throw;
   }
   validated_ = values_of(model_.module);
@@ -531,7 +532,8 @@ Logs evaluated(Steps& steps, const DataLoader& data, const std::vector<AnyMetric
 namespace ferrite::train {
 namespace {
 
-/// As sums, to which those of other parts of the batch are added, or whose counts are the weights of batches.
+/// Returns the forward pass of a net with a loss. It returns sums with counts if sums of other parts of the batch are
+/// added to them, or if the counts are the weights of batches; else means.
 Forward forward_of(const nn::Layer& net, const Loss& loss, bool parallel) {
   return [&net, &loss, sums = parallel || !loss.has_weight()](const Batch& batch) {
     const Tensor y = net(batch.x(), batch.context());
@@ -541,7 +543,7 @@ Forward forward_of(const nn::Layer& net, const Loss& loss, bool parallel) {
   };
 }
 
-/// Empty for a function that gives sums: the count that its step gives says it.
+/// Returns the function that weights batches; empty for a loss that returns sums, whose counts are the weights.
 std::function<double(const Batch&)> weight_of(const Loss& loss) {
   if (!loss.has_weight()) return {};
   return [&loss](const Batch& batch) { return loss.weight(batch); };
@@ -575,7 +577,7 @@ Logs evaluated(const detail::Model& model, const DataLoader& data, const Evaluat
   }
 }
 
-/// Zeros behind the steps of each part, so that all have as many.
+/// Joins parts along the first axis, padded with zeros along the second to the longest.
 Tensor joined(std::vector<Tensor> parts) {
   std::int64_t longest = 0;
   for (const Tensor& p : parts)

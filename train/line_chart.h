@@ -8,30 +8,32 @@
 
 namespace ferrite::train {
 
+/// One curve of a line chart, or a set of dots.
 struct Series {
-  std::string name;          ///< in the legend; empty: not there
-  std::vector<double> x, y;  ///< of equal length; points that are not finite (or beyond 1e300) break the line
-  bool points = false;       ///< dots in place of a line
-  /// A band around the line, in its colour: of the length of y, or empty.
+  std::string name;          ///< name in the legend; empty: not listed
+  std::vector<double> x, y;  ///< coordinates, equally many; points not finite (or beyond 1e300) break the line
+  bool points = false;       ///< draws dots in place of a line
+  /// Limits of a band around the line, in its colour: equally many as y, or empty.
   std::vector<double> low{}, high{};
 
-  /// The elements of two tensors of any shape and dtype; without x, 0, 1, 2, ...
+  /// Returns a series of the elements of two tensors of any shape and dtype; without x they are at 0, 1, 2, ...
   static Series of(std::string name, const Tensor& x, const Tensor& y);
   static Series of(std::string name, const Tensor& y);
 };
 
+/// The options of `line_chart`; width and height are in pixels.
 struct ChartOptions {
   std::string title{}, x_label{}, y_label{};
   int width = 720;
   int height = 420;
 };
 
-/// A line chart as SVG text: axes with round ticks, one colour for each series, a legend between title and axes where
-/// there are several. Control characters in texts become spaces. Throws ValueError when a series has unequal numbers of
-/// x and y, or of them and its band, or the size is below 200 x 150.
+/// Returns a line chart as SVG text: axes with round ticks, one colour for each series, and a legend between title and
+/// axes if there are several. Control characters in texts become spaces. Throws ValueError when a series has unequal
+/// numbers of x and y or a band of another length, or when the size is below 200 x 150.
 std::string line_chart(const std::vector<Series>& series, const ChartOptions& options = {});
 
-/// Writes that text as a file, so that an old one is replaced as a whole. Throws as above, and IoError.
+/// Writes a line chart to a file; an old file is replaced as a whole. Throws what `line_chart` throws, and IoError.
 void write_line_chart(const std::filesystem::path& path, const std::vector<Series>& series,
                       const ChartOptions& options = {});
 

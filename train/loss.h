@@ -1,5 +1,5 @@
 #pragma once
-/// Losses of batches: by name, as a mean, or as a sum and of how many; and forward passes, which give one.
+/// Losses of batches: by name, as a mean, or as a sum with a count; and forward passes that return one.
 #include <functional>
 #include <string>
 #include <string_view>
@@ -11,12 +11,12 @@
 
 namespace ferrite::train {
 
-/// A sum of losses, and of how many. The loss of a batch is sum / count; of a batch in parts it is the sum of all sums
-/// divided by the sum of all counts, however unequal the counts are. What is added to a mean, such as a penalty on
-/// weights, is added to the sum `count` times.
+/// A sum of losses and their number. The loss of a batch is sum / count. For a batch in parts it is the sum of all sums
+/// divided by the sum of all counts, however unequal the counts are. A term that would be added to a mean, such as a
+/// penalty on weights, is added to the sum `count` times.
 struct LossSum {
-  /// `sum_of_losses` has one element, f32 or f64; the count is a number, or a tensor of one element: the sum of a mask.
-  /// Training and evaluation throw ValueError for a count that is negative, infinite or NaN.
+  /// Takes the sum, one element of f32 or f64, and the count: a number, or a tensor of one element, as the sum of a
+  /// mask. Training and evaluation throw ValueError for a count that is negative, infinite or NaN.
   LossSum(Tensor sum_of_losses, double number) : sum(std::move(sum_of_losses)), count(full({}, number, Dtype::f64)) {}
   LossSum(Tensor sum_of_losses, Tensor number) : sum(std::move(sum_of_losses)), count(std::move(number)) {}
 
@@ -33,7 +33,7 @@ concept OfTarget = std::is_invocable_r_v<R, const F&, const Tensor&, const Tenso
 template <class F, class R>
 concept LossFunction = OfTarget<F, R> || std::is_invocable_r_v<R, const F&, const Tensor&, const Batch&>;
 
-/// A function of (prediction, target), or of (prediction, batch), as one of the latter.
+/// Returns a function of (prediction, target) or (prediction, batch) as one of (prediction, batch).
 template <class R, LossFunction<R> F>
 std::function<R(const Tensor&, const Batch&)> of_batch(F f) {
   if constexpr (OfTarget<F, R>) {
@@ -45,19 +45,19 @@ std::function<R(const Tensor&, const Batch&)> of_batch(F f) {
 
 }  // namespace detail
 
-/// A loss of a prediction and a batch: by name, or a function of (prediction, target) or (prediction, batch) that gives
-/// a mean, rank 0, or a LossSum.
+/// A loss of a prediction and a batch: a name, or a function of (prediction, target) or (prediction, batch) that
+/// returns a mean, rank 0, or a LossSum.
 ///
 /// Names: "cross_entropy" (logits [B, C], integer targets [B]), for logits with more axes
 /// "cross_entropy_classes_last" ([B, ..., C], as sequences have them) or "cross_entropy_classes_second" ([B, C, ...],
-/// as images have them); "bce_with_logits", "mse", "l1", "huber", "smooth_l1". The lengths of padded sequences are kept
+/// as images have them); "bce_with_logits", "mse", "l1", "huber", "smooth_l1". Padding of sequences does not count
 /// (Batch::target_lengths).
 ///
-/// Training on several ranks (FitOptions::parallel) takes names and functions that give a LossSum.
+/// Training on several ranks (FitOptions::parallel) takes names and functions that return a LossSum.
 class Loss {
  public:
   Loss() = default;
-  /// Throws ValueError for a name that there is not, saying which may be meant.
+  /// Makes a loss from its name. Throws ValueError for an unknown name, with a suggestion.
   Loss(const char* name) : Loss(std::string_view(name)) {}
   Loss(std::nullptr_t) = delete;
   Loss(const std::string& name) : Loss(std::string_view(name)) {}
@@ -73,36 +73,35 @@ class Loss {
   }
 
   bool defined() const { return named_ || mean_ || sum_; }
-  /// Its name; "a function" for one of the user's, "none" where it is not defined.
+  /// Returns the name of the loss; "a function" for the user's, "none" if it is not defined.
   std::string name() const;
-  /// How much a batch counts in means over several: the mean that the loss is has so many terms, in units of an example
-  /// or, of padded targets, of a step. Of a name: steps behind the lengths and targets that a cross entropy ignores do
-  /// not count. Of a function that gives a mean: the size of the batch. Throws ValueError for a function that gives a
-  /// LossSum: its count says it.
+  /// Returns the weight of a batch in means over several batches: for a name, the number of examples, or of steps of
+  /// padded targets, without steps after the lengths and targets that a cross entropy ignores; for a function that
+  /// returns a mean, the size of the batch. Throws ValueError for a function that returns a LossSum, which has a count.
   double weight(const Batch& batch) const;
-  /// Whether it is a name or a function without captures, so that it is the same in every call.
+  /// Returns whether the loss is a name or a function without captures, and so the same in every call.
   bool captures_nothing() const { return captures_nothing_; }
-  /// Whether `weight` tells how much a batch counts: not of a function that gives a LossSum.
+  /// Returns whether `weight` is defined: for all losses but functions that return a LossSum.
   bool has_weight() const { return named_ || mean_; }
-  /// Whether it gives sums: a name, or a function that gives a LossSum.
+  /// Returns whether `sum` is defined: for names and functions that return a LossSum.
   bool gives_sums() const { return named_ || sum_; }
-  /// The mean loss, rank 0 unless a function gave something else.
+  /// Returns the mean loss, rank 0 unless a function returned something else.
   Tensor operator()(const Tensor& prediction, const Batch& batch) const;
-  /// Throws ValueError unless it gives sums.
+  /// Returns the sum of the losses and their number. Throws ValueError for a function that returns a mean.
   LossSum sum(const Tensor& prediction, const Batch& batch) const;
 
  private:
-  const detail::NamedLoss* named_ = nullptr;  ///< one of three: this, a function that gives a mean, one that gives sums
+  const detail::NamedLoss* named_ = nullptr;  ///< the loss is this one, or mean_, or sum_
   std::function<Tensor(const Tensor&, const Batch&)> mean_;
   std::function<LossSum(const Tensor&, const Batch&)> sum_;
   bool captures_nothing_ = false;
 };
 
-/// What a step of a model gives: its loss, one float, and what metrics look at, where there are any.
+/// The result of a step of a model: its loss, one float, and the prediction, if metrics need it.
 struct StepOutput {
   Tensor loss;
   Tensor prediction{};
-  /// Defined: `loss` is the sum of so many losses, one element, as LossSum has it. Undefined: `loss` is the mean.
+  /// Number of losses that `loss` is the sum of, one element, as in LossSum. Undefined: `loss` is the mean.
   Tensor count{};
 };
 /// The forward pass of a model on a batch. `fit` differentiates the loss and updates the parameters.

@@ -1,4 +1,4 @@
-/// Metrics: which elements of a batch count, metrics of classes, of numbers and of sequences, and their names.
+/// Metrics of classes, of numbers and of sequences, the elements of a batch that count, and metrics by name.
 #include "ferrite/train/metrics.h"
 
 #include <algorithm>
@@ -19,13 +19,13 @@
 namespace ferrite::train::detail {
 namespace {
 
-/// The classes that the targets of a batch name, in row-major order, and which count.
+/// The target classes of a batch, in row-major order, and whether each counts.
 struct Targets {
   std::vector<std::int64_t> classes{};
   std::vector<bool> count{};
 };
 
-/// Prediction and target as f64, of equal shapes (a last axis of 1 of the prediction aside). Throws ShapeError.
+/// Predictions and targets of a batch as f64, in row-major order, and whether each counts.
 struct Numbers {
   std::vector<double> prediction{}, target{};
   std::vector<bool> count{};
@@ -37,7 +37,7 @@ std::string shapes(const Tensor& prediction, const Tensor& target) {
   return prediction.spec().str() + " and " + target.spec().str();
 }
 
-/// Whether each element of the target counts, in row-major order.
+/// Returns whether each element of the target lies within the lengths, in row-major order.
 std::vector<bool> within_lengths(const Batch& batch) {
   const Tensor& y = batch.y();
   std::vector<bool> count(static_cast<std::size_t>(y.numel()), true);
@@ -52,15 +52,16 @@ std::vector<bool> within_lengths(const Batch& batch) {
   return count;
 }
 
-/// Whether a prediction has one score for each target and no classes.
+/// Returns whether a prediction has one score for each target and no classes.
 bool is_score(const Tensor& prediction, const Batch& batch) {
   const Shape &p = prediction.shape(), &y = batch.y().shape();
   if (p == y) return true;
   return p.rank() == y.rank() + 1 && p[-1] == 1 && p.numel() == y.numel();
 }
 
-/// Throws DtypeError for targets that are no integers, ShapeError unless the prediction is [..., C] (or [...], where
-/// `scores` are allowed) for targets [...], and for a target that counts outside 0..C - 1.
+/// Returns the target classes of a batch. Throws DtypeError for targets that are not integers (unless the predictions
+/// are scores), ShapeError unless the prediction is [..., C], or [...] if `scores` are allowed, for targets [...], and
+/// for a target that counts and is outside 0..C - 1 or not a whole number.
 Targets targets_of(const char* who, const Tensor& prediction, const Batch& batch, std::int64_t ignore_index,
                    bool scores) {
   const Tensor& y = batch.y();
@@ -92,8 +93,8 @@ Targets targets_of(const char* who, const Tensor& prediction, const Batch& batch
   return out;
 }
 
-/// The place of the largest entry along the last axis; of scores without classes 1 where above 0, else 0. -1, no class,
-/// where a score is NaN.
+/// Returns the predicted classes: the place of the largest entry along the last axis, or for scores without classes 1
+/// if above 0, else 0. -1, no class, if a score is NaN.
 std::vector<std::int64_t> predicted_classes(const Tensor& prediction, const Batch& batch) {
   const bool score = is_score(prediction, batch);
   const Tensor classes = score ? cast(gt(prediction, 0), Dtype::i64) : argmax(prediction, -1);
@@ -110,7 +111,7 @@ Numbers numbers_of(const char* who, const Tensor& prediction, const Batch& batch
           within_lengths(batch)};
 }
 
-/// Throws ValueError unless a saved state has `n` numbers (or, with `more`, a multiple).
+/// Throws ValueError unless a saved state has `n` numbers.
 void check_state(const std::string& who, const std::vector<double>& state, std::size_t n) {
   if (state.size() != n)
     throw ValueError("metric " + who + ": a state of " + std::to_string(state.size()) + " numbers, it has " +
@@ -128,7 +129,7 @@ namespace {
 
 constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();
 
-/// A share of elements.
+/// The base of metrics that are the share of right elements.
 class Share : public Metric {
  public:
   bool larger_is_better() const override { return true; }
@@ -180,7 +181,7 @@ class TopK final : public Share {
       const auto row = scores.begin() + static_cast<std::ptrdiff_t>(i * C);
       const auto target = static_cast<std::size_t>(y.classes[i]);
       const double s = row[static_cast<std::ptrdiff_t>(target)];
-      std::int64_t before = 0;  // of two equal ones the first counts as larger, as in argmax; NaN is the largest
+      std::int64_t before = 0;  // of two equal scores the first counts as larger, as in argmax; NaN is the largest
       for (std::size_t c = 0; c < C; ++c) {
         const double other = row[static_cast<std::ptrdiff_t>(c)];
         if (other > s || std::isnan(other) || (other == s && c < target)) ++before;
@@ -193,12 +194,12 @@ class TopK final : public Share {
   std::int64_t k_, ignore_index_;
 };
 
-/// How often a class was predicted and was the target.
+/// The counts of one class: how often it was predicted rightly and wrongly, and how often it was missed.
 struct ClassCounts {
-  double right = 0, wrong = 0, missed = 0;  ///< tp, fp, fn
+  double right = 0, wrong = 0, missed = 0;  ///< true positives, false positives, false negatives
 };
 
-/// A number that is made of the counts of a class.
+/// A metric as a function of the counts of a class.
 struct ClassFormula {
   const char* name;
   double (*of)(const ClassCounts&);
@@ -242,7 +243,7 @@ class OfClasses final : public Metric {
     for (std::size_t c = 0; c < counts_.size(); ++c) {
       const ClassCounts& n = counts_[c];
       if (average_ == Average::binary && c == 1) return formula_.of(n);
-      if (n.right + n.wrong + n.missed == 0) continue;  // of a class that nobody has seen there is nothing to say
+      if (n.right + n.wrong + n.missed == 0) continue;  // neither predicted nor a target: does not count
       const double weight = average_ == Average::weighted ? n.right + n.missed : 1;
       sum += weight * formula_.of(n);
       weights += weight;
@@ -276,7 +277,7 @@ class OfClasses final : public Metric {
   const ClassFormula& formula_;
   Average average_;
   std::int64_t ignore_index_;
-  std::vector<ClassCounts> counts_;  ///< by class
+  std::vector<ClassCounts> counts_;  ///< counts of each class
 };
 
 class Auc final : public Metric {
@@ -295,7 +296,7 @@ class Auc final : public Metric {
   double value() const override {
     const std::size_t n = scores_.size() / 2;
     for (std::size_t i = 0; i < n; ++i)
-      if (std::isnan(scores_[2 * i])) return kNothing;  // it has no place in the order
+      if (std::isnan(scores_[2 * i])) return kNothing;  // NaN has no place in the order
     std::vector<std::size_t> order(n);
     std::iota(order.begin(), order.end(), 0);
     std::sort(order.begin(), order.end(),
@@ -344,7 +345,7 @@ std::unique_ptr<Metric> auc() { return std::make_unique<Auc>(); }
 
 namespace {
 
-/// A sum over elements and how many they were.
+/// The mean of a function of the error over all elements.
 class MeanError : public Metric {
  public:
   enum class Of : std::uint8_t { absolute, squared, root };
@@ -376,7 +377,7 @@ class MeanError : public Metric {
   double sum_ = 0, n_ = 0;
 };
 
-/// With the mean and the sum of squares of targets by Welford's recurrence.
+/// The metric R2; the mean and the sum of squares of the targets follow Welford's recurrence.
 class R2 final : public Metric {
  public:
   std::string name() const override { return "r2"; }
@@ -451,7 +452,7 @@ std::unique_ptr<Metric> mean_of(std::string name, std::function<double(const Ten
 
 namespace {
 
-/// A quotient of two sums.
+/// The base of metrics that are a function of the quotient of two sums.
 class Quotient : public Metric {
  public:
   bool larger_is_better() const override { return false; }
@@ -516,7 +517,7 @@ class EditDistance final : public Quotient {
   double value() const override { return n_ > 0 ? sum_ / n_ : kNothing; }
 
  private:
-  /// Of a field, at most what the rows hold: outputs of a net that strides are fewer than its inputs.
+  /// Returns the lengths of a field, at most `most`: a net with strides has fewer outputs than inputs.
   static std::vector<std::int64_t> lengths(const Batch& batch, std::size_t field, std::int64_t B, std::int64_t most) {
     if (field >= batch.lengths.size() || !batch.lengths[field].defined())
       return std::vector<std::int64_t>(static_cast<std::size_t>(B), most);

@@ -1,4 +1,4 @@
-/// Losses by name.
+/// Losses by name, and the weights and sums of losses.
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -12,17 +12,17 @@ namespace {
 
 const std::int64_t kIgnored = nn::ClassLossOptions{}.ignore_index;
 
-/// Whether a prediction has one score for each element of the target and a last axis of 1 that the target lacks.
+/// Returns a prediction in the shape of the target, without a last axis of 1 that the target lacks.
 Tensor like_target(const Tensor& prediction, const Tensor& target) {
   const Shape &p = prediction.shape(), &t = target.shape();
   const bool one = p.rank() == t.rank() + 1 && p[-1] == 1 && p.numel() == t.numel();
   return one ? reshape(prediction, t) : prediction;
 }
 
-/// Targets of a float loss, which may be classes 0 and 1.
+/// Returns the targets of a float loss, which may be classes 0 and 1, in the dtype of the prediction.
 Tensor as_numbers(const Tensor& target, Dtype dtype) { return target.dtype() == dtype ? target : cast(target, dtype); }
 
-/// How many losses of a shape count: those within the lengths, i64 [B], if defined, of losses [B, T, ...].
+/// Returns the number of losses that count: all, or those of losses [B, T, ...] within the lengths, i64 [B].
 Tensor number_within(const Shape& losses, const Tensor& lengths) {
   if (!lengths.defined()) return full({}, static_cast<double>(losses.numel()), Dtype::f64);
   if (losses.rank() < 2) throw ShapeError("loss: lengths belong to losses [B, T, ...], got " + losses.str());
@@ -33,7 +33,7 @@ Tensor number_within(const Shape& losses, const Tensor& lengths) {
 
 using Reduction = nn::Reduction;
 
-/// Where the classes of logits are: among three axes or more both the second and the last may fit the targets.
+/// The axis of the classes in logits: with three axes or more both the second and the last may fit the targets.
 enum class Classes : std::uint8_t { only, second, last };
 
 template <Classes classes>
@@ -60,14 +60,14 @@ struct detail::NamedLoss {
   bool of_classes = false;
   bool classes_second = false;
 
-  /// Of the targets of a batch: those that are probabilities of classes have the shape of the logits.
+  /// Returns the shape of the losses of a batch; targets that are probabilities of classes have an axis more.
   Shape losses(const Batch& batch) const {
     Shape shape = batch.y().shape();
     if (of_classes && is_float(batch.y().dtype()))
       shape.erase(classes_second && shape.rank() > 1 ? 1 : shape.rank() - 1);
     return shape;
   }
-  /// How many of them count, f64: not those behind the lengths, nor of the class that is ignored.
+  /// Returns the number of losses that count, f64: those within the lengths whose class is not ignored.
   Tensor number(const Batch& batch) const {
     const Tensor &target = batch.y(), lengths = batch.target_lengths();
     if (!of_classes || is_float(target.dtype()) || (lengths.defined() && target.rank() < 2))
@@ -138,7 +138,7 @@ std::string Loss::name() const { return named_ ? std::string(named_->name) : def
 double Loss::weight(const Batch& batch) const {
   if (!has_weight()) throw ValueError("loss: a function that gives a LossSum has a count in place of a weight");
   if (!named_ || batch.fields.size() < 2) return static_cast<double>(batch.size());
-  // A unit may hold several losses, as an image does: where some of them do not count, it counts as a part.
+  // A unit, as an image, may hold several losses: if some of them do not count, only a part of the unit counts.
   const Shape losses = named_->losses(batch);
   const std::int64_t units = batch.target_lengths().defined() ? losses[0] * losses[1] : losses[0];
   return named_->number(batch).item<double>() * static_cast<double>(units) / static_cast<double>(losses.numel());

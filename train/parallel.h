@@ -1,5 +1,5 @@
 #pragma once
-/// What `fit` asks of processes that train one model together. Programs take one that there is: mpi::ranks
+/// The interface through which `fit` trains one model on several processes. Programs use an implementation: mpi::ranks
 /// (ferrite/distributed/ranks.h).
 #include <cstdint>
 #include <filesystem>
@@ -12,51 +12,54 @@
 
 namespace ferrite::train {
 
-/// One training by several processes, all of which make the same calls in the same order with the same batches. What is
-/// computed on a batch may run inside a compiled function; all other calls read values.
+/// One training by several processes, all of which make the same calls in the same order with the same batches.
+/// `gradients`, `evaluate` and `update` may run inside a compiled function; all other calls read values.
 class ParallelRun {
  public:
   virtual ~ParallelRun() = default;
 
-  /// Of a batch that each process computes a part of.
+  /// The joined result of a batch of which each process computes a part.
   struct Joined {
-    Tensor loss;          ///< the mean of the whole batch, rank 0
-    Tensor count;         ///< of how many losses, rank 0, f64
-    Tensor prediction{};  ///< of the rows of this process; undefined where the forward pass gives none
-    Tensors gradients{};  ///< of the mean, by parameter; undefined for those that the loss does not depend on
+    Tensor loss;          ///< mean loss of the whole batch, rank 0
+    Tensor count;         ///< number of losses of the whole batch, rank 0, f64
+    Tensor prediction{};  ///< predictions of this process's rows; undefined if the forward pass returns none
+    Tensors gradients{};  ///< gradients of the mean, one per parameter; undefined if the loss does not depend on it
   };
-  /// `forward` is called with parts of the batch and gives sums (StepOutput::count); ValueError where it does not.
+  /// Computes loss and gradients of a batch. Calls `forward` with parts of the batch; it must return sums
+  /// (StepOutput::count), or ValueError is thrown.
   virtual Joined gradients(const Batch& batch, const Forward& forward) = 0;
   virtual Joined evaluate(const Batch& batch, const Forward& forward) = 0;
-  /// The update by gradients of the whole batch.
+  /// Updates the parameters with the gradients of the whole batch.
   virtual void update(const Tensors& gradients) = 0;
 
-  /// The predictions of all rows, on every process, from those of each process's rows.
+  /// Gathers the predictions of all rows, on every process, from those of each process's rows.
   virtual Tensor whole(const Tensor& prediction, std::int64_t rows) = 0;
-  /// Whether this is the process that writes files and shows progress.
+  /// Returns whether this process is the one that writes files and shows progress.
   virtual bool is_main() const = 0;
+  /// Returns whether `yes` is true on any process.
   virtual bool any(bool yes) = 0;
-  /// The text of the first process whose text is not empty; empty where none is.
+  /// Returns the text of the first process whose text is not empty; empty if there is none.
   virtual std::string first_text(const std::string& own) = 0;
-  /// Throws ValueError, on all processes, where numbers that should be equal are not: "fit: the ranks <differ>".
+  /// Checks that all processes pass the same number. Otherwise throws ValueError on all: "fit: the ranks <differ>".
   virtual void check_equal(std::uint64_t number, const std::string& differ) = 0;
 
-  /// The main process writes; throws IoError on all where it cannot.
+  /// Saves a checkpoint, which the main process writes. Throws IoError on all processes when it cannot.
   virtual void save(const std::filesystem::path& path, const TrainingParts& parts, const Checkpoint& checkpoint) = 0;
-  /// The main process reads, and all stand where the file stood; none where there is no such file. Throws IoError on
-  /// all where it does not fit, and nothing has changed then.
+  /// Restores all processes from a checkpoint, which the main process reads; returns nullopt if there is no such file.
+  /// Throws IoError on all processes when it does not fit; nothing has changed then.
   virtual std::optional<Checkpoint> load(const std::filesystem::path& path, const TrainingParts& parts) = 0;
-  /// The training has ended well: the optimiser is whole on every process.
+  /// Ends a training that succeeded, and makes the optimiser whole on every process.
   virtual void end() = 0;
-  /// This process leaves by an exception that the others may not have: they need not wait for it.
+  /// Leaves the training because of an exception that the others may not have, so that they do not wait.
   virtual void abandon() noexcept = 0;
 };
 
-/// Processes that can train together, as FitOptions::parallel takes them.
+/// A set of processes that can train together, for FitOptions::parallel.
 class Parallel {
  public:
   virtual ~Parallel() = default;
-  /// Every process then has the main one's parameters, buffers, states and optimiser. No optimiser: for evaluation.
+  /// Begins a training, or an evaluation if `optimizer` is null. Every process gets the main process's parameters,
+  /// buffers, states and optimiser.
   virtual std::unique_ptr<ParallelRun> begin(const nn::Module& model, nn::Optimizer* optimizer) const = 0;
 };
 

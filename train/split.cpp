@@ -1,4 +1,4 @@
-/// Splits: how many examples each part has, and which.
+/// Splits: the number of examples in each part, and the choice of examples.
 #include "ferrite/train/split.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ Examples shuffled(const Examples& of, const SplitOptions& o, const std::string& 
   return out;
 }
 
-/// The examples of each class, or of all, each group in the order in which they are dealt out.
+/// Returns the examples of each class, or one group of all, in the order in which they are dealt out.
 std::vector<Examples> groups_of(const Dataset& data, const SplitOptions& o, const char* who) {
   const std::string where = std::string(who) + ": ";
   if (o.gap < 0) throw ValueError(where + "gap must be at least 0, got " + std::to_string(o.gap));
@@ -48,7 +48,7 @@ std::vector<Examples> groups_of(const Dataset& data, const SplitOptions& o, cons
   return groups;
 }
 
-/// How many of n go to each share. `lost` is what rounding took from each part before, in groups dealt out already.
+/// Returns how many of n examples go to each part. `lost` is what rounding took from each part in earlier groups.
 std::vector<std::int64_t> counts_of(std::int64_t n, const std::vector<double>& shares, std::vector<double>& lost) {
   std::vector<std::int64_t> counts;
   double wanted = 0;
@@ -104,7 +104,7 @@ std::vector<Fold> k_folds(const Dataset& data, std::int64_t k, const SplitOption
     throw ValueError("k_folds: cannot make " + std::to_string(k) + " folds of " + std::to_string(data.size()) +
                      " examples");
   std::vector<std::int64_t> fold_of(static_cast<std::size_t>(data.size()));
-  // Dealt out like cards, from group to group; without shuffling, in adjacent parts.
+  // Examples are dealt out like cards, group by group; without shuffling, in contiguous parts.
   std::int64_t card = 0;
   for (const Examples& group : groups_of(data, options, "k_folds"))
     for (const std::int64_t i : group) {

@@ -1,5 +1,5 @@
 #pragma once
-/// Parts of data sets: by shares, in the order of time, in equal folds, with every class in each.
+/// Splits of data sets: by shares, stratified by class, along time, and in folds.
 #include <cstdint>
 #include <vector>
 
@@ -7,36 +7,40 @@
 
 namespace ferrite::train {
 
+/// The options of `split` and `k_folds`.
 struct SplitOptions {
-  /// Examples are dealt out in random order. False: in their own, the first part has the first ones, as series of
-  /// measurements need it.
+  /// True: examples are dealt out in random order. False: in their own order, so that the first part has the first
+  /// examples, as series of measurements need it.
   bool shuffle = true;
   std::uint64_t seed = 0;
-  /// Classes of the examples, i64 or i32 [N]: every part has about the same share of each. Needs `shuffle`.
+  /// Classes of the examples, i64 or i32 [N]; every part gets about the same share of each class. Needs `shuffle`.
   Tensor stratify{};
-  /// So many examples between two parts are left out: windows of a series that reach into both. Needs shuffle = false.
+  /// Number of examples to leave out between two parts: windows of a series that reach into both. Needs
+  /// shuffle = false.
   std::int64_t gap = 0;
 };
 
-/// A data set cut in parts, in proportion to shares that add up to 1 or less; what is left is not used. Sizes are
-/// rounded down, and what that leaves goes one by one to the parts that lost most.
+/// Splits a data set into parts in proportion to shares that add up to 1 or less; the rest is not used. Sizes are
+/// rounded down, and the examples that this leaves go one by one to the parts that lost most.
 ///
 ///   const auto parts = train::split(data, {0.8, 0.1, 0.1}, {.seed = 1});
 ///
-/// Throws ValueError for shares that are not above 0, or add up to more than 1, and options that exclude each other;
-/// ShapeError for another number of classes than examples, DtypeError for classes that are no integers.
+/// Throws ValueError for no shares, shares that are not above 0 or add up to more than 1, and options that exclude each
+/// other; ShapeError unless `stratify` has one class per example, DtypeError for classes that are not integers.
 std::vector<Dataset> split(const Dataset& data, const std::vector<double>& shares, const SplitOptions& options = {});
 
+/// One division of a data set for cross-validation.
 struct Fold {
   Dataset training, validation;
 };
 
-/// k ways to take one k-th for validation, every example once: sizes differ by one at most. Without `shuffle`, folds
-/// are adjacent. Throws as `split`, and ValueError for k < 2 or more folds than examples.
+/// Returns k folds, each with another k-th of the examples for validation, whose sizes differ by at most one. Without
+/// `shuffle` these parts are contiguous. Throws as `split`, and ValueError for k < 2 or more folds than examples.
 std::vector<Fold> k_folds(const Dataset& data, std::int64_t k, const SplitOptions& options = {});
 
-/// Folds along time: fold f trains on the first f + 1 of k + 1 parts and is validated on the part behind them, as
-/// sklearn.model_selection.TimeSeriesSplit; `gap` examples between them are left out. Throws as `k_folds`.
+/// Returns k folds along time: fold f trains on the first f + 1 of k + 1 parts and is validated on the next part, as
+/// sklearn.model_selection.TimeSeriesSplit; `gap` examples between them are left out. Throws ValueError for k < 2,
+/// k >= the number of examples, and a gap that leaves nothing to train on.
 std::vector<Fold> time_folds(const Dataset& data, std::int64_t k, std::int64_t gap = 0);
 
 }  // namespace ferrite::train

@@ -1,4 +1,4 @@
-/// TensorBoard's event files: events of a training run as messages in records, each appended by one call of the system.
+/// TensorBoard's event files: events of a training run as messages in records, each appended by one system call.
 #include "ferrite/train/tensorboard.h"
 
 #include <fcntl.h>
@@ -28,7 +28,7 @@
 namespace ferrite::train::detail {
 namespace {
 
-/// A message that is being written (protobuf.dev/programming-guides/encoding).
+/// A protocol buffer that is being written (protobuf.dev/programming-guides/encoding).
 class Message {
  public:
   Message& integer(std::uint32_t field, std::int64_t value) {
@@ -46,14 +46,14 @@ class Message {
     fixed(std::bit_cast<std::uint32_t>(value), 4);
     return *this;
   }
-  /// A string, bytes, or a message in this one.
+  /// Appends a string, bytes, or a nested message.
   Message& bytes(std::uint32_t field, std::string_view content) {
     key(field, 2);
     varint(content.size());
     text_ += content;
     return *this;
   }
-  /// Repeated doubles, packed.
+  /// Appends repeated doubles in packed form.
   Message& numbers(std::uint32_t field, std::span<const double> values) {
     key(field, 2);
     varint(8 * values.size());
@@ -78,7 +78,7 @@ class Message {
 
 // ---- records -------------------------------------------------------------------------------------------
 
-/// The CRC of every byte.
+/// A table of the CRC of every byte.
 using CrcTable = std::array<std::uint32_t, 256>;
 constexpr CrcTable crc_table(std::uint32_t polynomial) {
   CrcTable table{};
@@ -138,7 +138,7 @@ void RecordFile::append(std::string_view content) {
     if (put < 0 && errno == EINTR) continue;
     if (put <= 0) {
       const int error = errno;
-      // Half a record would hide all that follow it.
+      // Part of a record would hide all following ones.
       const bool restored = ::ftruncate(fd_, size_) == 0;
       refuse(path_, restored ? "cannot write the file" : "cannot write the file, which now ends in half a record",
              error);
@@ -152,7 +152,7 @@ void RecordFile::append(std::string_view content) {
 
 namespace {
 
-/// Upper limits, excluded from their buckets.
+/// Returns the upper limits of the buckets, which the buckets exclude.
 const std::vector<double>& limits() {
   static const std::vector<double> all = [] {
     std::vector<double> upward;
@@ -167,7 +167,7 @@ const std::vector<double>& limits() {
   return all;
 }
 
-/// One bucket for each run of empty ones.
+/// The buckets of a histogram, in which a run of empty ones is one bucket.
 struct Buckets {
   std::vector<double> ends{}, counts{};
 };
@@ -203,13 +203,13 @@ std::string encode_histogram(const Tensor& values) {
   return message.numbers(6, buckets.ends).numbers(7, buckets.counts).text();
 }
 
-// Writes zlib streams: RFC 1950 and 1951, whose section numbers stand beside what they define.
+// Writes zlib streams: RFC 1950 and 1951, whose section numbers are given with what they define.
 
 namespace {
 
 constexpr std::size_t kWindow = 32768, kShortest = 3, kLongest = 258;
 
-/// Bits, of which the first is the lowest of its byte.
+/// Appends bits to bytes, from the lowest bit of each byte to the highest.
 class Bits {
  public:
   explicit Bits(std::string& out) : out_(out) {}
@@ -217,7 +217,7 @@ class Bits {
     held_ |= std::uint64_t{bits} << count_;
     for (count_ += count; count_ >= 8; count_ -= 8, held_ >>= 8) out_ += static_cast<char>(held_);
   }
-  /// A code of Huffman's, which begins with its highest bit.
+  /// Appends a Huffman code, highest bit first.
   void put_code(std::uint32_t code, int count) {
     std::uint32_t reversed = 0;
     for (int i = 0; i < count; ++i) reversed |= (code >> i & 1) << (count - 1 - i);
@@ -233,7 +233,7 @@ class Bits {
   int count_ = 0;
 };
 
-/// The fixed code of literals and lengths, 3.2.6.
+/// Writes a symbol in the fixed code of literals and lengths, 3.2.6.
 void put_symbol(Bits& bits, std::uint32_t symbol) {
   if (symbol < 144) {
     bits.put_code(0x30 + symbol, 8);
@@ -246,7 +246,7 @@ void put_symbol(Bits& bits, std::uint32_t symbol) {
   }
 }
 
-/// A length and a distance, 3.2.5: the highest bits of each in its code, the others as they are.
+/// Writes a length and a distance, 3.2.5: the highest bits of each as a code, the others as they are.
 void put_copy(Bits& bits, std::size_t length, std::size_t distance) {
   if (length == kLongest) {
     put_symbol(bits, 285);
@@ -262,10 +262,10 @@ void put_copy(Bits& bits, std::size_t length, std::size_t distance) {
   bits.put(d & ((1U << extra) - 1), extra);
 }
 
-/// Where three bytes stood last.
+/// A table of the last place of each sequence of three bytes, by hash.
 class Places {
  public:
-  /// The place of those that begin at `at`, which becomes theirs, negative where there is none.
+  /// Returns the last place of the three bytes at `at`, negative if there is none, and records `at` as the new one.
   std::int64_t exchange(std::string_view text, std::size_t at) {
     const auto byte = [&](std::size_t i) { return std::uint32_t{static_cast<unsigned char>(text[at + i])}; };
     const std::uint32_t hash = (byte(0) << 16 | byte(1) << 8 | byte(2)) * 2654435761U >> (32 - kBits);
@@ -274,7 +274,7 @@ class Places {
 
  private:
   static constexpr int kBits = 15;
-  std::vector<std::int64_t> last_ = std::vector<std::int64_t>(std::size_t{1} << kBits);  // after the place; 0: none
+  std::vector<std::int64_t> last_ = std::vector<std::int64_t>(std::size_t{1} << kBits);  // place + 1; 0: none
 };
 
 std::size_t common_length(std::string_view text, std::size_t a, std::size_t b) {
@@ -296,9 +296,9 @@ std::uint32_t adler32(std::string_view text) {
 }  // namespace
 
 std::string zlib_stream(std::string_view contents) {
-  std::string out = "\x78\x01";  // deflated, a window of 32 KiB, the fastest level
+  std::string out = "\x78\x01";  // header: deflate, a window of 32 KiB, the fastest level
   Bits bits(out);
-  bits.put(0b011, 3);  // the last block, of the fixed code
+  bits.put(0b011, 3);  // the last block, in the fixed code
   Places places;
   for (std::size_t at = 0; at < contents.size();) {
     std::size_t length = 0, distance = 0;
@@ -323,11 +323,11 @@ std::string zlib_stream(std::string_view contents) {
   return out;
 }
 
-// Writes PNG files (w3.org/TR/png-3) without a library: no filters, one chunk of data.
+// Writes PNG files (w3.org/TR/png-3) without a library, with no filters and one chunk of data.
 
 namespace {
 
-constexpr std::array<char, 5> kColourTypes = {0, 0, 4, 2, 6};  // by the number of channels
+constexpr std::array<char, 5> kColourTypes = {0, 0, 4, 2, 6};  // indexed by the number of channels
 
 std::string big_endian(std::uint64_t value) {
   std::string bytes;
@@ -345,7 +345,7 @@ char byte_of(float x) {
   return static_cast<char>(static_cast<unsigned char>(std::lround(255 * std::clamp(x, 0.0F, 1.0F))));
 }
 
-/// The rows, each after the number of its filter, channels side by side.
+/// Returns the rows of a picture with interleaved channels, each after the number of its filter, 0.
 std::string scanlines(std::span<const float> pixels, const Picture& p) {
   const auto plane = static_cast<std::size_t>(p.height * p.width), width = static_cast<std::size_t>(p.width);
   std::string lines;
@@ -387,7 +387,7 @@ using detail::Message;
 
 namespace {
 
-// Fields of Event and of Summary.Value, and numbers that stand in messages
+// Fields of Event and of Summary.Value, and constants in messages
 // (tensorboard/compat/proto/{event,summary,tensor,types}.proto).
 constexpr std::uint32_t kFileVersion = 3, kSummary = 5;
 constexpr std::uint32_t kTag = 1, kSimpleValue = 2, kImage = 4, kHistogram = 5, kTensor = 8, kMetadata = 9;
@@ -397,7 +397,7 @@ double system_time() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-/// Whether `text` is UTF-8, which protocol buffers ask of strings.
+/// Returns whether `text` is UTF-8, as protocol buffers require of strings.
 bool is_utf8(std::string_view text) {
   for (std::size_t at = 0, n = 0; at < text.size(); at += n)
     if ((n = detail::utf8_bytes(text, at)) == 0) return false;
@@ -445,7 +445,7 @@ void EventWriter::write(std::int64_t step, std::uint32_t field, std::string_view
   records_->append(Message().number(1, clock_()).integer(2, step).bytes(field, content).text());
 }
 
-/// One value under a tag; `value` is the fields of Summary.Value beside it.
+/// Writes one value with a tag; `value` holds the other fields of Summary.Value.
 void EventWriter::summarize(std::string_view tag, std::int64_t step, std::string_view value) {
   if (tag.empty()) throw ValueError("event writer: the tag is empty: ''");
   if (!is_utf8(tag)) throw ValueError("event writer: the tag is not UTF-8");

@@ -1,4 +1,4 @@
-/// One step of training, and what happens where something is not finite; compiled programs of functions of batches.
+/// Steps of training, their errors when something is not finite, and compiled programs of functions of batches.
 #include "ferrite/train/detail/train_step.h"
 
 #include <cmath>
@@ -44,8 +44,8 @@ std::string types_of(const Batch& batch) {
   return types;
 }
 
-/// What has been planned before must still be what the function is; what is planned by the next call is. Which plan
-/// that call takes, types alone do not tell: switches that a step reads decide as well, such as what is frozen.
+/// Throws TraceError if an existing plan no longer matches the function; a plan that the next call makes does. Types
+/// alone do not determine which plan that call takes: switches that a step reads decide, too, such as what is frozen.
 template <class Program>
 void verify(const Program& program, const Tensors& in) {
   try {
@@ -112,7 +112,7 @@ void check_loss(const Tensor& loss) {
 
 double number(const Tensor& loss) { return loss.dtype() == Dtype::f64 ? loss.item<double>() : loss.item<float>(); }
 
-/// With the mean as its loss.
+/// Returns the output with the mean as its loss.
 StepOutput averaged(StepOutput out) {
   if (out.count.defined()) out.loss = mean_of(out.loss, out.count);
   return out;
@@ -135,7 +135,7 @@ class Snapshot {
   std::vector<Tensor> buffers_, states_;
 };
 
-/// Where the first element of x that is not finite stands; empty where all are.
+/// Returns value and place of the first element of x that is not finite; empty if all are finite.
 std::string not_finite_in(const Tensor& x) {
   if (!is_float(x.dtype())) return {};
   const std::vector<double> values = cast(x, Dtype::f64).to_vector<double>();
@@ -162,14 +162,14 @@ Steps::Steps(const Model& model, const FitOptions& options)
 }
 
 void Steps::begin_epoch(std::int64_t epoch) {
-  // At the epochs 1, 2, 4, 8 and so on: a trace takes as long as some steps.
+  // Compares at the epochs 1, 2, 4, 8 and so on, because a trace takes as long as several steps.
   if (epoch > 0 && (epoch & (epoch - 1)) == 0) {
     train_.verify_next();
     evaluate_.verify_next();
   }
 }
 
-/// Loss, count, which is empty where the step gives none, and prediction, if it is asked for.
+/// Returns loss, count (empty if the step returns none) and, if metrics need it, the prediction.
 Tensors Steps::packed(StepOutput out) const {
   check_loss(out.loss);
   Tensors all = {detach(reshape(out.loss, {}))};
@@ -184,8 +184,8 @@ Tensors Steps::clipped(Tensors gradients) const {
   return gradients;
 }
 
-/// Of the whole batch, by all processes. Nothing is checked before all that is under way between them has arrived, so
-/// that they throw together.
+/// Computes loss and gradients of the whole batch with all processes. Checks follow after all messages between them
+/// have arrived, so that the processes throw together.
 Steps::Computed Steps::computed_by_all(const Batch& batch) const {
   ParallelRun::Joined joined = parallel_->gradients(batch, model_.forward);
   if (!options_.metrics.empty() && !joined.prediction.defined())
@@ -209,7 +209,7 @@ Steps::Computed Steps::computed(const Batch& batch) const {
   return {packed(std::move(out)), std::move(gradients)};
 }
 
-/// A whole step: what a program does when gradients are not gathered.
+/// Runs a whole step, update included: what a program does when gradients are not gathered.
 Tensors Steps::step(const Batch& batch) const {
   if (model_.own_step) {
     StepOutput out = averaged(model_.own_step(batch));
@@ -221,7 +221,7 @@ Tensors Steps::step(const Batch& batch) const {
   return std::move(c.packed);
 }
 
-/// Loss, count, prediction, and a gradient for every parameter: an empty one where the loss does not depend on it.
+/// Returns loss, count, prediction, and a gradient for every parameter; empty if the loss does not depend on it.
 Tensors Steps::gradients(const Batch& batch) {
   Computed c = computed(batch);
   Tensors all = std::move(c.packed);
@@ -236,7 +236,7 @@ double Steps::weight(const Tensors& packed, const Batch& batch) const {
   return packed[1].rank() == 0 ? packed[1].item<double>() : static_cast<double>(batch.size());
 }
 
-/// The pass of this process alone over the whole batch, to find what is not finite.
+/// Runs the whole batch on this process alone, to find what is not finite.
 void Steps::alone(const Batch& batch) const {
   Tape tape;
   (void)tape.grad(averaged(model_.forward(batch)).loss, parameters_);
@@ -250,7 +250,7 @@ void Steps::apply(const Tensors& gradients) const {
   }
 }
 
-/// Adds gradients, weighted by how much their batch counts relative to the first one: batches of one size are summed
+/// Adds gradients, weighted by the weight of their batch relative to the first: batches of the same weight are summed
 /// as they are.
 void Steps::gather(const Tensors& gradients, double weight) {
   if (gathered_++ == 0) first_size_ = weight, weight_ = 0;
@@ -274,7 +274,8 @@ void Steps::update() {
   apply(clipped(std::move(means)));
 }
 
-/// f(batch); where it finds something that is not finite, nothing has changed, and NotFinite says what it was.
+/// Returns f(batch). When it finds something that is not finite, restores all variables and throws NotFinite, which
+/// says what it was.
 Tensors Steps::guarded(BatchFunction& f, const Batch& batch) {
   std::optional<Snapshot> before;
   if (!f.runs_compiled(batch)) before.emplace(model_.module);
@@ -292,7 +293,7 @@ Tensors Steps::guarded(BatchFunction& f, const Batch& batch) {
   throw NotFinite(what);
 }
 
-/// Which operation, of which layer, was the first to give something that is not finite.
+/// Returns which operation of which layer was the first to compute something that is not finite.
 std::string Steps::explanation(BatchFunction& f, const Batch& batch, const std::string& found) const {
   for (std::size_t i = 0; i < batch.fields.size(); ++i) {
     const std::string where = not_finite_in(batch.fields[i]);
@@ -311,12 +312,12 @@ std::string Steps::explanation(BatchFunction& f, const Batch& batch, const std::
     }
   } catch (const AnomalyError& e) {
     return e.what();
-  } catch (const ValueError&) {  // what was found before: the sum of a gradient, of which each element is finite
+  } catch (const ValueError&) {  // the sum of a gradient is not finite again, though each of its elements is
   }
   return found;
 }
 
-/// The predictions of the whole batch; undefined where there are none.
+/// Returns the predictions of the whole batch; undefined if there are none.
 Tensor Steps::whole(const Tensors& packed, const Batch& batch) const {
   if (packed.size() < 3 || options_.metrics.empty()) return {};
   return parallel_ ? parallel_->whole(packed[2], batch.size()) : packed[2];

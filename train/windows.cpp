@@ -1,4 +1,4 @@
-/// Windows of series.
+/// Windows of series, parallel parts of a series, and splits of a series.
 #include "ferrite/train/windows.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-/// Shards of a batch on all ranks: their sums, gradients, buffers and states.
+/// The shards of a batch on all ranks: their sums, gradients, buffers and states.
 #include "ferrite/distributed/detail/joint_step.h"
 
 #include <algorithm>
@@ -21,10 +21,9 @@
 
 namespace ferrite::mpi::detail {
 
-/// Runs body(0), body(1), ... on the calling thread. A body that calls `meet` waits there: the next one goes on, on a
-/// thread of its own, and when all have come the joined value goes to each. Only one runs at a time, always in the
-/// order of their numbers, so that what they compute, send and record has one order; recorders outside hear all of
-/// them.
+/// Runs body(0), body(1), ... on the calling thread. A body that calls `meet` waits there while the next one starts on
+/// its own thread; when all have met, each gets the joined value. Only one runs at a time, always in the order of their
+/// numbers, so that what they compute, send and record has one order. Recorders outside see all of them.
 class Team {
  public:
   using Body = std::function<void(int)>;
@@ -37,9 +36,9 @@ class Team {
   Team(const Team&) = delete;
   Team& operator=(const Team&) = delete;
 
-  /// Throws what the first body that throws throws, and ValueError where one ends while others wait.
+  /// Runs all bodies. Throws the first exception of a body, and ValueError when one ends while others wait.
   void run();
-  /// In a body: the join of what all members give in this meeting.
+  /// Called in a body: returns the join of the tensors that all members pass in this meeting.
   Tensor meet(int member, const Tensor& x);
 
  private:
@@ -76,7 +75,7 @@ void Team::stop_all(std::exception_ptr error) {
   turn_.notify_all();
 }
 
-/// A member, and then those that nobody has begun, on this thread.
+/// Runs a member, then those that no thread has begun, on this thread.
 void Team::work(int member) {
   while (member >= 0) {
     std::exception_ptr error;
@@ -102,7 +101,7 @@ void Team::work(int member) {
   }
 }
 
-/// A member on a thread of its own, seen by the recorders that see the caller.
+/// Starts a member on its own thread, with the caller's recorders.
 void Team::begin(int member) {
   states_[static_cast<std::size_t>(member)] = State::running;
   threads_.emplace_back([this, member] {
@@ -115,7 +114,7 @@ void Team::begin(int member) {
   });
 }
 
-/// Gives the turn to the next member; with the lock held.
+/// Passes the turn to the next member. The lock must be held.
 void Team::go_on(std::unique_lock<std::mutex>&) {
   if (find(State::released) < 0 && find(State::waiting) >= 0) {
     if (find(State::done) >= 0) {
@@ -229,7 +228,7 @@ void Gradients::give(int shard, std::size_t parameter, const Tensor& gradient) {
   send_complete();
 }
 
-/// Buckets leave in their order, which is the same on every rank.
+/// Sends the complete buckets, in their order, which is the same on every rank.
 void Gradients::send_complete() {
   while (sent_.size() < buckets_->size() && missing_[sent_.size()] == 0) {
     const Bucket& bucket = (*buckets_)[sent_.size()];
@@ -239,7 +238,7 @@ void Gradients::send_complete() {
       sent_.emplace_back();
       continue;
     }
-    std::vector<std::vector<Tensor>> nodes;  // by node: the parameters' flat gradients
+    std::vector<std::vector<Tensor>> nodes;  // for each node the parameters' flat gradients
     for (const std::size_t i : bucket.parameters) {
       const Tensors own = trees_[i].take();
       nodes.resize(own.size());
@@ -386,8 +385,8 @@ JointStep::JointStep(const World& world, const nn::Module& model, const std::vec
   broadcast(world, all);
 }
 
-/// The order in which gradients become final, reversed that in which rank 0 first read the parameters; the same for
-/// good.
+/// Agrees on the buckets in the first step, for all later ones. Gradients become final in the reverse of the order in
+/// which rank 0 first read the parameters.
 void JointStep::agree_on_buckets(const std::vector<std::size_t>& order) {
   if (agreed_) return;
   const std::size_t n = parameters_.size();
@@ -401,8 +400,8 @@ void JointStep::agree_on_buckets(const std::vector<std::size_t>& order) {
   agreed_ = true;
 }
 
-/// Which parameters have a gradient in some shard, in the first step and then for good: others are left alone, as
-/// without ranks.
+/// Agrees in the first step, for all later ones, on the parameters that have a gradient in some shard. The others are
+/// left alone, as without ranks.
 void JointStep::agree_on_reached(const Gradients& collected) {
   if (!reached_.empty() || parameters_.empty()) return;
   std::vector<std::int64_t> here;
@@ -411,7 +410,7 @@ void JointStep::agree_on_reached(const Gradients& collected) {
   for (const std::int64_t n : all.values<std::int64_t>()) reached_.push_back(n > 0);
 }
 
-/// What a shard's calls find in the variables.
+/// Returns the values of variables with which a shard starts.
 Tensors JointStep::start_of(const Tensors& values, int shard) const {
   Tensors start = values;
   for (std::size_t i = 0; i < start.size(); ++i)
@@ -419,7 +418,7 @@ Tensors JointStep::start_of(const Tensors& values, int shard) const {
   return start;
 }
 
-/// The variables that a step wrote in one row, floats as f64, integers as i64.
+/// Returns the variables that a step wrote, concatenated: the floats as f64, or the integers as i64.
 Tensor JointStep::tail_of(const Tensors& values, const std::vector<std::size_t>& written, bool floats,
                           int shard) const {
   std::vector<Tensor> parts;
@@ -467,7 +466,7 @@ class JointStep::Shards {
     results_.resize(running_.size());
   }
 
-  /// Computes them, and begins to send gradients.
+  /// Computes the shards, and begins to send gradients.
   void run() {
     const auto body = [&](int member) { run_shard(member); };
     const auto join_all = [&](const Tensors& given) { return join_sums(given); };
@@ -477,7 +476,7 @@ class JointStep::Shards {
       if (wrote_[i]) written_.push_back(i);
   }
 
-  /// Sums and counts, and the variables that were written, of all shards of all ranks.
+  /// The joined sums, counts and written variables of all shards of all ranks.
   struct Ends {
     Tensor sums, mosts;
   };
@@ -551,7 +550,7 @@ class JointStep::Shards {
     result.sum.emplace(sum.sum.unmarked(), sum.count.unmarked());
   }
 
-  /// Before the first backward pass.
+  /// Agrees on the buckets, before the first backward pass.
   void begin_backward(const std::vector<std::size_t>& order) {
     if (std::ranges::any_of(results_, [](const Result& r) { return r.sum.has_value(); })) return;
     step_.agree_on_buckets(order);
@@ -560,7 +559,7 @@ class JointStep::Shards {
       if (std::ranges::find(running_, s) == running_.end()) collected_.fill(s - step_.own_.begin);
   }
 
-  /// What the shards give where their passes meet.
+  /// Returns the sum over all ranks of the tensors that this rank's shards pass when they meet.
   Tensor join_sums(const Tensors& given) const {
     LocalTree local(step_.tree_, step_.own_, add);
     for (int s = step_.own_.begin; s < step_.own_.end; ++s) {
@@ -577,7 +576,7 @@ class JointStep::Shards {
   const ShardFunction& f_;
   bool with_gradients_;
   std::int64_t first_row_;
-  Tensors values_;  ///< of known variables, before the step
+  Tensors values_;  ///< values of the known variables before the step
   std::vector<int> running_;
   std::vector<Result> results_;
   std::vector<char> wrote_;

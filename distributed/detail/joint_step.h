@@ -1,5 +1,5 @@
 #pragma once
-/// Losses and gradients of one batch by all ranks: each computes its shards, and their sums are joined in one tree.
+/// Loss and gradients of one batch on all ranks: each computes its shards, and their sums are joined in one tree.
 #include <functional>
 #include <limits>
 #include <memory>
@@ -20,14 +20,14 @@
 
 namespace ferrite::mpi::detail {
 
-/// Joins the tensors of consecutive leaves as soon as it can: it holds as many as the tree is deep.
+/// Joins the tensors of consecutive leaves as soon as it can, so that it holds about as many as the tree is deep.
 class LocalTree {
  public:
   using JoinTensors = Tensor (*)(const Tensor&, const Tensor&);
   LocalTree(const Tree& tree, const Leaves& own, JoinTensors join)
       : tree_(tree), own_(own), join_(join), held_(static_cast<std::size_t>(own.size())) {}
 
-  /// The tensor of leaf own.begin + i; each is given once.
+  /// Adds the tensor of leaf own.begin + i, once for each leaf.
   void give(int i, Tensor x) {
     held_[static_cast<std::size_t>(i)] = std::move(x);
     while (next_ < held_.size() && held_[next_].defined()) {
@@ -44,7 +44,7 @@ class LocalTree {
   }
   bool has(int i) const { return static_cast<std::size_t>(i) < next_ || held_[static_cast<std::size_t>(i)].defined(); }
   bool complete() const { return next_ == held_.size(); }
-  /// The largest nodes, from left to right; complete.
+  /// Removes and returns the tensors of the largest nodes, from left to right, when all leaves were added.
   Tensors take() {
     Tensors all;
     for (auto& [leaves, x] : nodes_) all.push_back(std::move(x));
@@ -56,8 +56,8 @@ class LocalTree {
   Tree tree_;
   Leaves own_;
   JoinTensors join_;
-  std::vector<Tensor> held_;  ///< arrived before a leaf to its left
-  std::size_t next_ = 0;      ///< the first leaf that is not in a node
+  std::vector<Tensor> held_;  ///< tensors that arrived before one of a leaf to their left
+  std::size_t next_ = 0;      ///< first leaf that is not in a node
   std::vector<std::pair<Leaves, Tensor>> nodes_;
 };
 
@@ -69,26 +69,26 @@ struct Bucket {
   std::int64_t numel = 0;
 };
 
-/// Buckets of about so many bytes, in the order of the list.
+/// Returns buckets of about `bytes` bytes for the parameters listed in `order`.
 std::vector<Bucket> buckets_of(const std::vector<Parameter>& parameters, const std::vector<std::size_t>& order,
                                std::int64_t bytes);
 
-/// The gradients of one step.
+/// Collects, joins and sends the gradients of one step.
 class Gradients {
  public:
   Gradients(const std::vector<Parameter>& parameters, const Route& route, const Tree& tree, const Leaves& own);
 
-  /// Which gradients travel how, and which have been known to arrive (empty: not known yet); before the first arrives.
+  /// Sets the buckets and, for each parameter, whether its gradient is known to arrive (empty: not known yet). Called
+  /// before the first gradient arrives.
   void plan(const std::vector<Bucket>& buckets, const std::vector<char>& known);
-  /// The gradient of a parameter in a shard of this process is final. Throws ValueError for one in no bucket, and for
-  /// one that is known not to arrive.
+  /// Takes the final gradient of a parameter in a shard of this process. Throws ValueError for a parameter that is in
+  /// no bucket or known to have no gradient.
   void arrived(int shard, std::size_t parameter, const Tensor& gradient);
-  /// All that have not arrived of a shard are zeros.
+  /// Takes zeros for all gradients of a shard that have not arrived.
   void fill(int shard);
-  /// Which parameters had a gradient in a shard of this process.
+  /// Returns, for each parameter, whether it had a gradient in a shard of this process.
   const std::vector<char>& reached() const { return reached_; }
-  /// The joined gradients divided by the count (f64, rank 0); undefined for parameters that are not among the known
-  /// ones.
+  /// Returns the joined gradients divided by the count (f64, rank 0); undefined for parameters that are not `known`.
   Tensors finish(const Tensor& count, const std::vector<char>& known);
 
   std::int64_t sent_early() const { return early_; }
@@ -101,29 +101,29 @@ class Gradients {
   Route route_;
   const std::vector<Bucket>* buckets_ = nullptr;
   const std::vector<char>* known_ = nullptr;
-  std::vector<char> reached_;           ///< by parameter
-  std::vector<LocalTree> trees_;        ///< by parameter
-  std::vector<std::size_t> bucket_of_;  ///< by parameter; none: the number of buckets
-  std::vector<std::size_t> missing_;    ///< by bucket: parameters that are not complete
+  std::vector<char> reached_;           ///< for each parameter, whether a gradient arrived
+  std::vector<LocalTree> trees_;        ///< tree of each parameter
+  std::vector<std::size_t> bucket_of_;  ///< bucket of each parameter; the number of buckets if it has none
+  std::vector<std::size_t> missing_;    ///< number of parameters of each bucket that are not complete
   std::size_t missing_in_all_ = 0;
   std::vector<Sent> sent_;
-  std::vector<Tensor> alone_;  ///< by parameter, where there is one rank
-  std::int64_t early_ = 0;     ///< buckets that left before the last gradient was there
+  std::vector<Tensor> alone_;  ///< joined gradient of each parameter, with one rank
+  std::int64_t early_ = 0;     ///< number of buckets sent before the last gradient arrived
 };
 
 // ---- variables as one shard sees them ------------------------------------------------------------------
 
-/// The variables of a model that its calls may write, and its parameters, each with its place.
+/// The variables of a model that its calls may write, and its parameters, each with its place in its list.
 struct KnownVariables {
-  std::vector<Variable> written;  ///< buffers and states
-  std::vector<char> counts;       ///< whether it is a counter: i64 states of rank 0
+  std::vector<Variable> written;  ///< buffers and states of the model, and variables of the options
+  std::vector<char> counts;       ///< for each of `written`, whether it is a counter: an i64 state of rank 0
   std::unordered_map<const void*, std::size_t> place, parameter;
 
   void add(const Variable& v);
 };
 
-/// A recorder that gives one shard variables of its own: all shards begin with the values before the step, and counters
-/// of draws are so far apart that no two shards see the same draws. A parameter that a tape watches passes a hook.
+/// A recorder that gives one shard its own variables. All shards begin with the values before the step, and counters of
+/// draws are so far apart that no two shards see the same draws. A parameter that a tape watches passes through a hook.
 class ShardView final : public Recorder {
  public:
   using Arrived = std::function<void(std::size_t parameter, const Tensor& gradient)>;
@@ -133,14 +133,14 @@ class ShardView final : public Recorder {
   void read(const Variable& variable, Tensor& value) override;
   bool write(const Variable& variable, const Tensor& value) override;
 
-  /// Parameters in the order in which they were first read.
+  /// Returns the parameters in the order in which they were first read.
   const std::vector<std::size_t>& order() const { return order_; }
   const Tensors& values() const { return values_; }
   bool wrote(std::size_t i) const { return wrote_[i] != 0; }
 
  private:
   const KnownVariables& known_;
-  Tensors values_;  ///< as `known.written`
+  Tensors values_;  ///< value of each of `known.written`
   std::vector<char> wrote_;
   Arrived arrived_;
   std::unordered_map<std::size_t, Tensor> hooked_;
@@ -150,32 +150,33 @@ class ShardView final : public Recorder {
 // ---- the step ------------------------------------------------------------------------------------------
 
 struct JointOptions {
-  const char* who = "";  ///< what errors call it
+  const char* who = "";  ///< name of the caller in errors
   int shards = 1;
   std::int64_t bucket_bytes = 1;
-  std::vector<Variable> variables{};  ///< besides the model's, that shards write
+  std::vector<Variable> variables{};  ///< variables outside the model that shards write
 };
 
 class JointStep {
  public:
-  /// Every rank then has rank 0's parameters, buffers and states. Throws ValueError for options out of range, ranks
+  /// Copies rank 0's parameters, buffers and states to every rank. Throws ValueError for options out of range, ranks
   /// that do not divide the shards, and ranks with different models.
   JointStep(const World& world, const nn::Module& model, const std::vector<Parameter>& trained,
             const JointOptions& options);
 
-  /// Of all shards.
+  /// The joined results of all shards.
   struct Joined {
-    Tensor loss, count;        ///< sums, f64, rank 0
-    Tensors gradients;         ///< of loss / count, by parameter; undefined where no shard's loss depends on it
-    Dtype dtype = Dtype::f32;  ///< of the losses
+    Tensor loss, count;        ///< sums over all shards, f64, rank 0
+    Tensors gradients;         ///< gradients of loss / count; undefined for parameters on which no loss depends
+    Dtype dtype = Dtype::f32;  ///< dtype of the losses
   };
   struct Asked {
     bool gradients = true;
-    double least_count = std::numeric_limits<double>::min();  ///< throws ValueError below; by default unless positive
+    double least_count = std::numeric_limits<double>::min();  ///< least count without ValueError; default: positive
   };
-  /// The rows of this rank's shards of a batch of so many. Buffers and states afterwards are those behind the step.
+  /// Computes this rank's shards of a batch and joins them with the others'. Buffers and states afterwards have their
+  /// values after the step.
   Joined run(const OwnRows& batch, const ShardFunction& f, const Asked& asked);
-  /// Cuts out this rank's rows. Throws ShapeError for tensors of different numbers of rows.
+  /// Returns this rank's rows of a whole batch. Throws ShapeError for tensors of different numbers of rows.
   OwnRows cut(const Tensors& batch) const;
   Rows own_rows(std::int64_t rows) const;
 
@@ -183,7 +184,7 @@ class JointStep {
   int shards() const { return options_.shards; }
   std::int64_t buckets() const { return static_cast<std::int64_t>(buckets_.size()); }
   std::int64_t sent_early() const { return sent_early_; }
-  /// Whether the last run ended because of its count, which all ranks refuse together.
+  /// Returns whether the last run threw because of its count, which all ranks do together.
   bool refused_count() const { return refused_count_; }
 
  private:
@@ -196,7 +197,7 @@ class JointStep {
   Tensor tail_of(const Tensors& values, const std::vector<std::size_t>& written, bool floats, int shard) const;
 
   const World& world_;
-  const std::vector<Parameter> parameters_;  ///< those that are trained
+  const std::vector<Parameter> parameters_;  ///< parameters that are trained
   const JointOptions options_;
   Tree tree_;
   Leaves own_;
@@ -205,7 +206,7 @@ class JointStep {
   bool agreed_ = false;
   bool refused_count_ = false;
   std::vector<Bucket> buckets_;
-  std::vector<char> reached_;  ///< by parameter, behind the first step: whether any shard's loss depends on it
+  std::vector<char> reached_;  ///< for each parameter, after the first step, whether any shard's loss depends on it
   std::int64_t sent_early_ = 0;
 };
 

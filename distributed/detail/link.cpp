@@ -1,5 +1,5 @@
-/// Links between ranks: one exchange after the other, the nodes of all ranks joined piece by piece and handed round;
-/// the same as operations that are recorded; bytes and texts.
+/// Links between ranks: exchanges, in which the nodes of all ranks are joined piece by piece and distributed; exchanges
+/// as recorded operations; bytes and texts.
 #include "ferrite/distributed/detail/link.h"
 
 #include <algorithm>
@@ -16,8 +16,8 @@
 
 namespace ferrite::mpi::detail {
 
-/// Every rank finishes the tree for its piece of the elements: pieces of all nodes come to it (all to all), and the
-/// joined pieces go to all (all gather). A gathering is the second half alone.
+/// One exchange. Every rank joins the tree for its piece of the elements: it receives the pieces of all nodes (all to
+/// all), and sends the joined piece to all ranks (all gather). A gathering consists of the second half alone.
 struct Link::Exchange {
   enum class Stage : std::uint8_t { scattering, joined, gathering, done };
 
@@ -26,10 +26,10 @@ struct Link::Exchange {
   std::int64_t count = 0;
   Stage stage = Stage::scattering;
   MPI_Request scatter = MPI_REQUEST_NULL, gather = MPI_REQUEST_NULL;
-  std::vector<std::byte> sent, received;  ///< nodes of this rank for others, and nodes of all for this rank's piece
-  std::vector<std::byte> result;          ///< with this rank's piece in its place
-  std::vector<int> send_counts, send_begins, receive_counts, receive_begins;  ///< of elements
-  std::vector<int> piece_counts, piece_begins;                                ///< of elements, by rank
+  std::vector<std::byte> sent, received;  ///< this rank's nodes for others, and all nodes' parts of this rank's piece
+  std::vector<std::byte> result;          ///< the result, with this rank's piece in its place
+  std::vector<int> send_counts, send_begins, receive_counts, receive_begins;  ///< elements to and from each rank
+  std::vector<int> piece_counts, piece_begins;                                ///< elements of each rank's piece
 };
 
 // ---- an exchange ---------------------------------------------------------------------------------------
@@ -42,7 +42,7 @@ MPI_Datatype type_of(Dtype dtype) {
 
 std::size_t bytes_of(std::int64_t elements, Dtype dtype) { return static_cast<std::size_t>(elements * size_of(dtype)); }
 
-/// a = a + b, or the larger one.
+/// Joins b into a, element by element: a = a + b, or the larger one.
 template <class T>
 void join_values(T* a, const T* b, std::int64_t n, Join join) {
   if (join == Join::sum) {
@@ -60,7 +60,7 @@ void join_bytes(std::byte* a, const std::byte* b, std::int64_t n, Dtype dtype, J
     join_values(reinterpret_cast<float*>(a), reinterpret_cast<const float*>(b), n, join);
 }
 
-/// Positions of consecutive parts.
+/// Returns the positions of consecutive parts.
 std::vector<int> begins_of(const std::vector<int>& counts) {
   std::vector<int> begins(counts.size());
   for (std::size_t i = 1; i < counts.size(); ++i) begins[i] = begins[i - 1] + counts[i - 1];
@@ -74,8 +74,8 @@ std::int64_t Link::add(Pattern pattern) {
   return static_cast<std::int64_t>(patterns_.size()) - 1;
 }
 
-/// An exchange with its buffers: one that has ended, of the same kind, or a new one. Fresh pages cost more than the
-/// copies.
+/// Returns an exchange with its buffers: a finished one of the same kind, or a new one. Fresh pages would cost more
+/// than the copies.
 std::unique_ptr<Link::Exchange> Link::spare(std::int64_t pattern, Dtype dtype, std::int64_t count) {
   const Pattern* const wanted = &patterns_.at(static_cast<std::size_t>(pattern));
   for (auto at = spares_.begin(); at != spares_.end(); ++at) {
@@ -151,7 +151,7 @@ std::int64_t Link::start(std::int64_t pattern, Dtype dtype, std::int64_t count,
   return ticket;
 }
 
-/// The tree of this rank's piece.
+/// Joins all nodes for this rank's piece.
 void Link::join_segments(Exchange& e) {
   const std::int64_t n = e.piece_counts[static_cast<std::size_t>(rank_)];
   const std::size_t bytes = bytes_of(n, e.dtype);
@@ -174,7 +174,7 @@ void Link::advance(Exchange& e) {
 }
 
 void Link::poll() {
-  bool earlier_gathers[kChannels] = {true, true};  // the order of gatherings is that of the tickets
+  bool earlier_gathers[kChannels] = {true, true};  // gatherings begin in the order of the tickets
   for (auto& [ticket, e] : exchanges_) {
     advance(*e);
     bool& may = earlier_gathers[static_cast<std::size_t>(e->pattern->channel)];
@@ -302,7 +302,7 @@ void Link::end(std::shared_ptr<Link> link, bool in_haste) {
   bool well = !in_haste && link->failure_.empty();
   if (well) {
     try {
-      link->barrier();  // what others still ask is answered
+      link->barrier();  // while waiting, this rank answers what others still ask
       link->until([&] { return link->drained(); }, "end");
       link->until(
           [&] {
@@ -318,7 +318,7 @@ void Link::end(std::shared_ptr<Link> link, bool in_haste) {
     }
   }
   if (!well || !link->exchanges_.empty()) {
-    // Requests are under way that MPI may still complete: what they point to stays for the rest of the process.
+    // MPI may still complete requests that are under way, so their memory stays for the rest of the process.
     static auto* const left = new std::vector<std::shared_ptr<Link>>;
     left->push_back(std::move(link));
     return;
@@ -370,7 +370,7 @@ void Link::until(const std::function<bool()>& done, const std::string& operation
   }
 }
 
-/// Answers other ranks that ask whether this one is here, and ends with them where one has left.
+/// Answers other ranks that ask whether this one is alive. Throws RankError when a rank has left.
 void Link::answer() {
   if (size_ == 1) return;
   int there = 1;
@@ -398,7 +398,7 @@ void Link::answer() {
   }
 }
 
-/// Notes are small and are sent without waiting; whether they arrive does not matter.
+/// Sends a note without waiting; notes are small, and whether they arrive does not matter.
 void Link::send_note(int to, int tag, const std::vector<int>& words) {
   auto note = std::make_unique<Note>();
   note->words = words;
@@ -437,7 +437,7 @@ bool Link::is_done(MPI_Request& request, const std::string& operation) {
   return done != 0;
 }
 
-/// Waits for a note whose request has begun. Its blocks outlive an error: MPI may read and write them later.
+/// Waits for a note whose request has begun. Its memory outlives an error, because MPI may read and write it later.
 std::unique_ptr<Link::Note> Link::arrived(std::unique_ptr<Note> note, const std::string& operation) {
   Note& here = *note;
   notes_.push_back(std::move(note));
@@ -500,7 +500,7 @@ void Link::leave() noexcept {
   try {
     if (failure_.empty() && size_ > 1)
       fail("leave", "this rank has left the job by an exception; make no more calls", {rank_});
-  } catch (...) {  // what the caller throws says more
+  } catch (...) {  // the caller's own exception says more
   }
 }
 
@@ -516,7 +516,7 @@ struct StartAttrs {
                                            attr("total", &StartAttrs::total));
 };
 
-/// Nodes [N] -> the ticket of their exchange, i64 [1].
+/// The operation that begins an exchange: nodes [N] -> the ticket of their exchange, i64 [1].
 struct Start {
   using Attributes = StartAttrs;
   static constexpr auto name = "mpi_start", onnx = "", stablehlo = "";
@@ -548,7 +548,7 @@ struct WaitAttrs {
       attr_list(attr("link", &WaitAttrs::link), attr("total", &WaitAttrs::total), attr("dtype", &WaitAttrs::dtype));
 };
 
-/// A ticket -> the joined elements [N].
+/// The operation that waits for an exchange: a ticket -> the joined elements [N].
 struct Wait {
   using Attributes = WaitAttrs;
   static constexpr auto name = "mpi_wait", onnx = "", stablehlo = "";

@@ -1,4 +1,4 @@
-/// States of optimisers by rank, and the gathering of parameters.
+/// States of optimisers spread over the ranks, and the gathering of parameters.
 #include "ferrite/distributed/detail/spread_states.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ std::vector<int> owners_of(const std::vector<Parameter>& parameters, int ranks) 
 ParameterGathering::ParameterGathering(const World& world, const std::vector<Parameter>& parameters,
                                        const std::vector<int>& owner)
     : world_(world), parameters_(parameters), owner_(owner) {
-  std::map<Dtype, std::vector<std::int64_t>> counts;  // elements by rank
+  std::map<Dtype, std::vector<std::int64_t>> counts;  // number of elements of each rank
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     std::vector<std::int64_t>& of_dtype = counts[parameters[i].dtype()];
     of_dtype.resize(static_cast<std::size_t>(world.size()));
@@ -66,7 +66,7 @@ SpreadStates::SpreadStates(const World& world, nn::Optimizer& optimizer)
   release();
 }
 
-/// f(state, owner) for the states of single parameters.
+/// Calls f(state, owner) for the states that belong to single parameters.
 template <class F>
 void SpreadStates::for_each_own_state(F f) const {
   for (const nn::StateSlot& slot : optimizer_.slots()) {
@@ -77,8 +77,8 @@ void SpreadStates::for_each_own_state(F f) const {
   }
 }
 
-/// Every rank asks what is frozen everywhere: a compiled step is traced again by all of them, or by none. Where there
-/// is nothing to update at all, the optimiser says so on every rank.
+/// Every rank reads which parameters of all ranks are frozen, so that either all or none trace a compiled step again.
+/// If there is nothing to update at all, the optimiser throws on every rank.
 void SpreadStates::step(const Tensors& gradients) const {
   const std::vector<Parameter>& parameters = optimizer_.parameters();
   Tensors mine(gradients.size());
@@ -94,8 +94,8 @@ void SpreadStates::step(const Tensors& gradients) const {
   gathering_.run();
 }
 
-/// A rank counts the steps of its own parameters only: each element of such a state comes from its owner. What a group
-/// has once, an optimiser of somebody else's, is taken for a count, of which the largest is right.
+/// A rank counts the steps of its parameters alone, so each element of such a state comes from its owner. A state that
+/// a group has once, as in an optimiser from outside the library, is taken for a count, of which the largest is right.
 void SpreadStates::make_whole(bool everywhere) const {
   const NewFrame frame;
   for_each_own_state([&](const State& state, int owner) {

@@ -1,5 +1,5 @@
 #pragma once
-/// The states of an optimiser of which each rank keeps a part while it trains.
+/// Spreading the states of an optimiser over the ranks, each of which keeps a part while it trains.
 #include <map>
 #include <vector>
 
@@ -9,10 +9,10 @@
 
 namespace ferrite::mpi::detail {
 
-/// Which rank updates each parameter: consecutive ones, about as many elements on each rank.
+/// Returns the rank that updates each parameter: consecutive ones, with about equally many elements on each rank.
 std::vector<int> owners_of(const std::vector<Parameter>& parameters, int ranks);
 
-/// Every rank's new values of the parameters that it owns, to all.
+/// Sends the new values of the parameters that each rank owns to all ranks.
 class ParameterGathering {
  public:
   ParameterGathering(const World& world, const std::vector<Parameter>& parameters, const std::vector<int>& owner);
@@ -27,17 +27,17 @@ class ParameterGathering {
   std::map<Dtype, Route> routes_;
 };
 
-/// One optimiser, the same object on every rank, whose states of parameters of others hold no memory: all elements of
-/// such a state are one zero.
+/// An optimiser of all parameters on every rank, whose states of other ranks' parameters take no memory: all elements
+/// of such a state share one zero.
 class SpreadStates {
  public:
   SpreadStates(const World& world, nn::Optimizer& optimizer);
 
-  /// One update: gradients of all parameters, the same on every rank.
+  /// Makes one update. `gradients` are those of all parameters, the same on every rank.
   void step(const Tensors& gradients) const;
-  /// Rank 0 has all states, or every rank.
+  /// Collects all states on every rank, or on rank 0 alone unless `everywhere`.
   void make_whole(bool everywhere) const;
-  /// Lets go of the states of others' parameters.
+  /// Frees the states of other ranks' parameters.
   void release() const;
 
  private:
@@ -46,7 +46,7 @@ class SpreadStates {
 
   const World& world_;
   nn::Optimizer& optimizer_;
-  std::vector<int> owner_;  ///< by parameter
+  std::vector<int> owner_;  ///< rank that updates each parameter
   ParameterGathering gathering_;
 };
 

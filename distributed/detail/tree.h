@@ -1,31 +1,31 @@
 #pragma once
-/// The binary tree in which the sums of all shards are joined, whatever rank holds them.
+/// The binary tree in which the sums of all shards are joined, whichever ranks hold them.
 #include <cstdint>
 #include <vector>
 
 namespace ferrite::mpi::detail {
 
-/// Consecutive leaves [begin, end).
+/// A range of consecutive leaves [begin, end).
 struct Leaves {
   int begin = 0, end = 0;
   int size() const { return end - begin; }
   bool operator==(const Leaves&) const = default;
 };
 
-/// The tree over leaves 0..n-1: a node halves its leaves, the second half being the larger one of an odd number.
+/// A binary tree over leaves 0..n-1. Each node halves its leaves; of an odd number the second half is the larger.
 class Tree {
  public:
   explicit Tree(int leaves) : leaves_(leaves) {}
   int leaves() const { return leaves_; }
 
   static int middle(const Leaves& node) { return node.begin + node.size() / 2; }
-  /// The largest nodes whose leaves all lie in a range, from left to right.
+  /// Returns the largest nodes whose leaves all lie in a range, from left to right.
   std::vector<Leaves> nodes_in(const Leaves& range) const {
     std::vector<Leaves> found;
     collect({0, leaves_}, range, found);
     return found;
   }
-  /// Whether two nodes are the halves of one.
+  /// Returns whether two nodes are the halves of one node.
   bool are_halves(const Leaves& a, const Leaves& b) const {
     if (a.end != b.begin) return false;
     Leaves node{0, leaves_};
@@ -57,8 +57,8 @@ class Tree {
   int leaves_;
 };
 
-/// Adds up, or takes the larger of, what stands at the nodes `given`, which together are all leaves: at(i) is the
-/// values of the i-th node, and is written over. Returns where the root's values are.
+/// Joins the values of the nodes `given`, which together cover all leaves, by join(a, b), which writes into a. at(i) is
+/// the values of the i-th node and is overwritten. Returns the values of the root.
 template <class At, class Join>
 auto joined(const std::vector<Leaves>& given, const Leaves& node, std::size_t& next, const At& at, const Join& join)
     -> decltype(at(0)) {

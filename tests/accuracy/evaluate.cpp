@@ -1,4 +1,4 @@
-/// Functions of elements, applied to numbers from a file: what scripts/accuracy judges.
+/// Applies functions of elements to numbers from a file, for scripts/accuracy.
 ///
 ///     evaluate list                            the names, one a line
 ///     evaluate NAME f32|f64 OPERANDS RESULTS   raw numbers; of a function of two all first ones, then all others

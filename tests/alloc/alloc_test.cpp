@@ -1,5 +1,4 @@
-// What runs again and again asks nobody for memory: streams never after they are made, calls and training steps from
-// the third on.
+// Repeated calls allocate no memory: streams none once they are made, calls and training steps none from the third on.
 #include <boost/test/unit_test.hpp>
 #include <mutex>
 #include <shared_mutex>
@@ -17,7 +16,7 @@ using namespace ferrite;
 
 namespace {
 
-/// A network around one recurrent layer: "gru", "lstm", "lstm_projected", "rnn", "gru_both_ways".
+/// Returns a network around one recurrent layer: "gru", "lstm", "lstm_projected", "rnn", "gru_both_ways".
 dsl::Network network(const std::string& kind, std::int64_t H, bool last) {
   auto b = dsl::sequence(12);
   if (kind == "gru") b.gru(H, {.layers = 2});
@@ -65,7 +64,7 @@ BOOST_AUTO_TEST_CASE(a_step_of_a_stream_allocates_nothing) {
       }
 }
 
-/// A layer that looks at values has no program.
+/// A layer that reads values has no program.
 BOOST_AUTO_TEST_CASE(layers_that_run_on_tensors_miss_no_pool) {
   struct Looking final : nn::Layer {
     std::string kind() const override { return "looking"; }
@@ -120,7 +119,7 @@ BOOST_AUTO_TEST_CASE(a_training_step_allocates_nothing_from_the_third_on) {
     }
 }
 
-/// scripts/digests compares locks as it compares allocations.
+/// scripts/digests compares the number of locks as it compares that of allocations.
 BOOST_AUTO_TEST_CASE(locks_are_counted) {
   std::mutex one;
   std::shared_mutex shared;

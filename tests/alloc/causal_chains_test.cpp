@@ -1,5 +1,5 @@
-// Random chains of layers, streamed: the bits of the whole sequence whatever the stream goes through meanwhile, and
-// nothing asked of the system, of the pool or of a lock.
+// Random chains of layers as streams: bit for bit the whole sequence, whatever happens to the stream meanwhile, without
+// memory from the system or the pool and without locks.
 #include "support/causal_chains.h"
 
 #include <boost/test/unit_test.hpp>
@@ -17,7 +17,7 @@ struct Asked {
   std::uint64_t system = 0, pool = 0, locks = 0;
 };
 
-/// Streams a net over x in pieces, through all that can happen to a stream.
+/// Streams a net over x in pieces, and does to the stream everything that can happen to one.
 class Trial {
  public:
   Trial(const dsl::Network& net, const Tensor& x)
@@ -27,7 +27,7 @@ class Trial {
     BOOST_TEST(stream_.on_tensors() == 0U);
     BOOST_TEST(goes(stream_, 0, T_), "the whole sequence");
     BOOST_TEST(ends(stream_), "its end");
-    if (net_.step_input().width == 0) asked_ = {};  // the first step planned
+    if (net_.step_input().width == 0) asked_ = {};  // the first step made the plan
     stream_.reset();
     BOOST_TEST(goes(stream_, 0, cut), "up to the cut");
     const std::vector<Tensor> saved = stream_.save();
@@ -38,7 +38,7 @@ class Trial {
     nn::Stream at_end = stream_.clone();
     BOOST_TEST(ends(stream_), "its end");
     BOOST_TEST(ends(at_end), "the end of a clone of the last step");
-    if (net_.step_input().width == 0) {  // the first step tells the width, and plans
+    if (net_.step_input().width == 0) {  // the first step determines the width, and makes the plan
       const Asked before = asked_;
       (void)goes(other, 0, 1);
       asked_ = before;
@@ -72,7 +72,7 @@ class Trial {
       all = all && support::gave_the_rest(s, rows[static_cast<std::size_t>(b)], select(y_, 0, b), T_);
     return all;
   }
-  /// The last row begins with its first steps again, the others go on from the cut.
+  /// Restarts the last row from its first steps; the others continue from the cut.
   bool one_row_anew(nn::Stream& s, std::int64_t cut) {
     const std::int64_t n = std::min(T_ - cut, T_);
     s.reset(B_ - 1);
@@ -83,7 +83,7 @@ class Trial {
     const support::RowOutputs end = support::finished(s, y_.spec(), counting());
     for (std::int64_t b = 0; b + 1 < B_; ++b)
       all = all && support::gave_the_rest(s, end[static_cast<std::size_t>(b)], select(y_, 0, b), T_);
-    if (support::outputs_of(s, n) == 0) return all;  // too short, maybe, for the layers as a whole
+    if (support::outputs_of(s, n) == 0) return all;  // perhaps too short for the layers as a whole
     return all && support::gave_the_rest(s, end.back(), select(net_(slice(x_, 1, 0, n)), 0, B_ - 1), n);
   }
 

@@ -1,5 +1,5 @@
-// Random causal programs, of which nothing is said but `forward`, streamed: the bits of the whole sequence whatever the
-// stream goes through meanwhile, and nothing asked of the system, of the pool or of a lock.
+// Random causal programs, given by `forward` alone, as streams: bit for bit the whole sequence, whatever happens to the
+// stream meanwhile, without memory from the system or the pool and without locks.
 #include "support/causal_programs.h"
 
 #include <boost/test/unit_test.hpp>
@@ -14,7 +14,7 @@ namespace {
 
 using causal_programs::Program;
 
-/// As many as the variable says: 10,000 take a minute.
+/// Returns the number of programs, from the environment variable; 10,000 take a minute.
 std::uint64_t programs() {
   const char* const n = std::getenv("FERRITE_CAUSAL_PROGRAMS");
   return n ? std::strtoull(n, nullptr, 10) : 400;
@@ -56,7 +56,7 @@ class ProgramTrial {
   }
 
  private:
-  /// How many steps each row has given.
+  /// The number of steps that each row has returned.
   using Given = std::vector<std::int64_t>;
   Given begin() const { return Given(static_cast<std::size_t>(B_)); }
   std::int64_t between(std::int64_t low, std::int64_t high) {
@@ -70,7 +70,8 @@ class ProgramTrial {
   }
   std::size_t at(std::int64_t values) const { return static_cast<std::size_t>(values * B_); }
 
-  /// Steps [from, to) in blocks of any length where there is one for each, then what the end gives.
+  /// Runs steps [from, to), in blocks of random lengths if each input gives a step, then what remains at the end.
+  /// Returns whether all outputs have the bits of the whole.
   bool goes(nn::Stream& s, std::int64_t from, std::int64_t to, Given&& given) { return goes(s, from, to, given); }
   bool goes(nn::Stream& s, std::int64_t from, std::int64_t to, Given& given) {
     const std::vector<T> in = contiguous(transpose(slice(x_, 1, from, to), 0, 1)).template to_vector<T>();
@@ -99,7 +100,7 @@ class ProgramTrial {
     const auto complete = [&](std::int64_t n) { return n == y_[1]; };
     return all && (to < T_ || std::all_of(given.begin(), given.end(), complete));
   }
-  /// Whether the rows that gave a step have the bits of the whole, of which it is the next one.
+  /// Returns whether the rows that gave a step have the bits of their next step of the whole.
   bool fits(const nn::Stream* s, std::span<const T> y, Given& given) const {
     const auto N = static_cast<std::size_t>(y_[2]);
     bool all = true;
@@ -114,7 +115,7 @@ class ProgramTrial {
     return all;
   }
 
-  /// The last row begins with its first steps again, the others go on from the cut.
+  /// Restarts the last row from its first steps; the others continue from the cut.
   bool one_row_anew(nn::Stream& s, std::int64_t cut, Given& given) {
     const bool even = s.stride() == 1 && s.delay() == 0;
     const Tensor rows =

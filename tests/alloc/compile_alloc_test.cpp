@@ -1,4 +1,4 @@
-// Nothing is allocated in a plan's run, nor in a compiled training step, from the third call on.
+// The run of a plan allocates nothing, nor does a compiled training step from the third call on.
 #include <boost/test/unit_test.hpp>
 
 #include "counted.h"
@@ -16,7 +16,7 @@ using namespace ferrite;
 
 namespace {
 
-/// What two calls of f after two others ask for.
+/// Returns the allocations of two calls of f that follow two others.
 template <class F>
 std::uint64_t from_the_third_call_on(F&& f) {
   f();
@@ -55,7 +55,7 @@ BOOST_AUTO_TEST_CASE(a_plan_runs_without_the_heap) {
   BOOST_TEST(from_the_third_call_on([&] { (void)plan.run(in); }) == 0U);
 }
 
-/// Forward and transposed, strided, of one channel and of many, with zeros around and mirrored.
+/// The convolutions are forward and transposed, strided, with one channel and many, zero-padded and mirrored.
 BOOST_AUTO_TEST_CASE(a_plan_of_convolutions_runs_without_the_heap) {
   const std::vector<Spec> specs = {{{2, 4, 40}, Dtype::f32}, {{6, 4, 5}, Dtype::f32}, {{4, 1, 3}, Dtype::f32}};
   const Plan plan(trace(

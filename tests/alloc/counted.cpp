@@ -1,4 +1,4 @@
-// Counts calls of the C library's allocator, in front of which it stands.
+// Counts calls of the C library's allocator, which this file intercepts.
 #include "counted.h"
 
 #include <dlfcn.h>
@@ -11,7 +11,7 @@
 #include <cerrno>
 #include <cstdlib>
 
-// glibc's own functions under their other names: what stands in front of them may call them at any time.
+// glibc's own functions under their other names: an interceptor may call them at any time.
 extern "C" {
 void* __libc_malloc(std::size_t);
 void* __libc_calloc(std::size_t, std::size_t);
@@ -24,20 +24,20 @@ namespace {
 
 thread_local constinit counted::Counts seen{};
 
-/// A block that was taken.
+/// Counts a block that was allocated.
 void* taken(void* block) {
   ++seen.allocations;
   seen.live += static_cast<std::int64_t>(malloc_usable_size(block));
   seen.most = std::max(seen.most, seen.live);
   return block;
 }
-/// A block that is given back.
+/// Counts a block that is freed.
 void* given(void* block) {
   seen.live -= static_cast<std::int64_t>(malloc_usable_size(block));
   return block;
 }
 
-/// The function of that name which a call would reach without this file.
+/// Returns the function of a name that a call would reach without this file.
 template <class Lock>
 auto following(const char* name) {
   return reinterpret_cast<int (*)(Lock*)>(dlsym(RTLD_NEXT, name));
@@ -67,7 +67,7 @@ void* mmap(void* address, std::size_t n, int protection, int flags, int file, of
   return next(address, n, protection, flags, file, offset);
 }
 
-// Mutexes and shared mutexes are the C library's, whoever asks.
+// Mutexes and shared mutexes are those of the C library, whoever locks them.
 int pthread_mutex_lock(pthread_mutex_t* m) {
   static const auto next = following<pthread_mutex_t>("pthread_mutex_lock");
   ++seen.locks;

@@ -1,6 +1,6 @@
 #pragma once
-/// Every way in which this thread asks the system for memory, counted: malloc and its kin, and mmap; the bytes of
-/// malloc that it holds; and the locks that it takes.
+/// Counts every way in which this thread requests memory from the system (malloc and its kin, mmap), the bytes of
+/// malloc that it holds, and the locks that it takes.
 #include <cstddef>
 #include <cstdint>
 
@@ -10,17 +10,18 @@ struct Counts {
   std::uint64_t allocations = 0;
   std::uint64_t maps = 0;
   std::uint64_t locks = 0;
-  std::int64_t live = 0;  ///< bytes taken and not given back, as large as malloc made the blocks
+  std::int64_t live = 0;  ///< bytes allocated and not freed, in the sizes that malloc gave the blocks
   std::int64_t most = 0;  ///< the largest `live` since forget_most
 };
 Counts counts();
 void forget_most();
 
-/// What f asks for, pool misses included.
+/// Returns the number of allocations of f, misses of the pool included.
 template <class F>
 std::uint64_t during(F&& f);
 
-/// The most bytes that live at once while f runs, beyond those before; what the pool of tensors keeps is freed before.
+/// Returns the largest number of bytes that live at once while f runs, beyond those before. The pool of tensors is
+/// emptied before.
 template <class F>
 std::int64_t peak(F&& f);
 

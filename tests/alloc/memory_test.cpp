@@ -1,4 +1,4 @@
-// The memory of a training step, as the pool hands it out.
+// The memory that a training step takes from the pool.
 #include <boost/test/unit_test.hpp>
 #include <thread>
 
@@ -14,8 +14,8 @@ using namespace ferrite;
 
 BOOST_AUTO_TEST_SUITE(alloc)
 
-/// H = 256, T = 100, B = 128: beyond the parameters, Adam's moments and the input. What the pool holds after a step is
-/// what it needed at its most.
+/// Counts the memory beyond the parameters, Adam's moments and the input for H = 256, T = 100, B = 128. What the pool
+/// holds after a step is the most that the step needed.
 BOOST_AUTO_TEST_CASE(a_training_step_of_a_gru_keeps_its_gates_once) {
   const auto net = dsl::sequence(256).gru(256).last_step().linear(10).build(1);
   const auto parameters = net.parameters();
@@ -31,12 +31,12 @@ BOOST_AUTO_TEST_CASE(a_training_step_of_a_gru_keeps_its_gates_once) {
   step();
   const double mib = static_cast<double>(cached_memory()) / (1 << 20);
   BOOST_TEST_MESSAGE("a step needs " << mib << " MiB");
-  BOOST_TEST(mib > 60);  // four gates and the outputs are kept: less would be another plan
+  BOOST_TEST(mib > 60);  // four gates and the outputs are kept: a smaller number means another plan
   BOOST_TEST(mib <= 100);
 }
 
-/// Beyond the inputs, for the gradient of a recurrence over 8192 steps: with carries kept every 64 steps, those and
-/// what 64 steps keep.
+/// Counts the memory beyond the inputs for the gradient of a recurrence over 8192 steps. With carries kept every 64
+/// steps it is these and what 64 steps keep.
 BOOST_AUTO_TEST_CASE(few_carries_need_little_memory) {
   const std::int64_t T = 8192, H = 64;
   const Tensor w = uniform({H, H}, {1, 1, 0}, -0.1, 0.1), x = uniform({T, 1, H}, {1, 2, 0}, -1, 1);
@@ -60,7 +60,7 @@ BOOST_AUTO_TEST_CASE(few_carries_need_little_memory) {
   BOOST_TEST(few < all / 8);
 }
 
-/// A tensor that was made while a reserve was open, and is let go of by another thread when the reserve has ended.
+/// The tensor is made while a reserve is open, and freed by another thread when the reserve has ended.
 BOOST_AUTO_TEST_CASE(a_tensor_may_outlive_the_reserve_that_it_came_from) {
   Tensor left;
   {

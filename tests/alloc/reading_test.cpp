@@ -1,4 +1,4 @@
-// Memory of reading models: at most twice the file and 1 MiB before anything runs.
+// Reading a model takes at most twice the memory of its file and 1 MiB before anything runs.
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 #include <fstream>
@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::int64_t kMiB = 1 << 20;
 
-/// A file of these bytes for as long as this lives.
+/// A temporary file with the given bytes.
 struct File {
   std::filesystem::path path =
       std::filesystem::temp_directory_path() / ("ferrite_reading_" + std::to_string(::getpid()));
@@ -31,14 +31,14 @@ struct File {
 
 std::int64_t size_of(const std::string& bytes) { return static_cast<std::int64_t>(bytes.size()); }
 
-/// Reads a file and checks the memory that this takes: at most twice the file's, `more` and 1 MiB.
+/// Reads a file and checks the memory that this takes: at most twice the file's size, `more` and 1 MiB.
 void check(const std::string& bytes, std::int64_t more, const std::function<void(const File&)>& read) {
   const File file(bytes);
   const std::int64_t most = counted::peak([&] { read(file); });
   const double n = static_cast<double>(bytes.size());
   BOOST_TEST_MESSAGE(bytes.size() << " bytes: " << static_cast<double>(most) / n << " x");
   BOOST_TEST(static_cast<double>(most) <= 2 * n + static_cast<double>(more + kMiB));
-  BOOST_TEST(most >= size_of(bytes) / 2);  // it was counted
+  BOOST_TEST(most >= size_of(bytes) / 2);  // the memory was counted
 }
 
 }  // namespace
@@ -61,7 +61,7 @@ BOOST_AUTO_TEST_CASE(gguf) {
 }
 
 BOOST_AUTO_TEST_CASE(nam) {
-  // An LSTM of a megabyte of weights.
+  // An LSTM with a megabyte of weights.
   io::NamModel model{
       .layer = std::make_unique<io::NamLstm>(io::NamLstmOptions{.hidden_size = 256, .layers = 2}, nn::Init{.seed = 1})};
   const std::string bytes = io::serialize_nam(model);
@@ -101,7 +101,7 @@ BOOST_AUTO_TEST_CASE(onnx_of_large_initialisers) {
   for (int i = 0; i < 256; ++i)
     many += initialiser(tensor<float>("w" + std::to_string(i), 1, {1U << 14}, std::vector<float>(1U << 14, 1)));
   check_model(with(many));
-  // Elements that are wider in memory: parameters are made of the file, constants stay as they are there.
+  // Elements that are wider in memory: parameters are copied from the file, constants keep their dtype.
   for (const bool many_tensors : {false, true}) {
     const std::size_t n = many_tensors ? 256 : 1, each = (4U << 20) / n;
     std::string halves, bytes, numbers;
@@ -207,7 +207,7 @@ BOOST_AUTO_TEST_CASE(onnx_of_functions_with_many_parts) {
         field(8, field(1, "own") + number(2, 1)) + function("Mine", {"x"}, {"y"}, {node("Relu", "x", "y")}, parts));
   };
   check_model(with(field(11, field(1, "a") + number(3, 1))));  // attributes with defaults
-  check_model(with(field(11, field(1, "a") + field(6, ""))));  // the same that are graphs
+  check_model(with(field(11, field(1, "a") + field(6, ""))));  // the same with graphs as values
   check_model(with(field(6, "")));                             // names of attributes
   check_model(with(field(5, "y")));                            // outputs
 }
@@ -226,7 +226,7 @@ BOOST_AUTO_TEST_CASE(onnx_of_nodes_with_many_parts) {
   check_model(model_of(graph(node("Relu", "x", "y") + deep, {"x"}, {"y"})));
 }
 
-/// Beyond twice the file, 1,200 bytes for each parameter, and its elements once more.
+/// The limit beyond twice the file is 1,200 bytes for each parameter, and its elements once more.
 BOOST_AUTO_TEST_CASE(onnx_of_many_small_parameters) {
   constexpr std::int64_t kTensors = 10'000, kEach = 1200;
   for (const std::size_t n : {4U, 200U, 500U}) {
@@ -238,7 +238,7 @@ BOOST_AUTO_TEST_CASE(onnx_of_many_small_parameters) {
   }
 }
 
-/// Beyond twice the file, 160 bytes for each input and output, and 50 for each of its axes.
+/// The limit beyond twice the file is 160 bytes for each input and output, and 50 for each of its axes.
 BOOST_AUTO_TEST_CASE(onnx_of_many_inputs_and_outputs) {
   constexpr std::int64_t kInputs = 20'000, kEach = 160;
   std::vector<std::string> names;

@@ -1,4 +1,4 @@
-// Scans ask for memory once: nothing for a step, nothing in calls and training steps from the third on.
+// Scans allocate once: no step allocates, nor do calls and training steps from the third on.
 #include <boost/test/unit_test.hpp>
 
 #include "counted.h"

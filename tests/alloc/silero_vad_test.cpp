@@ -1,4 +1,4 @@
-// The net of the example silero_vad, with weights of chance: its stream has the bits of the whole and asks for nothing.
+// The net of the example silero_vad with random weights: its stream has the bits of the whole and allocates nothing.
 #include "../../examples/silero_vad/vad.h"
 
 #include <boost/test/unit_test.hpp>
@@ -38,7 +38,7 @@ BOOST_AUTO_TEST_CASE(frames_stream_with_the_bits_of_the_whole_and_ask_for_nothin
   }
 }
 
-/// The samples at the end of a frame, and the states of the LSTM, are heard in the next one.
+/// A frame depends on the last samples of the frame before it, and on the states of the LSTM.
 BOOST_AUTO_TEST_CASE(frames_hear_those_before) {
   const Vad vad({}, {.seed = 3});
   const Tensor x = uniform({1, 2, 512}, {.seed = 4}, -1, 1);

@@ -1,5 +1,5 @@
-// Steps of streams that are programs: nothing is asked of the system, of the pool or of a lock, from the first step on
-// and on any thread.
+// Streams whose steps are programs: from the first step on, and on any thread, they take no memory from the system or
+// the pool, and no lock.
 #include <algorithm>
 #include <array>
 #include <boost/test/unit_test.hpp>
@@ -26,7 +26,7 @@ struct Asked {
   std::uint64_t system = 0, pool = 0, locks = 0;
 };
 
-/// What the steps of x [B, T, D] ask for, each into its place of y [T, B, N].
+/// Returns the allocations of the steps of x [B, T, D], which write to y [T, B, N].
 Asked asked_by(nn::Stream& stream, const std::vector<float>& x, std::vector<float>& y, std::int64_t steps) {
   const std::int64_t apart = steps / 2;
   const auto cut = [&](auto& all, std::int64_t from, std::int64_t to) {
@@ -44,7 +44,7 @@ Asked asked_by(nn::Stream& stream, const std::vector<float>& x, std::vector<floa
   return a;
 }
 
-/// Streams three rows on this thread, then on one that has run nothing yet.
+/// Streams three rows on this thread, then on a new one.
 void try_net(const std::string& name, const dsl::Builder& words, std::int64_t units) {
   BOOST_TEST_CONTEXT(name) {
     const std::int64_t B = 3, T = 40;
@@ -74,7 +74,7 @@ void try_net(const std::string& name, const dsl::Builder& words, std::int64_t un
 
 BOOST_AUTO_TEST_SUITE(alloc)
 
-/// The yardstick: a short filter and a GRU in a residual.
+/// The yardstick is a short filter and a GRU in a residual.
 BOOST_AUTO_TEST_CASE(layers_of_a_user_stream_without_asking_for_anything) {
   const nn::Init init{.seed = 4};
   const auto words = [] { return dsl::sequence(kFeatures); };
@@ -115,7 +115,7 @@ BOOST_AUTO_TEST_CASE(composed_layers_stream_without_asking_for_anything) {
   try_net("a network", words().linear(24).silu().gru(24).layer_norm().softmax().linear(3), 3);
 }
 
-/// Transforms follow plans that the stream has made, on a thread that has made none, too.
+/// Transforms use plans that the stream has made, also on a thread that has made none.
 BOOST_AUTO_TEST_CASE(spectra_stream_without_asking_for_anything) {
   for (const std::int64_t n_fft : {16, 37}) {
     const auto net = dsl::sequence(2)
@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(spectra_stream_without_asking_for_anything) {
   }
 }
 
-/// A program of planes, features and a recurrence.
+/// The program has planes, features and a recurrence.
 BOOST_AUTO_TEST_CASE(steps_of_a_program_allocate_nothing) {
   const Tensor w = uniform({4, 1, 3, 3}, {.seed = 1}, -1, 1);
   const nn::Gru gru(32, 8, {}, {.seed = 2});
@@ -165,7 +165,7 @@ BOOST_AUTO_TEST_CASE(steps_of_a_program_allocate_nothing) {
   BOOST_TEST(locks == 0U);
 }
 
-/// Memory is there for what stands behind an operation that refuses the zeros on which it was measured.
+/// Memory is reserved also for the operations after a check that refuses the zeros with which the memory was measured.
 BOOST_AUTO_TEST_CASE(steps_behind_a_check_allocate_nothing) {
   const Tensor w = uniform({4, 1, 3, 3}, {.seed = 1}, -1, 1);
   const auto f = [&](const Tensors& in) {
@@ -182,7 +182,7 @@ BOOST_AUTO_TEST_CASE(steps_behind_a_check_allocate_nothing) {
   BOOST_TEST(asked == 0U);
 }
 
-/// Operations that work in memory of the pool: a thread that has run nothing has none.
+/// Some operations work in memory of the pool, and the pool of a new thread is empty.
 BOOST_AUTO_TEST_CASE(steps_on_a_new_thread_allocate_nothing) {
   const dsl::Network net = dsl::sequence(4).mamba().gru(4).build(1);
   const Tensor x = uniform({2, 40, 4}, {.seed = 3}, -1, 1);
@@ -204,7 +204,7 @@ BOOST_AUTO_TEST_CASE(steps_on_a_new_thread_allocate_nothing) {
   }
 }
 
-/// A profile has its memory from the first steps on; where none runs any more, nothing is left of it.
+/// A profile has its memory from the first steps on; when no profile runs any more, none of it remains.
 BOOST_AUTO_TEST_CASE(a_profiled_step_allocates_nothing_after_the_first) {
   const dsl::Network net = dsl::sequence(kFeatures).linear(24).silu().gru(24).layer_norm().linear(3).build(1);
   nn::Stream stream = net.stream();

@@ -18,7 +18,7 @@ constexpr float kInf = std::numeric_limits<float>::infinity(), kNan = std::numer
 
 Tensor of(std::initializer_list<float> values) { return Tensor::from(values); }
 
-/// What an anomaly says; empty for none.
+/// Returns the message of an anomaly in f; empty if there is none.
 template <class F>
 std::string anomaly_of(const F& f, const AnomalyOptions& options = {}) {
   const DetectAnomaly guard(options);
@@ -30,7 +30,7 @@ std::string anomaly_of(const F& f, const AnomalyOptions& options = {}) {
   return {};
 }
 
-/// sqrt(x) with a matrix, so that the layer has a name and a gradient that is infinite at 0.
+/// sqrt(x) as a layer with a name and a matrix, whose gradient is infinite at 0.
 struct Root final : nn::Module {
   Parameter scale = parameter("scale", {2}, nn::init::constant(1), {.seed = 1});
   Root() : Module({.seed = 1}) {}
@@ -65,7 +65,7 @@ BOOST_AUTO_TEST_CASE(forward) {
 
 BOOST_AUTO_TEST_CASE(what_is_no_anomaly) {
   BOOST_TEST(anomaly_of([] { (void)exp(of({1, 2})); }) == "");
-  // A mask, and what is computed of an infinity that was there.
+  // A mask, and a value that follows from an infinity that was an input.
   BOOST_TEST(anomaly_of([] { (void)softmax(where(lt(of({1, 2}), 2), of({1, 2}), -kInf)); }) == "");
   BOOST_TEST(anomaly_of([] { (void)(of({kInf, 1}) * 2); }) == "");
   BOOST_TEST(anomaly_of([] { (void)full({2}, kInf); }) == "");

@@ -1,4 +1,5 @@
-// Checkpoints: the same bits with less memory; random numbers and variables as the first run found them.
+// Checkpoints: the same bits with less memory; the recomputation sees the random numbers and variables of the first
+// run.
 #include "ferrite/autograd/checkpoint.h"
 
 #include "ferrite/autograd/gradcheck.h"
@@ -34,7 +35,7 @@ struct Block {
   }
 };
 
-/// The gradients of two blocks, the first of which runs twice, by x and the weights, then the states that they leave.
+/// Returns the gradients of two blocks, the first of which runs twice, by x and the weights, then their states.
 Tensors run(bool checkpointed, bool compiled, int order = 1) {
   const Block a, b;
   const auto apply = [&](const Block& block, const Tensor& x) {
@@ -82,7 +83,7 @@ BOOST_AUTO_TEST_CASE(second_derivatives) {
   const Tensors in = {draw({3}, 4), draw({3}, 5)};
   BOOST_TEST(gradcheck([&](const Tensors& x) { return f(x)[0] * f(x)[1]; }, in, {.order = 2}).ok);
   BOOST_TEST(gradcheck([&](const Tensors& x) { return f(x)[1]; }, in, {.order = 2}).ok);
-  // Checkpoints in checkpoints.
+  // Nested checkpoints.
   const auto inner = [&](const Tensors& x) {
     return checkpoint([&](const Tensors& t) { return Tensors{f(f(t))[0]}; }, x)[0];
   };
@@ -94,8 +95,8 @@ BOOST_AUTO_TEST_CASE(parameters_in_second_order) {
   for (std::size_t i = 0; i < 3; ++i) BOOST_TEST(support::within(once[i], plain[i], 1e-13), "tensor " << i);
 }
 
-/// A parameter that is read in the function and outside gets both shares; one assigned before the gradient is taken
-/// counts as it was read.
+/// A parameter that is read in the function and outside gets the gradients of both. If it is assigned before the
+/// gradient is computed, the value that was read counts.
 BOOST_AUTO_TEST_CASE(a_parameter_is_differentiated_as_it_was_read) {
   const Parameter p("p", full({2}, 3));
   const std::vector<Parameter> all{p};
@@ -108,7 +109,7 @@ BOOST_AUTO_TEST_CASE(a_parameter_is_differentiated_as_it_was_read) {
   BOOST_TEST(identical(p.peek(), full({2}, 100)));
 }
 
-/// Of a block the tape holds one entry, whatever its operations.
+/// The tape holds one entry for a block, whatever its operations.
 BOOST_AUTO_TEST_CASE(intermediate_values_are_not_recorded) {
   const auto block = [](const Tensor& t) {
     const Tensor h = tanh(exp(t));
@@ -123,7 +124,8 @@ BOOST_AUTO_TEST_CASE(intermediate_values_are_not_recorded) {
   BOOST_TEST(identical(g, grad([&](const Tensor& t) { return sum(block(t)); })(x)));
 }
 
-/// Four blocks of four products and nonlinearities: a plan that recomputes holds four results and one block's.
+/// For four blocks of four products and nonlinearities, a plan that recomputes holds four results and one block's
+/// values.
 BOOST_AUTO_TEST_CASE(a_compiled_step_needs_less_memory) {
   const Tensor w = draw({16, 16}, 11, Dtype::f32), x = draw({256, 16}, 12, Dtype::f32);
   const auto block = [&](const Tensor& t) {
@@ -144,7 +146,7 @@ BOOST_AUTO_TEST_CASE(a_compiled_step_needs_less_memory) {
   BOOST_TEST(identical(less(x), plain(x)));
   BOOST_TEST(less.report().arena_bytes <= plain.report().arena_bytes * 11 / 16);
   BOOST_TEST(less.report().products ==
-             plain.report().products + 12);  // nobody reads the loss: the last block runs once
+             plain.report().products + 12);  // nothing reads the loss, so the last block runs once
 }
 
 BOOST_AUTO_TEST_CASE(in_a_scan) {

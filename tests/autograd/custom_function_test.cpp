@@ -1,4 +1,4 @@
-// Functions with a gradient written by hand: first and second order, eager, compiled and scanned, and what they refuse.
+// Functions with a hand-written gradient: first and second order, eager, compiled and scanned, and errors.
 #include "ferrite/autograd/custom_function.h"
 
 #include "ferrite/autograd/gradcheck.h"
@@ -21,7 +21,7 @@ Tensor draw(const Shape& shape, std::uint64_t stream, Dtype dtype = Dtype::f64) 
   return uniform(shape, {57, stream, 0}, -1, 1, dtype);
 }
 
-/// x^3 y and its gradient.
+/// Returns x^3 y with its gradient.
 const CustomFunction& cubed() {
   static const CustomFunction f = custom_function(
       "cubed", [](const Tensors& x) { return Tensors{x[0] * x[0] * x[0] * x[1]}; },
@@ -31,7 +31,7 @@ const CustomFunction& cubed() {
   return f;
 }
 
-/// e^x by its result, and x + 1 as a second result.
+/// Returns e^x, whose gradient reads the result, and x + 1 as a second result.
 CustomFunction exponential(bool once = false) {
   return custom_function(
       "exponential",
@@ -42,7 +42,7 @@ CustomFunction exponential(bool once = false) {
       {.once_differentiable = once});
 }
 
-/// The gradient is not that of the function: what no derivative of the operations could give.
+/// Returns a function with another gradient than its own, which no derivative of its operations could be.
 const CustomFunction& reversed() {
   static const CustomFunction f = custom_function(
       "reversed", [](const Tensors& x) { return Tensors{2 * x[0]}; },
@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE(the_gradient_is_the_one_that_was_written) {
   BOOST_TEST(identical(compiled(x), gradient([](const Tensor& t) { return reversed()(t) * t; }, x)));
 }
 
-/// A function that is compiled without a gradient, and then differentiated.
+/// A function may be compiled without a gradient and differentiated later.
 BOOST_AUTO_TEST_CASE(a_compiled_function_has_that_gradient) {
   const Tensor x = draw({4}, 6, Dtype::f32);
   const auto f = [](const Tensor& v) { return reversed()(v) * v; };
@@ -194,7 +194,7 @@ BOOST_AUTO_TEST_CASE(wrong_calls) {
                              "reads it, but no gradient would reach it: f32[3]; make it an input, or detach it"));
 }
 
-/// A text holds the values, and no gradient.
+/// A program as text holds the values of its function, but no gradient.
 BOOST_AUTO_TEST_CASE(a_program_from_a_text) {
   const Spec spec[] = {{{3}, Dtype::f64}};
   const Graph g = trace([](const Tensors& x) { return Tensors{reversed()(x[0]) * 3}; }, spec);
@@ -212,7 +212,7 @@ BOOST_AUTO_TEST_CASE(a_program_from_a_text) {
                              "differentiate the function that it was traced from"));
 }
 
-/// An undefined gradient is none: zeros for an input that nothing else reads.
+/// An undefined gradient counts as zero, also for an input that nothing else reads.
 BOOST_AUTO_TEST_CASE(an_input_without_a_gradient) {
   const auto f = custom_function(
       "first", [](const Tensors& x) { return Tensors{x[0] + x[1]}; },

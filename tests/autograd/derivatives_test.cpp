@@ -1,5 +1,5 @@
-// jvp, vjp, Jacobians, Hessians, value_and_grad: shapes, zeros, compiled and nested, and what they refuse. Values
-// against PyTorch: tests/golden/autograd_test.cpp.
+// jvp, vjp, Jacobians, Hessians, value_and_grad: shapes, zeros, compiled and nested, and what they refuse. Their values
+// are compared with PyTorch in tests/golden/autograd_test.cpp.
 #include "ferrite/autograd/gradcheck.h"
 #include "ferrite/autograd/jacobian.h"
 #include "ferrite/autograd/jvp.h"
@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(empty_and_constant_functions) {
   BOOST_TEST(hessian([](const Tensor& t) { return t * t * t; }, s).item<double>() == 18);
 }
 
-/// What the program of a function and its jvp applies.
+/// Returns the operations in the program of a function with its jvp.
 std::vector<std::string> operations_of_jvp(const Many& f, const Tensors& in) {
   const std::size_t n = in.size();
   std::vector<Spec> specs;

@@ -1,4 +1,4 @@
-// Activations and their derivatives of any order where exponentials overflow: finite, as the limits are.
+// Activations and their derivatives of any order stay finite where exponentials overflow, as their limits are.
 #include "ferrite/autograd/tape.h"
 #include "ferrite/tensor/activations.h"
 #include "ferrite/tensor/math.h"

@@ -19,7 +19,7 @@ Tensor draw(const Shape& shape, std::uint64_t stream) { return uniform(shape, {6
 
 BOOST_AUTO_TEST_SUITE(hooks)
 
-/// Two readers of the hooked tensor: the hook sees the sum, once.
+/// The hooked tensor has two readers; the hook sees the sum of their gradients, once.
 BOOST_AUTO_TEST_CASE(a_hook_sees_the_whole_gradient_and_replaces_it) {
   const Tensor in = draw({3}, 1);
   for (const bool replaces : {false, true}) {
@@ -43,8 +43,8 @@ BOOST_AUTO_TEST_CASE(a_hook_is_differentiated_and_compiled) {
     return sum(square(hook_gradient(square(t), [](const Tensor& g) { return g * g; })));
   };
   const Tensor x = draw({3}, 2);
-  // The hook makes 4 y^2 of the gradient 2 y at y = x^2; times 2 x it is 8 x^5. Of that, 2 x gives 8 x^4, and y gives
-  // 16 x y, which passes the hook as well: (16 x^3)^2 times 2 x, as in PyTorch.
+  // The hook turns the gradient 2 y at y = x^2 into 4 y^2; times 2 x this is 8 x^5. Of its gradient, 2 x gives 8 x^4,
+  // and y gives 16 x y, which passes the hook as well: (16 x^3)^2 times 2 x, as in PyTorch.
   const auto second = [&](const Tensor& t) { return sum(grad(f)(t)); };
   BOOST_TEST(support::within(grad(f)(x), 8 * pow(x, 5), 1e-14));
   BOOST_TEST(support::within(grad(second)(x), 8 * pow(x, 4) + 512 * pow(x, 7), 1e-12));
@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(hooks_of_parameters) {
   BOOST_TEST(identical(gradients()[0], plain[0]));
 }
 
-/// A parameter that was not read has no gradient for a hook to see.
+/// A parameter that was not read has no gradient that its hook could see.
 BOOST_AUTO_TEST_CASE(an_unread_parameter_calls_no_hook) {
   const Parameter p("p", draw({2}, 5)), q("q", draw({2}, 6));
   const std::vector<Parameter> all{p, q};

@@ -17,7 +17,7 @@ Tensor draw(const Shape& shape, std::uint64_t stream) { return uniform(shape, {3
 
 BOOST_AUTO_TEST_SUITE(several)
 
-/// d(<a, x y> + <b, exp(x)> + z) by hand.
+/// The expected gradient is d(<a, x y> + <b, exp(x)> + z), computed by hand.
 BOOST_AUTO_TEST_CASE(cotangents_add_up) {
   const Tensor a = draw({3}, 1), b = draw({3}, 2);
   Tape tape;
@@ -29,7 +29,8 @@ BOOST_AUTO_TEST_CASE(cotangents_add_up) {
   BOOST_TEST(g[2].item<double>() == 2);
 }
 
-/// The same as the sum of all times their cotangents, also where one is part of another and where one comes twice.
+/// The gradient is that of the sum of all results times their cotangents, even if one is part of another or comes
+/// twice.
 BOOST_AUTO_TEST_CASE(a_result_on_the_way_to_another_has_both) {
   const Tensor x0 = draw({4}, 6), a = draw({4}, 7), b = draw({4}, 8), c = draw({4}, 9);
   const auto gradient = [&](bool together) {
@@ -42,8 +43,8 @@ BOOST_AUTO_TEST_CASE(a_result_on_the_way_to_another_has_both) {
   BOOST_TEST(within(gradient(true), gradient(false), 1e-15));
 }
 
-/// Cotangents that meet in one tensor are added in the order of the list: (1 + tiny) - 1 is tiny, (1 - 1) + tiny too,
-/// but (tiny + 1) - 1 loses some of it.
+/// Cotangents that meet in one tensor are added in the order of the list: (1 + tiny) - 1 is tiny, and so is (1 - 1) +
+/// tiny, but (tiny + 1) - 1 loses part of it.
 BOOST_AUTO_TEST_CASE(the_order_is_that_of_the_list) {
   const auto gradient = [](std::initializer_list<double> cotangents) {
     Tape tape;
@@ -77,7 +78,7 @@ BOOST_AUTO_TEST_CASE(mistakes) {
   BOOST_CHECK_EXCEPTION(tape.grad({{y, constant}, {constant, constant}}, {x}), TapeError, says("is not on this tape"));
   BOOST_CHECK_EXCEPTION(tape.grad({{sum(y)}, {y}}, {x}), ShapeError, says("pass a cotangent"));
   BOOST_CHECK_EXCEPTION(tape.grad({{y, ones({3}, Dtype::f64)}, {y, constant}}, {x}), ShapeError, says("does not fit"));
-  BOOST_TEST(identical(tape.grad({{y, constant}}, {x})[0], 2 * x));  // what threw has changed nothing
+  BOOST_TEST(identical(tape.grad({{y, constant}}, {x})[0], 2 * x));  // the error has changed nothing
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,4 +1,4 @@
-// Gradients through values that are stored in bf16 and f16: they are f32, whatever the values are stored in.
+// Gradients through values that are stored as bf16 and f16 are f32.
 #include "ferrite/autograd/tape.h"
 #include "support/compare.h"
 

@@ -1,4 +1,4 @@
-// Tapes: nesting, retaining, any order, what is undefined and what is zero, and how they end.
+// Tapes: nesting, retaining, higher orders, undefined and zero gradients, and how tapes end.
 #include "ferrite/autograd/tape.h"
 
 #include <memory>
@@ -36,7 +36,7 @@ BOOST_AUTO_TEST_CASE(derivatives_of_any_order) {
   BOOST_TEST(grad(grad(grad(grad(grad(f)))))(scalar(2)).item<double>() == 0.0);
 }
 
-/// d/dy (x y) at y = x is x, although x and y are one tensor: the inner variable is its own.
+/// d/dy (x y) at y = x is x, although x and y are one tensor: the inner tape has its own variable.
 BOOST_AUTO_TEST_CASE(inner_variables_are_told_from_outer_ones) {
   const auto outer = [](const Tensor& x) { return x * grad([&](const Tensor& y) { return x * y; })(x); };
   BOOST_TEST(outer(scalar(3)).item<double>() == 9.0);
@@ -119,7 +119,7 @@ BOOST_AUTO_TEST_CASE(null_functions_are_refused) {
   BOOST_CHECK_EXCEPTION((void)gradcheck(nullptr, {scalar(1)}), ValueError, says("gradcheck: the function is null"));
 }
 
-/// Evaluating, averaging weights and logging them after a step, while the tape still lives.
+/// Evaluating, averaging weights and logging read parameters after a step, while the tape still lives.
 BOOST_AUTO_TEST_CASE(parameters_are_read_freely_after_the_gradient) {
   const Parameter p("p", ones({2}));
   const std::vector<Parameter> all{p};
@@ -134,7 +134,7 @@ BOOST_AUTO_TEST_CASE(parameters_are_read_freely_after_the_gradient) {
   const auto ended = says("which ended with an earlier gradient; make a new tape for every gradient, or pass retain");
   BOOST_CHECK_EXCEPTION((void)tape.grad(loss_of(), all), TapeError, ended);
   BOOST_CHECK_EXCEPTION((void)tape.watch(ones({2})), TapeError, says("watch: this tape ended with its gradient"));
-  Tape next;  // not inside the old one
+  Tape next;  // not nested in the old one
   BOOST_TEST(identical(next.grad(loss_of(), all)[0], full({2}, -2)));
 }
 
@@ -174,7 +174,7 @@ BOOST_AUTO_TEST_CASE(a_tape_may_end_on_another_thread) {
     BOOST_TEST(identical(gradient(), full({2}, 2)));
     BOOST_TEST(detail::frame().recorders.empty());
   }
-  // The thread that it began on has ended before it.
+  // The thread on which it began has ended before.
   std::unique_ptr<Tape> orphan;
   std::thread([&] {
     orphan = std::make_unique<Tape>();
@@ -182,7 +182,7 @@ BOOST_AUTO_TEST_CASE(a_tape_may_end_on_another_thread) {
   }).join();
   orphan.reset();
   BOOST_TEST(identical(gradient(), full({2}, 2)));
-  // Its thread ends afterwards, without another tape.
+  // The thread of this tape ends afterwards, without another tape.
   std::thread([&] {
     auto tape = std::make_unique<Tape>();
     (void)(p.value() * 2);
@@ -229,7 +229,7 @@ BOOST_AUTO_TEST_CASE(a_parameter_assigned_after_it_was_read) {
   BOOST_TEST(identical(tape.grad(loss, std::vector<Parameter>{p})[0], full({2}, 2)));  // the value that was read
 }
 
-/// A tape does not hold the values it has seen: others come to stand at their addresses.
+/// A tape does not hold the values it has seen, so others may get their addresses.
 BOOST_AUTO_TEST_CASE(another_value_at_the_address_of_the_first) {
   const auto refused = says("parameter 'p' was assigned after this tape read it");
   for (const bool through_system : {false, true}) {
@@ -329,7 +329,7 @@ BOOST_AUTO_TEST_CASE(accepts_what_is_right) {
   BOOST_TEST(some.compared == 8);
 }
 
-/// A function whose gradient is wrong at one element: the report names input, element and both values.
+/// The gradient is wrong at one element; the report names the input, the element and both values.
 BOOST_AUTO_TEST_CASE(names_what_is_wrong) {
   const auto f = [](const Tensors& x) {
     const Tensor mask = Tensor::from({0.0, 0.0, 1.0});
@@ -346,7 +346,7 @@ BOOST_AUTO_TEST_CASE(names_what_is_wrong) {
   BOOST_TEST(!gradcheck(f, in, {.directions = 3}).ok);
 }
 
-/// Directions of different inputs differ: gradients of two inputs in each other's place are found.
+/// Each input has its own directions, so that exchanged gradients of two inputs are found.
 BOOST_AUTO_TEST_CASE(directions_find_exchanged_gradients) {
   const Tensors in = {Tensor::from({1.0}), Tensor::from({2.0}), Tensor::from({3.0}), Tensor::from({4.0})};
   for (std::size_t i = 0; i < in.size(); ++i)
@@ -359,7 +359,7 @@ BOOST_AUTO_TEST_CASE(directions_find_exchanged_gradients) {
     }
 }
 
-/// Right at first order, wrong at second: part of the gradient is cut from the tape.
+/// The gradient is right at first order and wrong at second, because part of it is cut from the tape.
 BOOST_AUTO_TEST_CASE(the_second_order_is_checked_too) {
   const auto f = [](const Tensors& x) { return x[0] * detach(x[0]) * 2 - detach(x[0] * x[0]); };
   const Tensors in = {Tensor::from({1.0, 2.0})};
@@ -376,7 +376,7 @@ BOOST_AUTO_TEST_CASE(wants_doubles) {
                         says("order must be 1 or 2"));
 }
 
-/// Options with which every gradient would pass, or none.
+/// These options would let every gradient pass, or none.
 BOOST_AUTO_TEST_CASE(options_that_check_nothing) {
   const auto f = [](const Tensors& x) { return x[0]; };
   const Tensors in = {ones({2}, Dtype::f64)};

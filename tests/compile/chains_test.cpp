@@ -1,4 +1,4 @@
-// Chains of cheap operations, which run in registers, and rows that they read and write where they stand.
+// Chains of cheap operations, which run in registers, and rows that chains read and write in place.
 #include <limits>
 
 #include "ferrite/compile/compile.h"
@@ -19,7 +19,8 @@ void check(const F& f, const Tensors& in, const std::string& what) {
     BOOST_TEST(identical(got[k], wanted[k]), what << ", result " << k << "\n" << compiled.report().str());
 }
 
-/// More operations and operands than one chain holds; values on either side, alone, twice, literals first and last.
+/// Applies more operations to more operands than one chain holds: values on either side, alone, twice, literals first
+/// and last.
 Tensors many(const Tensors& x) {
   Tensor y = x[0] * x[1] + x[2];
   for (int i = 0; i < 6; ++i) y = relu(y - x[3] * 0.5) + square(x[static_cast<std::size_t>(i % 4)]);
@@ -29,7 +30,7 @@ Tensors many(const Tensors& x) {
   return {1.5 * x[0] - y, z - both, (x[0] - x[1]) - (x[2] - x[3]), shared * shared, relu(3.0 * (shared - x[0] * 2.0))};
 }
 
-/// Pairs (i, i + half) of each row turned, as rotary position embedding does.
+/// Rotates pairs (i, i + half) of each row, as rotary position embedding does.
 Tensors turned(const Tensors& in) {
   const std::int64_t half = in[1].shape()[-1];
   const Tensor a = slice(in[0], -1, 0, half), b = slice(in[0], -1, half);
@@ -78,7 +79,8 @@ BOOST_AUTO_TEST_CASE(read_operands_from_afar) {
     check(f, {draw({n}, 1), draw({n}, 2), draw({n}, 3), draw({n}, 4)}, std::to_string(n) + " elements");
 }
 
-/// Alone, as rows of which each is cut into tiles, and side by side, where the second one begins within a line.
+/// Large results are written alone, as rows that are each cut into tiles, and adjacent, so that the second begins
+/// within a cache line.
 BOOST_AUTO_TEST_CASE(write_large_results_past_the_caches) {
   const auto one = [](const Tensors& x) { return Tensors{x[0] - x[1]}; };
   const auto several = [](const Tensors& x) { return Tensors{relu(x[0] * x[1] + x[2]) - x[1] * 0.5}; };

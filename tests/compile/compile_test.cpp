@@ -237,7 +237,8 @@ BOOST_AUTO_TEST_CASE(plans_refuse_other_arguments) {
   BOOST_CHECK_EXCEPTION((void)f.report(), Error, says("before the first call"));
 }
 
-/// The gradient of a compiled gradient is that of the function, also where an operation's own cannot be differentiated.
+/// The gradient of a compiled gradient is that of the function, even if the gradient of an operation cannot be
+/// differentiated.
 BOOST_AUTO_TEST_CASE(second_derivatives_through_a_compiled_function) {
   const nn::Gru gru(2, 3, {}, {.seed = 1, .dtype = Dtype::f64});
   const auto product = [](const Tensor& x) { return prod(x, {1}); };

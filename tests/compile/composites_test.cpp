@@ -14,7 +14,7 @@ namespace {
 
 const Parameter gain("gain", full({}, 3.0));
 
-/// A composite that is no function of its operands alone.
+/// A composite that is not a function of its operands alone.
 struct Scaled {
   static constexpr auto name = "scaled", onnx = "", summary = "x times a variable";
   static Tensor parts(Inputs in, const NoAttrs&) { return in[0] * gain.value(); }
@@ -33,7 +33,7 @@ BOOST_AUTO_TEST_CASE(a_variable_is_no_part_of_one_node) {
                         says("kept as one node reads the variable 'gain'"));
 }
 
-/// Their parts believe what the public functions have checked.
+/// The parts of composites rely on the checks of the public functions.
 BOOST_AUTO_TEST_CASE(texts_name_them_only_where_they_are_given) {
   const Spec type{{2, 3}};
   const auto f = [](const Tensors& in) { return Tensors{softmin(in[0]), chunk(in[0], 2)[1]}; };
@@ -43,7 +43,8 @@ BOOST_AUTO_TEST_CASE(texts_name_them_only_where_they_are_given) {
   BOOST_TEST(parse_graph(g.str(), {.operations = composites()}).str() == g.str());
 }
 
-/// So a program that is differentiated later has the gradient of what runs at once.
+/// Composites with a gradient stay one node, so a program that is differentiated later has the gradient of eager
+/// execution.
 BOOST_AUTO_TEST_CASE(those_with_a_gradient_are_one_node_until_they_are_planned) {
   const Spec type{{2, 3}};
   const Tensor x = uniform({2, 3}, {.seed = 5}, -1, 1), c = uniform({2, 3}, {.seed = 6}, -1, 1);

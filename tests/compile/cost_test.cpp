@@ -1,4 +1,4 @@
-// What programs cost: multiply-adds of products, wherever they stand, and bytes.
+// The costs of programs: multiply-adds of products, in every part of a program, and bytes.
 #include "conformance/oracles/oracle.h"
 #include "ferrite/autograd/tape.h"
 #include "ferrite/compile/compile.h"
@@ -37,7 +37,7 @@ BOOST_AUTO_TEST_CASE(products_count_their_terms_and_all_else_its_bytes) {
   BOOST_TEST(cost.bytes == 4 * (product + sum));
 }
 
-/// One operation for all steps costs what its composition does.
+/// One operation for all steps costs as much as its composition.
 BOOST_AUTO_TEST_CASE(sequences_cost_what_their_steps_do) {
   for (const char* name : {"gru_sequence", "lstm_sequence", "rnn_sequence"}) {
     const Primitive& op = support::operation(name);
@@ -98,11 +98,11 @@ BOOST_AUTO_TEST_CASE(scans_cost_their_steps) {
   };
   BOOST_TEST(forward(0) == T * kStep);
   BOOST_TEST(forward(3) == T * kStep);
-  BOOST_TEST(trained(0) == T * 3 * kStep);  // forward, to the step before, to the weights
+  BOOST_TEST(trained(0) == T * 3 * kStep);  // products forward, to the step before, and to the weights
   BOOST_TEST(trained(3) == T * 4 * kStep);  // and forward again
 }
 
-/// A plan's own steps are no operations of a program: there is no shape rule to check them by.
+/// The steps of a plan are not operations of a program: no shape rule exists to check them.
 BOOST_AUTO_TEST_CASE(a_graph_of_a_plan_is_no_program) {
   const auto f = [](const Tensors& x) { return Tensors{matmul(x[0], x[1]) + matmul(x[1], x[0])}; };
   const Plan plan(trace(f, std::vector<Spec>{{{4, 4}, Dtype::f32}, {{4, 4}, Dtype::f32}}));

@@ -1,4 +1,4 @@
-// Cotangents of compiled functions and scans that arrive at some results only.
+// Cotangents of compiled functions and scans that arrive at only some of the results.
 #include "ferrite/autograd/jacobian.h"
 #include "ferrite/autograd/tape.h"
 #include "ferrite/compile/compile.h"
@@ -18,7 +18,8 @@ Tensor draw(const Shape& shape, std::uint64_t stream) { return uniform(shape, {3
 
 BOOST_AUTO_TEST_SUITE(cotangents)
 
-/// Nothing stands for a cotangent that does not arrive: where a result is infinite, 0 times its slope would be NaN.
+/// A cotangent that does not arrive is not replaced by zeros: where a result is infinite, 0 times its slope would be
+/// NaN.
 BOOST_AUTO_TEST_CASE(what_nobody_asked_for_reaches_no_gradient) {
   const auto f = [](const Tensors& in) -> Tensors { return {in[0] * 2, sqrt(in[0]), log(in[0]) + in[0]}; };
   const auto compiled = compile(f);
@@ -34,7 +35,7 @@ BOOST_AUTO_TEST_CASE(what_nobody_asked_for_reaches_no_gradient) {
   }
 }
 
-/// The same in a scan whose ys are not all read.
+/// An unread y of a scan adds nothing to a gradient either.
 BOOST_AUTO_TEST_CASE(nor_in_a_scan) {
   const auto gradient = [](bool scanned, std::int64_t every) {
     Tape tape;
@@ -58,7 +59,7 @@ BOOST_AUTO_TEST_CASE(nor_in_a_scan) {
   for (const std::int64_t every : {0, 1, 3}) BOOST_TEST(support::within(gradient(true, every), wanted, 1e-14));
 }
 
-/// Any of several results and any of several inputs, in any order of asking.
+/// Any of several results is differentiated by any of several inputs, in any order.
 BOOST_AUTO_TEST_CASE(any_results_to_any_inputs) {
   const auto f = [](const Tensors& in) -> Tensors {
     const Tensor h = tanh(matmul(in[0], in[1])), n = cast(in[0] > 0, Dtype::f64);
@@ -78,7 +79,7 @@ BOOST_AUTO_TEST_CASE(any_results_to_any_inputs) {
         std::vector<GradOf> of;
         for (std::size_t k = 0; k < 3; ++k)
           if (results >> k & 1) of.push_back({out[k], draw(out[k].shape(), 10 + k)});
-        // What does not depend on the inputs that are watched is no part of the tape.
+        // Values that do not depend on the watched inputs are not part of the tape.
         if (inputs == 4) std::erase_if(of, [&](const GradOf& o) { return o.of.shape() != Shape{4, 4}; });
         return of.empty() ? Tensors{} : tape.grad(of, wanted);
       };
@@ -88,7 +89,8 @@ BOOST_AUTO_TEST_CASE(any_results_to_any_inputs) {
     }
 }
 
-/// A norm scales where its powers leave the range: eager execution looks, a program has both ways.
+/// A norm scales its operand when its powers leave the range: eager execution decides by the values, a program holds
+/// both branches.
 BOOST_AUTO_TEST_CASE(second_derivatives_of_norms_are_those_of_eager_execution) {
   const Tensor x = uniform({9, 8}, {.seed = 4}, -1, 1), v = uniform({9, 8}, {.seed = 5}, -1, 1);
   for (const double p : {2.0, 3.0, 1.5}) {
@@ -100,7 +102,7 @@ BOOST_AUTO_TEST_CASE(second_derivatives_of_norms_are_those_of_eager_execution) {
   }
 }
 
-/// Totals of more rows than a tile holds, each by the kernels of its own kind.
+/// Totals over more rows than a tile holds are computed by the kernels of their reduction.
 BOOST_AUTO_TEST_CASE(totals_over_many_rows_are_those_of_their_kind) {
   const Tensor x = uniform({3000, 40}, {.seed = 6}, 0.999, 1.001);
   const auto check = [&](const char* name, auto reduce) {

@@ -1,4 +1,4 @@
-// Where gradients end, they end in compiled functions and scans that are differentiated from outside, too.
+// Gradients that end inside compiled functions and scans also end when these are differentiated from outside.
 #include "ferrite/autograd/tape.h"
 #include "ferrite/compile/compile.h"
 #include "ferrite/compile/passes.h"
@@ -29,7 +29,7 @@ void check_alike(const Function& f, const Tensor& at) {
   const Tensor wanted = gradient(f, at);
   BOOST_TEST(identical(gradient([&](const Tensor& x) { return compiled(x); }, at), wanted));
   BOOST_TEST(identical(compiled(at), f(at)));
-  // And a gradient of the gradient.
+  // The gradient of the gradient, too.
   const auto penalty = [&](const Function& g) {
     Tape tape;
     const Tensor x = tape.watch(at);
@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(a_straight_through_estimator) {
   check_alike([](const Tensor& x) { return sum(x * detach(x) + detach(square(x)) * x); }, at);
 }
 
-/// What is computed under NoTapes is no part of a gradient, in whichever way it is used outside.
+/// Values computed under NoTapes are not part of a gradient, however they are used outside.
 BOOST_AUTO_TEST_CASE(what_no_tape_sees) {
   const Tensor at = uniform({5}, {.seed = 2}, 0.5, 1, Dtype::f64);
   const Parameter w("w", uniform({5}, {.seed = 3}, -1, 1, Dtype::f64));
@@ -76,7 +76,7 @@ BOOST_AUTO_TEST_CASE(what_no_tape_sees) {
     return sum(x * x / scale + twice * x + twice);
   };
   check_alike(normalised, at);
-  // What is its own copy is no part of a gradient either.
+  // A value that is its own copy is not part of a gradient either.
   check_alike(
       [](const Tensor& x) {
         const auto copied = [&] {
@@ -86,7 +86,7 @@ BOOST_AUTO_TEST_CASE(what_no_tape_sees) {
         return sum(copied() * x);
       },
       at);
-  // A variable read under it is a constant, and the same variable read outside is none.
+  // A variable read under NoTapes is a constant; the same variable read outside is not.
   for (const bool first : {true, false}) {
     const auto f = [&](const Tensor& x) {
       const auto constant = [&] {
@@ -106,7 +106,7 @@ BOOST_AUTO_TEST_CASE(what_no_tape_sees) {
     BOOST_TEST(identical(wanted, at * w.peek()));
     BOOST_TEST(identical(of_w([&](const Tensor& x) { return compiled(x); }), wanted));
   }
-  // Within the body of a scan.
+  // In the body of a scan.
   const auto scanned = [&](const Tensor& v) {
     const auto body = [&](const Tensors& c, const Tensors& x) -> ScanStep {
       Tensor size;
@@ -180,7 +180,7 @@ BOOST_AUTO_TEST_CASE(bodies_of_scans) {
   }
 }
 
-/// The same tensor as a variable and as a constant, in either order.
+/// One tensor is captured both as a variable and as a constant, in either order.
 BOOST_AUTO_TEST_CASE(captures_with_and_without_a_tape) {
   const Tensor w0 = full({}, 0.5, Dtype::f64), xs = ones({3}, Dtype::f64);
   for (const bool first : {true, false}) {
@@ -226,7 +226,7 @@ BOOST_AUTO_TEST_CASE(variables_made_inside_a_traced_function) {
   BOOST_CHECK_EXCEPTION((void)f(ones({})), TraceError, says("the variable 'own' was made inside the traced function"));
 }
 
-/// What is run and not differentiated any more is as if nothing had been detached.
+/// A plan that only runs and is never differentiated is the same as without detaching.
 BOOST_AUTO_TEST_CASE(plans_have_none_of_it) {
   const auto f = [](const Tensors& x) { return Tensors{detach(x[0] * 2) + 1}; };
   const auto plain = [](const Tensors& x) { return Tensors{x[0] * 2 + 1}; };

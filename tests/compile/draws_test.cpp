@@ -1,4 +1,4 @@
-// Random draws in compiled functions: every run draws anew, from variables that may be replaced.
+// Random draws in compiled functions: every run makes new draws, from variables that may be replaced.
 #include "ferrite/autograd/tape.h"
 #include "ferrite/compile/compile.h"
 #include "ferrite/compile/scan.h"
@@ -15,7 +15,7 @@ using support::says;
 
 BOOST_AUTO_TEST_SUITE(draws)
 
-/// After values are loaded into a net its dropout draws the stream of those values, compiled too.
+/// After values are loaded into a net its dropout continues the stream of those values, also when compiled.
 BOOST_AUTO_TEST_CASE(dropout_draws_from_the_key_that_was_loaded) {
   const nn::Dropout first(0.5, {.seed = 1, .prefix = "a"}), second(0.5, {.seed = 2, .prefix = "b"});
   const auto compiled = first.compiled();
@@ -58,7 +58,7 @@ BOOST_AUTO_TEST_CASE(a_key_that_is_a_value_draws_what_a_constant_key_draws) {
   BOOST_CHECK_EXCEPTION((void)uniform({7}, key, key), ShapeError, says("uniform: the counter must be i64 of one"));
 }
 
-/// A variational step, eager and compiled: equal losses and parameters, noise that differs from step to step.
+/// A variational step has equal losses and parameters eager and compiled, with noise that differs from step to step.
 BOOST_AUTO_TEST_CASE(a_variational_step_is_compiled) {
   struct Twin {
     nn::Linear encoder{4, 4, {.seed = 1, .prefix = "encoder"}}, decoder{2, 4, {.seed = 1, .prefix = "decoder"}};
@@ -85,14 +85,14 @@ BOOST_AUTO_TEST_CASE(a_variational_step_is_compiled) {
   BOOST_TEST(identical(eager.encoder.weight.peek(), planned.encoder.weight.peek()));
 }
 
-/// A value read past the program would be baked into it.
+/// A value that is read without the program would become a constant of it.
 BOOST_AUTO_TEST_CASE(reading_past_the_program_is_refused_while_tracing) {
   const State s("s", ones({2}));
   const auto f = compile([&](const Tensor& x) { return x + s.peek(); });
   BOOST_CHECK_EXCEPTION((void)f(ones({2})), TraceError, says("peek: 's'"));
 }
 
-/// So would a schedule's count of steps.
+/// A schedule's count of steps would become a constant, too.
 BOOST_AUTO_TEST_CASE(a_schedule_advances_outside_of_compiled_functions) {
   const nn::Linear layer(2, 1, {.seed = 1, .prefix = "layer"});
   nn::Adam adam(layer.parameters());

@@ -1,5 +1,5 @@
-// What an operation does beside giving results is kept by every stage of the compiler: how often, in which order, and
-// before any variable has changed.
+// Every stage of the compiler keeps the effects of operations: how often they happen, in which order, and before any
+// variable has changed.
 #include "conformance/oracles/oracle.h"
 #include "ferrite/autograd/tape.h"
 #include "ferrite/compile/compile.h"
@@ -17,10 +17,10 @@ using support::says;
 
 namespace {
 
-std::vector<double> sent;  ///< what each run of `send` was given, in order
+std::vector<double> sent;  ///< operand of each run of `send`, in order
 bool connected = true;
 
-/// x, sent to others: what an exchange between processes is to a compiler.
+/// Returns x and sends it to others: what an exchange between processes is to a compiler.
 struct Send {
   static constexpr auto name = "send", onnx = "", stablehlo = "", summary = "x, sent to others";
   static constexpr Effects effects{.communicates = true};
@@ -35,7 +35,7 @@ struct Send {
   static Tensors vjp(const Vjp& v, const NoAttrs&) { return {detail::call(detail::structured<Send>, {{&v.grad()}})}; }
 };
 
-/// The number of the call: what is received from others differs from call to call, for equal operands.
+/// Returns the number of the call: a value received from others differs between calls, for equal operands.
 struct Receive {
   static constexpr auto name = "receive", onnx = "", stablehlo = "", summary = "the number of the call";
   static constexpr Effects effects{.communicates = true};
@@ -54,7 +54,7 @@ struct Number : Receive {
 
 Tensor send(const Tensor& x) { return detail::call(detail::structured<Send>, {{&x}}); }
 
-/// What a run sends.
+/// Returns what a run of f sends.
 template <class F>
 std::vector<double> sent_by(F&& f) {
   sent.clear();
@@ -68,11 +68,11 @@ BOOST_AUTO_TEST_SUITE(effects)
 
 BOOST_AUTO_TEST_CASE(every_application_runs_once_in_its_order) {
   const auto f = [](const Tensor& x) {
-    (void)send(x);              // nobody reads it
-    const Tensor a = send(x);   // an equal one
+    (void)send(x);              // its result is not read
+    const Tensor a = send(x);   // equal to the first one
     (void)send(full({}, 5.0));  // of a constant
     (void)send(x * 2 + a);
-    return a + send(x) + send(zeros({0}) + 1);  // empty
+    return a + send(x) + send(zeros({0}) + 1);  // of an empty tensor
   };
   const auto compiled = compile(f);
   const Tensor x = full({}, 3.0);
@@ -99,7 +99,7 @@ BOOST_AUTO_TEST_CASE(a_scan_sends_in_every_step) {
   const auto f = [](const Tensor& same, const Tensor& by_step) {
     const auto body = [&](const Tensors& c, const Tensors& in) -> ScanStep {
       (void)send(same * 2);  // does not depend on the step
-      (void)send(in[0]);     // nor on the carry
+      (void)send(in[0]);     // does not depend on the carry
       return {{send(c[0] + in[0])}};
     };
     return scan(body, {full({}, 0.0)}, {by_step}).carry[0];
@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(a_scan_sends_in_every_step) {
   BOOST_TEST(sent_by([&] { (void)compiled(x, xs); }) == wanted, boost::test_tools::per_element());
 }
 
-/// An application without operands stands in no step by what it reads: it runs in each all the same.
+/// An operation without operands does not depend on the step, but still runs in each step.
 BOOST_AUTO_TEST_CASE(a_scan_receives_in_every_step) {
   const auto body = [](const Tensors& c, const Tensors& x) -> ScanStep {
     const Tensor received = detail::call(detail::structured<Number>, {});
@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(a_scan_receives_in_every_step) {
   BOOST_TEST(identical(steps(compile(f)(xs)), ones({3})));
 }
 
-/// One that a product after the steps reads, too, is received in the steps alone.
+/// A value that a product after the steps reads, too, is received in the steps alone.
 BOOST_AUTO_TEST_CASE(what_a_step_received_is_not_received_again_after_it) {
   const Tensor w = uniform({2, 2}, {.seed = 1}, 1, 2), xs = uniform({6, 3, 2}, {.seed = 2}, 1, 2);
   const auto body = [&](const Tensors& c, const Tensors& x) -> ScanStep {
@@ -169,7 +169,7 @@ BOOST_AUTO_TEST_CASE(nothing_is_sent_again_for_a_gradient) {
                         says("checkpoint_every computes steps again"));
 }
 
-/// A run that ends in the middle has changed no variable.
+/// A run that fails in the middle has changed no variable.
 BOOST_AUTO_TEST_CASE(what_may_fail_comes_before_what_is_written) {
   for (const bool early : {true, false}) {
     const Parameter w("w", uniform({40}, {.seed = 1}));

@@ -1,4 +1,4 @@
-// What is fused: counts of kernels from the report, and always the bits of the eager function.
+// Fusion: the number of kernels in the report, and always the bits of the eager function.
 #include <cstdlib>
 
 #include "ferrite/autograd/tape.h"
@@ -19,7 +19,7 @@ Tensor sample(const Shape& shape, std::uint64_t stream, double low = -2, double 
   return uniform(shape, {5, stream, 0}, low, high);
 }
 
-/// The report of a compiled function after its bits were compared.
+/// Compiles and runs f, compares the bits, and returns the report.
 template <class F>
 PlanReport checked(F f, const Tensors& in) {
   const auto list = [&](const Tensors& x) { return f(x); };
@@ -32,7 +32,7 @@ PlanReport checked(F f, const Tensors& in) {
   return g.report();
 }
 
-/// One kernel and nothing else.
+/// Checks that a plan is one kernel and nothing else.
 void one_kernel(const PlanReport& r, std::size_t operations) {
   BOOST_TEST(r.steps.size() == 1U, r.str());
   BOOST_TEST(r.kernels == 1U, r.str());
@@ -149,7 +149,7 @@ BOOST_AUTO_TEST_CASE(parts_of_one_value_are_computed_where_they_are_read) {
                  },
                  in),
              7);
-  // The parts make up all of it, so it can be written as well.
+  // The parts cover the whole value, so it can be written as well.
   for (const int axis : {0, 1}) {
     const std::int64_t third = in[0].shape()[axis] / 3;
     one_kernel(checked(
@@ -162,7 +162,7 @@ BOOST_AUTO_TEST_CASE(parts_of_one_value_are_computed_where_they_are_read) {
                    in),
                7);
   }
-  // They overlap, or leave something out, or run another way: it is computed once, by itself.
+  // The parts overlap, leave something out, or have another order: the value is computed once, separately.
   const auto others = [&](const Tensors& x) {
     const Tensor g = x[0] + x[1];
     const Tensor h = x[0] * x[1];
@@ -192,7 +192,7 @@ BOOST_AUTO_TEST_CASE(parts_of_a_stack_are_written_where_they_belong) {
           return Tensors{stack(std::span<const Tensor>(all.data(), all.size()), axis) + 1};
         },
         in);
-    BOOST_TEST(r.kernels == 6U, r.str());  // one a step, none that copies, and the sum
+    BOOST_TEST(r.kernels == 6U, r.str());  // one per step, none that copies, and the sum
   }
 }
 
@@ -206,7 +206,7 @@ BOOST_AUTO_TEST_CASE(a_step_of_a_gru_takes_few_kernels) {
   const Tensor h = sample({B, H}, 4);
   BOOST_TEST(identical(forward(i, h), gru_step(i, h, w, b)));
   BOOST_TEST(forward.report().kernels + forward.report().others == 1U, forward.report().str());
-  BOOST_TEST(forward.report().steps.size() == 1U, forward.report().str());  // the product with it
+  BOOST_TEST(forward.report().steps.size() == 1U, forward.report().str());  // the product is part of it
   BOOST_TEST(forward.report().products == 1U);
   const auto both = [&](const Tensor& x, const Tensor& state, const Tensor& d) {
     Tape tape;
@@ -277,7 +277,7 @@ BOOST_AUTO_TEST_CASE(reductions_that_no_tile_holds_end_the_kernel_of_their_opera
     one_kernel(checked([](const Tensors& x) { return Tensors{sum(exp(x[0] * 2) - x[1], {0})}; }, in), 4);
     if (in[0].numel() > 4096) one_kernel(checked(error, in), 3);
   }
-  // In parallel, through views, with broadcast operands, in f64, and with axes that do not merge.
+  // Large operands in parallel, through views, broadcast, in f64, and with axes that do not merge.
   const Tensors large{sample({300, 700}, 1), sample({700, 300}, 2), sample({700}, 3)};
   one_kernel(checked([](const Tensors& x) { return Tensors{sum(square(x[0] - transpose(x[1])))}; }, large), 3);
   one_kernel(checked([](const Tensors& x) { return Tensors{sum(square(transpose(x[0]) - x[1]))}; }, large), 3);

@@ -1,4 +1,4 @@
-// Graphs: what the tracer writes down, the text form, validation, replay.
+// Graphs: the tracer's output, the text form, validation, replay.
 #include "ferrite/compile/graph.h"
 
 #include <cmath>
@@ -50,7 +50,7 @@ BOOST_AUTO_TEST_CASE(variables_are_inputs_and_outputs) {
   const Graph g = traced(
       [&](const Tensors& x) {
         count_variable.assign(count_variable.value() + 1);
-        const Tensor after = count_variable.value();  // sees what was written
+        const Tensor after = count_variable.value();  // reads the value that was written
         w.assign(w.value() * x[0]);
         return Tensors{cast(after, Dtype::f32) + w.value()};
       },
@@ -191,7 +191,7 @@ BOOST_AUTO_TEST_CASE(texts_with_wrong_attributes_are_refused) {
   }
 }
 
-/// Functions resolve axes and bounds before an operation has them; a text does not.
+/// Functions resolve axes and bounds before an operation gets them; a parsed text does not.
 BOOST_AUTO_TEST_CASE(attributes_of_a_text_that_no_function_gives_are_refused) {
   const std::pair<const char*, const char*> cases[] = {
       {"slice(%0) axis=2 begin=0 count=2 step=1", "slice: axis 2 is out of range for rank 2"},

@@ -1,4 +1,4 @@
-// What a plan must not write over, and what its gradient must not lose.
+// Plans in place: values that a plan must not overwrite, and that its gradient needs.
 #include "ferrite/autograd/tape.h"
 #include "ferrite/compile/compile.h"
 #include "ferrite/tensor/primitive.h"
@@ -11,7 +11,7 @@ namespace {
 
 Tensor draw(const Shape& shape, std::uint64_t stream) { return uniform(shape, {71, stream, 0}, -1, 1); }
 
-/// x -> sum(x^2), whose gradient is 2 x whatever its cotangent is: what a loss written by hand may do.
+/// x -> sum(x^2) with the gradient 2 x whatever its cotangent, as a hand-written loss may have it.
 struct OwnLoss {
   static Specs infer(const Primitive&, Inputs in, const Attrs&) { return {{{}, in[0].dtype()}}; }
   static void eval(Inputs in, std::span<Tensor> out, const Attrs&) {
@@ -31,8 +31,8 @@ constexpr Primitive kOwnLoss = {.name = "own_loss",
 
 BOOST_AUTO_TEST_SUITE(in_place)
 
-/// A kernel that reads one value in its own order and turned: elements that it has not read turned yet may not be
-/// written over. More elements than a tile holds.
+/// A kernel reads one value in its own order and transposed: elements that it has not yet read transposed must not be
+/// overwritten. The value has more elements than a tile holds.
 BOOST_AUTO_TEST_CASE(a_value_read_through_two_views_keeps_its_place) {
   for (const std::int64_t n : {3, 40, 64, 130}) {
     const auto f = [](const Tensor& a, const Tensor& w) {

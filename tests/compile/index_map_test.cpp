@@ -1,4 +1,4 @@
-// Index maps against an evaluator that goes element by element through every view.
+// Index maps compared with an evaluator that goes through every view element by element.
 #include "ferrite/compile/fuse/index_map.h"
 
 #include <random>
@@ -12,10 +12,10 @@ using namespace ferrite::detail;
 
 namespace {
 
-/// A random chain of views of a tensor that holds the positions of its elements; -1 stands in paddings.
+/// A random chain of views of a tensor that holds the positions of its elements; padding holds -1.
 struct Chain {
   Graph g;
-  std::vector<ValueId> values;  ///< input first
+  std::vector<ValueId> values;  ///< values of the chain, input first
 
   explicit Chain(std::uint64_t seed) {
     std::mt19937_64 random(seed);
@@ -67,7 +67,7 @@ struct Chain {
   }
 };
 
-/// Position of the element of point i in row-major order.
+/// Returns the position of the element of point i in row-major order.
 std::int64_t position(const IndexMap& m, const Shape& i) {
   Shape index = m.offset;
   for (int k = 0; k < m.axis.rank(); ++k)
@@ -77,7 +77,7 @@ std::int64_t position(const IndexMap& m, const Shape& i) {
   return at;
 }
 
-/// Walks the chain back from its end; false where a view does not compose.
+/// Composes the chain from its end to its beginning; returns false if a view does not compose.
 bool compose(const Chain& c, Domain& domain, IndexMap& map, std::vector<Box>& boxes) {
   Followers followers{{&map}, {}};
   boxes.reserve(c.g.nodes.size());
@@ -149,7 +149,7 @@ BOOST_AUTO_TEST_CASE(valid_boxes_are_where_indices_are_in_range) {
   for (std::int64_t i = 0; i < 10; ++i)
     BOOST_TEST((5 - i >= 0 && 5 - i < 4) == (i >= falling->begin[0] && i < falling->end[0]));
   m.offset = {-100};
-  BOOST_TEST(valid(m, extents)->end[0] == 0);  // nowhere
+  BOOST_TEST(valid(m, extents)->end[0] == 0);  // the range is empty
 }
 
 BOOST_AUTO_TEST_CASE(an_axis_that_a_box_cuts_unevenly_is_not_split) {

@@ -1,4 +1,4 @@
-// The memory planner: nothing that lives together overlaps, and little is wasted.
+// The memory planner: values that live at the same time do not overlap, and little memory is wasted.
 #include "ferrite/compile/plan/detail/plan_memory.h"
 
 #include <boost/test/unit_test.hpp>
@@ -54,7 +54,7 @@ BOOST_AUTO_TEST_CASE(a_chain_needs_two_buffers) {
   BOOST_TEST(m.bytes == 1280);
 }
 
-/// Four values whose bytes add up to 0 in 64 bits, and one whose bytes do.
+/// The bytes of four values add up to 0 in 64 bits, and so do those of one value.
 BOOST_AUTO_TEST_CASE(bytes_that_wrap_are_refused) {
   using ferrite::Dtype, ferrite::ShapeError, ferrite::Spec;
   constexpr std::int64_t quarter = std::int64_t{1} << 62;

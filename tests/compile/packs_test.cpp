@@ -1,4 +1,4 @@
-// Packed copies of weights in programs that are replayed.
+// Packed copies of weights in replayed programs.
 #include <functional>
 #include <string>
 #include <thread>
@@ -18,13 +18,13 @@ namespace {
 
 Tensor draw(const Shape& shape, std::uint64_t stream) { return uniform(shape, {61, stream, 0}, -1, 1); }
 
-/// A cell whose weights are made of a number: its outputs and last states.
+/// A kind of recurrent layer whose weights are made of a number: its outputs and last states.
 struct Kind {
   std::string name;
   std::function<Tensors(const Tensor& x, const Tensor& scale)> outputs;
 };
 
-constexpr std::int64_t H = 4, P = 2;  // units, and of a projection
+constexpr std::int64_t H = 4, P = 2;  // units, and size of a projection
 
 std::vector<Kind> kinds() {
   const SequenceOptions options{.batch_first = true};
@@ -66,13 +66,13 @@ std::vector<Kind> kinds() {
 
 BOOST_AUTO_TEST_SUITE(compiled_packs)
 
-/// Weights that are computed inside stand where the run itself and the next one write other values. Of many lengths, so
-/// that the kernel's own memory is at some of them as large as a forgotten pack.
+/// Weights that are computed inside share memory with other values of this run and the next. Many lengths are tried, so
+/// that the kernel's own memory is as large as a forgotten pack at some of them.
 BOOST_AUTO_TEST_CASE(weights_made_inside_are_never_stale) {
   for (const Kind& kind : kinds())
     for (std::int64_t T = 4; T < 40; ++T) {
       const Tensor x = draw({2, T, 3}, 1);
-      // As results, which leave the run's memory to the weights alone, and as what another kernel reads.
+      // The values are results, which leave the run's memory to the weights alone, or operands of another kernel.
       for (const bool are_results : {true, false}) {
         const auto f = [&](const Tensor& scale) {
           const Tensors all = kind.outputs(x, scale);

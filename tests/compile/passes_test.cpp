@@ -1,4 +1,4 @@
-// Each pass on programs written for it: what is left, and the same bits.
+// Each pass on programs written for it: what remains, and the same bits.
 #include "ferrite/compile/passes.h"
 
 #include "programs.h"
@@ -17,7 +17,7 @@ std::size_t count(const Graph& g, std::string_view name) {
   return n;
 }
 
-/// The graph of f on these inputs after a pass; its results are those of f.
+/// Returns the graph of f on these inputs after passes, whose results must be those of f.
 Graph after(const Function& f, const Tensors& in, std::initializer_list<Pass> passes) {
   std::vector<Spec> specs;
   for (const Tensor& x : in) specs.push_back(x.spec());
@@ -30,7 +30,7 @@ Graph after(const Function& f, const Tensors& in, std::initializer_list<Pass> pa
   return g;
 }
 
-/// Values at which careless rewriting shows: zeros of both signs, infinities, NaN.
+/// Returns values at which careless rewriting shows: zeros of both signs, infinities, NaN.
 Tensor special() {
   const float inf = std::numeric_limits<float>::infinity();
   return Tensor::from({0.0F, -0.0F, inf, -inf, std::numeric_limits<float>::quiet_NaN(), 1.5F, -2.0F, 1e-40F}, {8});
@@ -51,7 +51,7 @@ BOOST_AUTO_TEST_CASE(dead_code_goes) {
   BOOST_TEST(g.nodes.size() == 1U);
   BOOST_TEST(g.reads.empty());
   BOOST_TEST(g.variables.empty());
-  BOOST_TEST(g.outputs[0] == 1U);  // numbered anew
+  BOOST_TEST(g.outputs[0] == 1U);  // renumbered
 }
 
 BOOST_AUTO_TEST_CASE(common_subexpressions_are_merged_by_their_bits) {
@@ -138,7 +138,7 @@ BOOST_AUTO_TEST_CASE(a_cast_that_loses_stays) {
       },
       {special()}, {passes::simplify_exactly, passes::remove_dead_code});
   BOOST_TEST(count(g, "cast") == 3U);
-  const Tensor whole = Tensor::from<std::int32_t>({16777217, -2147483647, 5, 0});  // the first is no f32
+  const Tensor whole = Tensor::from<std::int32_t>({16777217, -2147483647, 5, 0});  // the first is not an f32
   const Graph of_integers = after(
       [](const Tensors& x) {
         return Tensors{cast(cast(x[0], Dtype::f32), Dtype::i32), cast(cast(x[0], Dtype::f64), Dtype::i32)};

@@ -1,4 +1,4 @@
-// Products in plans: summed up in place, transposed operands copied once, variables updated in their own buffers.
+// Products in plans: summed in place, transposed operands copied once, variables updated in their own buffers.
 #include "ferrite/tensor/accumulate.h"
 
 #include <algorithm>
@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(variables_are_updated_where_they_are_unless_somebody_holds_
 
 namespace {
 
-/// Every value that a step of training may change.
+/// Returns every value that a training step may change.
 std::vector<Tensor> values_of(const Training& t) {
   std::vector<Tensor> values;
   for (const Parameter& p : t.net.parameters()) values.push_back(p.peek() + 0);
@@ -124,7 +124,7 @@ bool same(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
 
 }  // namespace
 
-/// What throws stands before the update in one function, and reads its result, behind it, in the other.
+/// The operation that throws comes before the update in one function, and after it, reading its result, in the other.
 BOOST_AUTO_TEST_CASE(a_step_that_throws_leaves_parameters_moments_and_counts_alone) {
   for (const bool behind : {false, true}) {
     Training planned;
@@ -145,7 +145,7 @@ BOOST_AUTO_TEST_CASE(a_step_that_throws_leaves_parameters_moments_and_counts_alo
   }
 }
 
-/// What an update replaces may be a result of the same call.
+/// A value that an update replaces may be a result of the same call.
 BOOST_AUTO_TEST_CASE(old_values_may_be_results) {
   Training planned;
   const auto step = compile([&](const Tensor& x, const Tensor& y) {

@@ -1,4 +1,4 @@
-// The plans of a compiled function: how many are kept, what may be asked while one is made, what a plan cannot see.
+// The plans of a compiled function: how many are kept, calls while a plan is made, and what a plan cannot see.
 #include <string>
 #include <vector>
 
@@ -16,7 +16,7 @@ using support::says;
 
 BOOST_AUTO_TEST_SUITE(plans)
 
-/// The one not used for longest goes first; what was dropped is traced again when it is asked for.
+/// The plan that was not used for longest is dropped first, and traced again when it is needed.
 BOOST_AUTO_TEST_CASE(only_so_many_plans_are_kept) {
   int traced = 0;
   const auto f = compile(
@@ -31,7 +31,7 @@ BOOST_AUTO_TEST_CASE(only_so_many_plans_are_kept) {
   });
   for (std::int64_t n = 1; n <= 3; ++n) (void)f(ones({n}));
   BOOST_TEST(lines.empty());
-  (void)f(ones({1}));  // now {2} is the oldest
+  (void)f(ones({1}));  // now the plan of {2} is the oldest
   BOOST_TEST(traced == 3);
   BOOST_TEST(identical(f(ones({4})), exp(ones({4})) * 2));
   set_log_sink({});
@@ -44,7 +44,7 @@ BOOST_AUTO_TEST_CASE(only_so_many_plans_are_kept) {
   BOOST_TEST(traced == 5);
 }
 
-/// Gradients of a call outlive its plan.
+/// The gradients of a call outlive its plan.
 BOOST_AUTO_TEST_CASE(a_dropped_plan_is_still_differentiated) {
   const auto f = compile([](const Tensor& x) { return sum(square(x)); }, {.most_plans = 1});
   Tape tape;
@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(a_null_function_is_refused) {
   BOOST_CHECK_EXCEPTION((void)trace({}, {}), ValueError, says("trace: the function is null"));
 }
 
-/// Captured C++ values are read once: `verify` notices.
+/// Captured C++ values are read once, and `verify` notices when they change.
 BOOST_AUTO_TEST_CASE(verify_notices_what_a_plan_cannot_see) {
   double scale = 2;
   Tensor captured = ones({2});

@@ -12,16 +12,16 @@ namespace programs {
 
 using namespace ferrite;
 
-/// Which operations a program may contain.
+/// The kinds of operations that a program may contain.
 struct Mix {
   bool reductions = true;
   bool joins = true;
   bool products = true;
   int most_steps = 30;
-  bool chain = false;  ///< every step takes what the one before gave, and perhaps an input
+  bool chain = false;  ///< whether every step reads the result of the one before, and perhaps an input
 };
 
-/// A program that is the same for the same seed, whatever the values of its inputs: f(inputs) -> some of its values.
+/// A random program that depends on the seed but not on the values of its inputs: f(inputs) -> some of its values.
 class Program {
  public:
   virtual ~Program() = default;
@@ -62,13 +62,13 @@ class Program {
  protected:
   using Random = std::mt19937_64;
   std::uint64_t seed() const { return seed_; }
-  /// One more value from those there are.
+  /// Returns a new value computed from live ones.
   virtual Tensor next(Random& r, const std::vector<Tensor>& live) const { return step(r, live); }
 
   static int pick(Random& r, int low, int high) {
     return low + static_cast<int>(r() % static_cast<std::uint64_t>(high - low + 1));
   }
-  /// Newer values more often.
+  /// Returns one of the live values, preferably a newer one.
   static const Tensor& any(Random& r, const std::vector<Tensor>& live) {
     const auto n = static_cast<int>(live.size());
     const int back = std::min(pick(r, 0, n - 1), pick(r, 0, n - 1));
@@ -209,7 +209,7 @@ class Program {
   Specs specs_;
 };
 
-/// What differs between a plan and the eager run of a program; empty for nothing.
+/// Returns the differences between a plan and the eager run of a program; empty if there are none.
 inline std::string difference(const Program& f, const PlanOptions& options, PlanReport* report = nullptr) {
   const Tensors in = f.inputs();
   const Tensors wanted = f(in);

@@ -1,5 +1,5 @@
-// What is refused eagerly is refused in compiled, scanned and differentiated programs, in the same words, before a
-// variable has changed.
+// Errors of eager execution are also thrown by compiled, scanned and differentiated programs, with the same message,
+// before a variable has changed.
 #include "ferrite/autograd/tape.h"
 #include "ferrite/compile/compile.h"
 #include "ferrite/compile/scan.h"
@@ -24,8 +24,8 @@ Tensor draw(const Shape& shape, std::uint64_t stream, Dtype dtype = Dtype::f32) 
 }
 Tensor integers(std::initializer_list<std::int64_t> values) { return Tensor::from<std::int64_t>(values); }
 
-/// A function of x and integers refuses bad ones with the same words eagerly, compiled after good ones, and compiled
-/// where a tape listens.
+/// Checks that a function of x and integers refuses bad ones with the same message eagerly, compiled after good ones,
+/// and compiled under a tape.
 template <class F>
 void check_refused(F f, const Tensor& x, const Tensor& good,
                    std::initializer_list<std::pair<Tensor, const char*>> bad) {
@@ -102,7 +102,7 @@ BOOST_AUTO_TEST_CASE(lengths_of_sequences_and_scans_lie_in_0_to_T) {
        {integers({2, -1}), "scan: a length of -1 lies outside 0..5"}});
 }
 
-/// A row of no steps: outputs 0, the state stays, and so do gradients.
+/// For a row of no steps the outputs are 0, and the state and the gradients pass unchanged.
 BOOST_AUTO_TEST_CASE(a_sequence_of_no_steps_keeps_its_state) {
   const RecurrentWeights<Tensor> w{draw({3, 12}, 2, Dtype::f64), draw({4, 12}, 3, Dtype::f64)};
   const Tensor x = draw({2, 5, 3}, 1, Dtype::f64), h = draw({2, 4}, 4, Dtype::f64);
@@ -131,7 +131,7 @@ BOOST_AUTO_TEST_CASE(tokens_and_indices) {
                  {integers({0, 4}), "one_hot: index 4 lies outside 0..3"}});
 }
 
-/// Nobody reads what was checked: the check stays.
+/// A check stays even if its result is not read.
 BOOST_AUTO_TEST_CASE(what_nobody_reads_is_checked_too) {
   const auto with = [](auto read) {
     return [read](const Tensor& x, const Tensor& n) {
@@ -157,7 +157,7 @@ BOOST_AUTO_TEST_CASE(what_nobody_reads_is_checked_too) {
       x, integers({0, 4}), {{integers({0, 5}), "rnn_sequence: a length of 5"}});
 }
 
-/// The same value at every place: nothing needs to be picked, the index is read all the same.
+/// All places hold the same value, so nothing needs to be picked, but the index is still checked.
 BOOST_AUTO_TEST_CASE(picking_from_what_is_the_same_everywhere) {
   check_refused(
       [](const Tensor& x, const Tensor& n) {
@@ -184,7 +184,7 @@ BOOST_AUTO_TEST_CASE(inside_the_body_of_a_scan) {
       };
       return scan(body, {x}, {n}).carry[0];
     };
-    const auto scan_unread = [&](const Tensor& x, const Tensor& n) {  // the whole scan is read by nobody
+    const auto scan_unread = [&](const Tensor& x, const Tensor& n) {  // nothing reads the results of the scan
       (void)read(x, n);
       return x + 1;
     };
@@ -251,7 +251,7 @@ BOOST_AUTO_TEST_CASE(checked_is_the_identity) {
   BOOST_CHECK_EXCEPTION((void)checked(lt(x, 0), 0, 1, "test: flag"), DtypeError, says("bool is not supported"));
 }
 
-/// The text of a program keeps the words of its errors.
+/// The text of a program keeps its error messages.
 BOOST_AUTO_TEST_CASE(the_text_of_a_program_keeps_the_words) {
   const Graph g = trace([](const Tensors& in) { return Tensors{checked(in[0], 0, 3, "test: a \"quoted\" number")}; },
                         std::vector<Spec>{{{2}, Dtype::i64}});

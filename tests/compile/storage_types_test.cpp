@@ -1,4 +1,4 @@
-// Programs with elements that are only stored: the bits of eager execution, texts, gradients, and what is refused.
+// Programs with elements that are only stored: the bits of eager execution, texts, gradients, and errors.
 #include <limits>
 
 #include "ferrite/autograd/tape.h"
@@ -19,7 +19,7 @@ constexpr Dtype kStored[] = {Dtype::bf16, Dtype::f16, Dtype::i8};
 
 Tensor sample(const Shape& shape, std::uint64_t stream) { return uniform(shape, {5, stream, 0}, -100, 100); }
 
-/// Planned, fused or not, gives what runs at once.
+/// Checks that plans, fused or not, have the results of eager execution.
 template <class F>
 PlanReport check(F f, const Tensors& in) {
   const auto list = [&](const Tensors& x) { return f(x); };

@@ -1,5 +1,5 @@
-// Programs for any batch and any number of steps: what tracing at two sizes and a third shows is what tracing at others
-// gives.
+// Programs for any batch and any number of steps: tracing at two sizes and a third predicts the results of tracing at
+// others.
 #include "ferrite/compile/symbols.h"
 
 #include "ferrite/autograd/tape.h"
@@ -21,8 +21,8 @@ const SymbolicNumber B = SymbolicNumber::symbol(0), T = SymbolicNumber::symbol(1
 
 using Function = std::function<Tensors(const Tensors&)>;
 
-/// The program at several sizes is the one that tracing there gives. At 1, where tracing takes short cuts (a slice of
-/// all is the tensor itself), it computes the same.
+/// Checks that the program at several sizes is the one that tracing there gives. At size 1, where tracing takes short
+/// cuts (a slice of all is the tensor itself), it must compute the same.
 SymbolicGraph holds(const Function& f, const std::vector<SymbolicSpec>& inputs) {
   const SymbolicGraph g = trace_symbolic(f, {"B", "T"}, inputs, {2, 5});
   for (const std::vector<std::int64_t>& sizes : {std::vector<std::int64_t>{1, 1}, {2, 5}, {7, 3}, {32, 100}}) {
@@ -99,7 +99,7 @@ BOOST_AUTO_TEST_CASE(numbers_may_have_a_divisor_that_steps_allow) {
   BOOST_TEST(!found({1, 4}, [](auto b, auto t) { return b * b + t; }));
 }
 
-/// Two numbers determine T / 2 + 1, and two more must agree.
+/// Two values determine T / 2 + 1, and two more must agree.
 BOOST_AUTO_TEST_CASE(few_values_prove_no_divisor) {
   const std::vector<std::vector<std::int64_t>> sizes = {{8}, {12}, {16}, {20}};
   const std::vector<std::int64_t> values = {5, 7, 9, 11}, steps = {4};
@@ -126,19 +126,19 @@ BOOST_AUTO_TEST_CASE(rounded_numbers_are_found_where_values_leave_no_choice) {
   BOOST_TEST(found([](auto, auto t) { return (t + 1) / 2; })->str(names) == "(T + 1)/2");
   BOOST_TEST(found([](auto, auto t) { return (t - 5) / 4 + 1; })->str(names) == "(T - 1)/4");
   BOOST_TEST(found([](auto, auto t) { return (3 * t + 2) / 7; })->str(names) == "(3*T + 2)/7");
-  BOOST_TEST(found([](auto, auto t) { return 9 - t / 3; })->str(names) == "(-T + 29)/3");  // upwards of a negative
+  BOOST_TEST(found([](auto, auto t) { return 9 - t / 3; })->str(names) == "(-T + 29)/3");  // negative: rounded up
   BOOST_TEST(!found([](auto, auto t) { return std::min<std::int64_t>(t / 2, 20); }));
   BOOST_TEST(!found([](auto, auto t) { return t / 2 + (t > 100); }));
   BOOST_TEST(!found([](auto b, auto t) { return t / 2 + b; }));
   BOOST_TEST(!found([](auto, auto t) { return t / 9; }));
   BOOST_TEST(!found([](auto, auto t) { return t / 2 + t % 2 * 2; }));
-  sizes = {{3, 10}, {3, 12}, {3, 14}, {3, 16}, {3, 240}, {3, 720}, {5, 10}};  // even ones do not say what odd ones give
+  sizes = {{3, 10}, {3, 12}, {3, 14}, {3, 16}, {3, 240}, {3, 720}, {5, 10}};  // even ones do not determine odd ones
   BOOST_TEST(!found([](auto, auto t) { return (t + 1) / 2; }));
   const std::vector<std::int64_t> halves{5, 6, 7, 8, 120, 360, 5};
   BOOST_TEST(SymbolicNumber::rounded_with_values(sizes, halves).size() == 2U);  // T / 2 and (T + 1) / 2
 }
 
-/// Half of a size that was even whenever it was tried, but need not be.
+/// Half of a size that was even in every trial, but need not be.
 BOOST_AUTO_TEST_CASE(divisors_divide_what_multiples_allow) {
   const std::vector<std::vector<std::int64_t>> sizes = {{2, 8}, {4, 8}, {2, 12}, {8, 8}, {2, 20}, {6, 28}, {2, 240}};
   std::vector<std::int64_t> halves;

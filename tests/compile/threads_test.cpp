@@ -1,5 +1,5 @@
-// Kernels whose tiles are dealt to threads, and results that go past the caches: the bits of one thread, which are
-// eager's.
+// Kernels whose tiles are distributed to threads, and results that bypass the caches: their bits are those of one
+// thread, and of eager execution.
 #include "ferrite/tensor/threads.h"
 #include "ferrite/compile/compile.h"
 #include "ferrite/tensor/ops.h"
@@ -10,7 +10,7 @@ using support::identical;
 
 namespace {
 
-/// Two threads while it lives.
+/// Sets two threads while it lives.
 struct TwoThreads {
   TwoThreads() { set_threads(2); }
   ~TwoThreads() { set_threads(1); }

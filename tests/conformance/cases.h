@@ -1,5 +1,5 @@
 #pragma once
-/// What the conformance tests share: applying operations to tensors made of doubles, and comparing.
+/// Helpers that the conformance tests share: applying operations to tensors made of doubles, and comparing.
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -31,7 +31,7 @@ inline Tensors apply(const Primitive& op, const Tensors& in, const Attrs& attrs 
   return op.is_composite() ? ferrite::detail::apply_composite(op, operands, attrs) : op.apply(operands, attrs);
 }
 
-/// A tensor of any dtype from doubles.
+/// Returns a tensor of any dtype from doubles.
 inline Tensor tensor_of(const std::vector<double>& v, const Shape& shape, Dtype dtype) {
   return ferrite::visit_dtype(dtype, [&](auto zero) {
     using T = decltype(zero);
@@ -41,7 +41,7 @@ inline Tensor tensor_of(const std::vector<double>& v, const Shape& shape, Dtype 
   });
 }
 
-/// The elements as doubles.
+/// Returns the elements as doubles.
 inline std::vector<double> doubles(const Tensor& x) {
   return ferrite::visit_dtype(x.dtype(), [&](auto zero) {
     using T = decltype(zero);
@@ -51,7 +51,7 @@ inline std::vector<double> doubles(const Tensor& x) {
   });
 }
 
-/// The same values in memory of another layout: axes reversed, every second element along the last.
+/// Returns the same values in another memory layout: axes reversed, every second element along the last.
 inline Tensor scattered(const Tensor& x) {
   if (x.rank() == 0) return x;
   Shape order;
@@ -70,13 +70,13 @@ inline Tensor scattered(const Tensor& x) {
   return ferrite::permute(ferrite::select(apart, -1, 0), order);
 }
 
-/// Equal bits, or both NaN.
+/// Returns whether two numbers have equal bits or are both NaN.
 inline bool same(double a, double b) {
   if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b);
   return a == b && std::signbit(a) == std::signbit(b);
 }
 
-/// Index of the first difference, or -1.
+/// Returns the index of the first difference, or -1.
 inline std::int64_t first_difference(const std::vector<double>& a, const std::vector<double>& b) {
   if (a.size() != b.size()) return 0;
   for (std::size_t i = 0; i < a.size(); ++i)
@@ -84,7 +84,7 @@ inline std::int64_t first_difference(const std::vector<double>& a, const std::ve
   return -1;
 }
 
-/// Distance of a computed value from the exact one in units of the last place of the exact one's float.
+/// Returns the distance of a computed value from the exact one, in units of the last place of the exact one's float.
 inline double ulps(double computed, double exact, Dtype dtype) {
   if (std::isnan(computed) || std::isnan(exact)) return std::isnan(computed) && std::isnan(exact) ? 0 : INFINITY;
   if (dtype == Dtype::f32)
@@ -97,24 +97,24 @@ inline double ulps(double computed, double exact, Dtype dtype) {
   return std::fabs(computed - exact) / unit;
 }
 
-/// An operation that carries its composition gives the composition's bits.
+/// Returns where an operation differs in bits from the composition that it carries, or -1.
 inline std::int64_t difference_from_reference(const Primitive& op, const Tensors& in, const Attrs& attrs = {}) {
   if (!op.reference) return -1;
   const Tensors composed = op.reference(ferrite::OperandList(in), attrs);
   return first_difference(doubles(apply(op, in, attrs)[0]), doubles(composed[0]));
 }
 
-/// What is wrong with directional derivatives (autograd/jvp.h) of a function of float tensors, along random directions:
-/// <u, J v> must be <J'u, v>, and J v the difference quotient. Empty: nothing.
+/// Returns the fault of directional derivatives (autograd/jvp.h) of a function of float tensors, along random
+/// directions: <u, J v> must be <J'u, v>, and J v the difference quotient. Empty: no fault.
 std::string fault_of_jvp(const std::function<Tensor(const Tensors&)>& f, const Tensors& points);
 
-/// Registers one test case for every operation: see register.cpp.
+/// Checks a pointwise operation. register.cpp registers one test case for every operation.
 void check_pointwise(const Primitive& op);
 void check_structured(const Primitive& op);
-/// Eager = planned = fused for one application.
+/// Checks that one application is the same eager, planned and fused.
 void check_planned(const Primitive& op, const Tensors& in, const Attrs& attrs);
 
-/// A composite as one node of a graph: its text, its plan and its replay.
+/// Checks a composite as one node of a graph: its text, its plan and its replay.
 void check_whole(const Primitive& op, const Tensors& in, const Attrs& attrs);
 
 }  // namespace conformance

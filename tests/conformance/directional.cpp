@@ -1,4 +1,4 @@
-// Directional derivatives of operations: adjoint to their gradients, and equal to difference quotients.
+// Directional derivatives of operations: they are adjoint to the gradients, and equal to difference quotients.
 #include "ferrite/autograd/jvp.h"
 
 #include <sstream>

@@ -1,5 +1,5 @@
 #pragma once
-// What headers say of what they declare, as Markdown: for the generated pages of docs/.
+// Reads declarations and their comments from headers as Markdown, for the generated pages of docs/.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cstdlib>
@@ -28,7 +28,7 @@ inline bool is_comment(const std::string& line) { return line.starts_with("///")
 
 inline std::string without_marks(const std::string& line) { return line.size() > 4 ? line.substr(4) : std::string(); }
 
-/// A docstring as Markdown: what is indented by two is code.
+/// Returns a docstring as Markdown; text indented by two is code.
 inline std::string markdown_of(const std::vector<std::string>& lines, std::size_t begin, std::size_t end) {
   std::string text;
   bool code = false;
@@ -42,7 +42,7 @@ inline std::string markdown_of(const std::vector<std::string>& lines, std::size_
   return text + (code ? "```\n" : "");
 }
 
-/// The docstring above the first line of a header that fits; a template's own line stands between.
+/// Returns the docstring above the first line of a header that fits; a template's own line may come between.
 inline std::string docstring(const std::string& path, const std::function<bool(const std::string&)>& fits) {
   const std::vector<std::string> lines = lines_of(path);
   const auto at = std::ranges::find_if(lines, fits);
@@ -55,7 +55,7 @@ inline std::string docstring(const std::string& path, const std::function<bool(c
   return markdown_of(lines, begin, end);
 }
 
-/// The members of a struct of options as a block of code; empty for one that the header has not.
+/// Returns the members of a struct of options as a block of code; empty if the header does not declare it.
 inline std::string members(const std::string& path, const std::string& name) {
   const std::vector<std::string> lines = lines_of(path);
   const auto at = std::ranges::find(lines, "struct " + name + " {");
@@ -66,7 +66,7 @@ inline std::string members(const std::string& path, const std::string& name) {
   return text + "```\n";
 }
 
-/// Tests that a page of docs/ is current, or writes it where FERRITE_REGENERATE says so.
+/// Checks that a page of docs/ is current, or writes it if FERRITE_REGENERATE is set.
 inline void check_page(const std::string& path, const std::string& wanted) {
   if (std::getenv("FERRITE_REGENERATE")) std::ofstream(std::string(FERRITE_SOURCE_DIR) + "/" + path) << wanted;
   BOOST_TEST((file_text(path) == wanted), path << " is not current; run this test with FERRITE_REGENERATE=1");

@@ -1,4 +1,4 @@
-// One layer of every kind.
+// Examples of one layer of every kind.
 #include "conformance/layer_examples.h"
 
 #include "ferrite/dsl/builder.h"

@@ -1,5 +1,5 @@
 #pragma once
-/// A layer of every kind: what tests say of all layers, they say of these.
+/// A layer of every kind, for tests of a property that all layers have.
 #include <functional>
 #include <memory>
 #include <string>
@@ -9,12 +9,12 @@
 
 namespace conformance {
 
-/// A class and what it is called elsewhere. Its options are those of its header that are named `options`.
+/// A layer's class and its names elsewhere. Its options are those of its header that are named `options`.
 struct LayerExample {
-  std::string name;     ///< of the class in its header
-  std::string title;    ///< of all that the class stands for
-  std::string pytorch;  ///< "" for none
-  std::string word;     ///< of the builder, "" for none
+  std::string name;     ///< name of the class in its header
+  std::string title;    ///< title of the class's section on the page
+  std::string pytorch;  ///< name in PyTorch; "" for none
+  std::string word;     ///< word of the builder; "" for none
   std::string options;
   std::function<std::unique_ptr<ferrite::nn::Layer>()> example;
 };
@@ -23,7 +23,7 @@ struct LayerSection {
   std::vector<LayerExample> entries;
 };
 
-/// By header, in the order of docs/layers.md.
+/// Returns the examples by header, in the order of docs/layers.md.
 std::vector<LayerSection> layer_examples();
 
 }  // namespace conformance

@@ -41,7 +41,7 @@ std::string variables_of(const nn::Layer& layer) {
   return joined(all);
 }
 
-/// What a stream of one row holds between its steps.
+/// Describes what a stream of one row holds between its steps.
 std::string stream_of(const nn::Layer& layer) {
   layer.eval();
   if (!layer.streams()) return "no";
@@ -103,7 +103,7 @@ BOOST_AUTO_TEST_CASE(layers_md) { pages::check_page("docs/layers.md", page()); }
 
 /// Every layer that a header declares is on the page.
 BOOST_AUTO_TEST_CASE(every_layer_is_on_the_page) {
-  std::set<std::string> known{"GraphLayer"};  // of files: docs of its own
+  std::set<std::string> known{"GraphLayer"};  // layers from files are documented elsewhere
   for (const Section& section : conformance::layer_examples())
     for (const Entry& e : section.entries) known.insert(e.name);
   namespace fs = std::filesystem;

@@ -13,7 +13,7 @@ struct Entry {
   std::string title{}, documentation{}, code{};
 };
 
-/// What a header declares, the comment at its top first.
+/// Returns the declarations of a header with their comments, the comment at its top first.
 std::vector<Entry> entries_of(const std::string& header) {
   std::istringstream text(header);
   std::vector<Entry> list(1);
@@ -59,7 +59,7 @@ std::string summary_of(const std::string& name) {
   return "";
 }
 
-/// The name of the function that a declaration begins with; empty for none.
+/// Returns the name of the function that a declaration begins with; empty for none.
 std::string function_of(const std::string& code) {
   if (!code.starts_with("Tensor ")) return "";
   return code.substr(7, code.find('(') - 7);

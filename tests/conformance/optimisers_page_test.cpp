@@ -6,7 +6,7 @@
 
 namespace {
 
-/// A class, the header that declares it, and what PyTorch calls it.
+/// A class, the header that declares it, and its name in PyTorch.
 struct Entry {
   const char *header, *name, *pytorch;
 };
@@ -33,7 +33,7 @@ constexpr Entry kOthers[] = {{"weight_average", "WeightAverage", "swa_utils.Aver
 
 std::string header_of(const Entry& e) { return "nn/optim/" + std::string(e.header) + ".h"; }
 
-/// The docstring of a class, or of a function.
+/// Returns the docstring of a class or of a function.
 std::string said(const Entry& e) {
   const std::string name(e.name);
   return pages::docstring(header_of(e), [&](const std::string& line) {
@@ -42,7 +42,7 @@ std::string said(const Entry& e) {
   });
 }
 
-/// The options of a class as their header has them; empty for one that takes those of another or none.
+/// Returns the options of a class as its header declares them; empty if it has none or takes those of another.
 std::string options(const Entry& e) {
   const std::string name = std::string(e.name) == "levenberg_marquardt" ? "LevenbergMarquardt" : e.name;
   return pages::members(header_of(e), name + "Options");
@@ -56,7 +56,7 @@ void describe(std::ostringstream& s, const Entry& e) {
   if (!text.empty()) s << "Options, with their defaults:\n\n" << text << "\n";
 }
 
-/// The functions of rates.h with what they say of themselves.
+/// Returns the functions of rates.h with their comments.
 std::string rates() {
   const std::vector<std::string> lines = pages::lines_of("nn/optim/rates.h");
   std::string text = "| function | the rate after `steps` steps: PyTorch's class |\n|---|---|\n", words;

@@ -1,4 +1,4 @@
-// Every operation: eager = planned = fused, to the bit; alone, between neighbours, and its gradient.
+// Every operation is the same, to the bit, eager, planned and fused: alone, between neighbours, and its gradient.
 #include <boost/test/unit_test.hpp>
 
 #include "cases.h"
@@ -32,7 +32,7 @@ void check(const std::string& what, const Function& f, const Tensors& in) {
   }
 }
 
-/// Values that a result is made of by operations around it.
+/// Returns values computed from a result by operations around it.
 Tensors surrounded(const Primitive& op, const Tensors& in, const Attrs& attrs) {
   Tensors before;
   for (const Tensor& x : in) before.push_back(ferrite::is_float(x.dtype()) ? 0.5 * x * 2 : x);

@@ -15,7 +15,7 @@ using ferrite::RandomKey;
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-/// What a kernel may be off from its oracle: units in the last place, or an absolute amount. Unlisted: 4 units.
+/// The largest error of a kernel: units in the last place, or an absolute amount. Unlisted operations: 4 units.
 struct Bound {
   double units = 4;
   double absolute = 0;
@@ -33,7 +33,7 @@ Bound bound_of(const Primitive& op) {
       {"digamma", {16, 2e-15}},
       {"trigamma", {8, 0}},  // polygamma(1, x)
       {"sinc", {4, 3e-16}},  // at whole numbers, where the oracle's pi is rounded
-      // Sums that cancel near the zeros of a slope or far below 0, and what softplus and tanh are off.
+      // Sums that cancel near the zeros of a slope or far below 0, and the errors of softplus and tanh.
       {"gelu_tanh", {8, 5e-7}},
       {"gelu_tanh_grad", {16, 3e-6}},
       {"gelu_grad", {40, 3e-6}},
@@ -49,12 +49,13 @@ Bound bound_of(const Primitive& op) {
 
 bool takes(const Primitive& op, Dtype dtype) { return op.block(dtype) != nullptr; }
 
-/// Where the first operand of `where` is its condition, a bool beside operands of another dtype.
+/// Returns the dtype of an operand. The first operand of `where` is its condition, a bool next to operands of another
+/// dtype.
 Dtype operand_dtype(const Primitive& op, std::size_t operand, Dtype dtype) {
   return op.name == "where" && operand == 0 ? Dtype::boolean : dtype;
 }
 
-/// Values that an operand is tried with: the domain with its ends, and what floats have of special values.
+/// Returns the values to try for an operand: the domain with its ends, and special floats.
 std::vector<double> candidates(const Primitive& op, Dtype dtype, bool many) {
   const auto [low, high] = oracles::of(op).domain;
   std::vector<double> v;
@@ -69,7 +70,7 @@ std::vector<double> candidates(const Primitive& op, Dtype dtype, bool many) {
   return v;
 }
 
-/// The cross product of candidates, one column for each operand.
+/// Returns the cross product of candidates, one column for each operand.
 std::vector<std::vector<double>> columns_of(const Primitive& op, Dtype dtype) {
   const auto arity = static_cast<std::size_t>(op.arity);
   std::vector<std::vector<double>> columns(arity);
@@ -95,7 +96,7 @@ Tensors operands_of(const Primitive& op, const std::vector<std::vector<double>>&
   return in;
 }
 
-/// Whether an oracle in doubles speaks for this integer case: no overflow.
+/// Returns whether an oracle in doubles is valid for this integer case: no overflow.
 bool representable(double v, Dtype dtype) {
   if (ferrite::is_float(dtype) || dtype == Dtype::boolean) return true;
   return std::fabs(v) < (dtype == Dtype::i32 ? 2147483647.0 : 9.0e15);
@@ -107,7 +108,7 @@ bool inside(const ferrite::detail::Range& domain, int arity, const double* opera
   return true;
 }
 
-/// Denormal operands and results are outside what the functions promise beyond an absolute bound.
+/// Checks values. For denormal operands and results the functions promise only an absolute bound.
 void check_values(const Primitive& op, Dtype dtype) {
   const auto columns = columns_of(op, dtype);
   const std::vector<double> got = doubles(apply(op, operands_of(op, columns, dtype))[0]);
@@ -125,7 +126,7 @@ void check_values(const Primitive& op, Dtype dtype) {
     const double exact = oracle.scalar(v);
     if (!representable(exact, dtype)) continue;
     if (op.reference && !inside(oracle.domain, op.arity, v))
-      continue;  // what overflows there is the composition's affair: compared by bits
+      continue;  // an overflow there depends on the composition, so bits are compared
     const bool close =
         ulps(got[i], exact, dtype) <= bound.units || std::fabs(got[i] - exact) <= std::max(bound.absolute, tiny);
     if (!close) ++failures;
@@ -136,7 +137,7 @@ void check_values(const Primitive& op, Dtype dtype) {
 
 Tensor random_operand(const Primitive& op, std::size_t operand, const Shape& shape, Dtype dtype, std::uint32_t call) {
   const Dtype own = operand_dtype(op, operand, dtype);
-  const RandomKey key{5, ferrite::stream_of(op.name) + 2 * operand, call};  // the last bit of a hash does not count
+  const RandomKey key{5, ferrite::stream_of(op.name) + 2 * operand, call};  // the last bit of the hash may not count
   if (own == Dtype::boolean) return ferrite::cast(ferrite::bernoulli(shape, key, 0.5), Dtype::boolean);
   const auto [low, high] = oracles::of(op).domain;
   const Tensor x = ferrite::uniform(shape, key, std::max(low, -9.0), std::min(high, 9.0), Dtype::f64);
@@ -150,7 +151,7 @@ Tensors random_operands(const Primitive& op, const Shape& shape, Dtype dtype, st
   return in;
 }
 
-/// Rule 1: a value does not depend on its place in a run.
+/// Checks rule 1: a value does not depend on its place in a run.
 void check_places(const Primitive& op, Dtype dtype) {
   const Tensors in = random_operands(op, {64}, dtype, 1);
   const std::vector<double> whole = doubles(apply(op, in)[0]);
@@ -169,8 +170,8 @@ void check_places(const Primitive& op, Dtype dtype) {
   BOOST_TEST(failures == 0);
 }
 
-/// Broadcast, strided, transposed, zero-size and rank-0 operands give what contiguous copies give, and so do operands
-/// on memory of somebody else, which can neither be written nor be read farther than documented.
+/// Checks that broadcast, strided, transposed, zero-size and rank-0 operands have the results of contiguous copies, and
+/// so do operands in memory of another owner that can neither be written nor be read farther than documented.
 void check_layouts(const Primitive& op, Dtype dtype) {
   const std::vector<std::vector<Shape>> patterns = {
       {{3, 5}, {3, 5}, {3, 5}}, {{3, 5}, {5}, {3, 1}}, {{4, 1, 3}, {2, 1}, {1}}, {{}, {2, 3}, {}},
@@ -205,7 +206,7 @@ void check_layouts(const Primitive& op, Dtype dtype) {
   }
 }
 
-/// Planned and fused: all special values, and operands that are broadcast.
+/// Checks plans and fusion on all special values, and on operands that are broadcast.
 void check_plans(const Primitive& op, Dtype dtype) {
   check_planned(op, operands_of(op, columns_of(op, dtype), dtype), {});
   for (const Shape& narrow : {Shape{5}, Shape{3, 1}, Shape{}}) {
@@ -217,7 +218,7 @@ void check_plans(const Primitive& op, Dtype dtype) {
   }
 }
 
-/// A point of the interior, away from kinks and, for two operands, from ties.
+/// Returns a point of the interior, away from kinks and, for two operands, from ties.
 Tensor interior_point(const Primitive& op, std::size_t operand) {
   const oracles::Oracle& oracle = oracles::of(op);
   const double low = std::max(oracle.domain.low, -2.0);
@@ -250,15 +251,15 @@ void check_gradients(const Primitive& op) {
   const std::string fault = fault_of_jvp(f, points);
   BOOST_TEST(fault.empty(), op.name << ": " << fault);
   if (arity < 2) return;
-  Tensors narrow = points;  // a broadcast operand: its gradient is summed
+  Tensors narrow = points;  // the gradient of a broadcast operand is a sum
   narrow.back() = ferrite::contiguous(ferrite::select(points.back(), 0, 0));
   const auto broadcast = ferrite::gradcheck(f, narrow, {.order = 2});
   BOOST_TEST(broadcast.ok, op.name << " broadcast: " << broadcast.str());
 }
 
-/// Zeros, equal operands and whole numbers, where derivatives exist: random points are never these. Ties of the largest
-/// and the smallest are in tests/golden/corners_golden_test.cpp, ends of intervals in activations_golden_test.cpp
-/// there.
+/// Checks derivatives at zeros, equal operands and whole numbers, where they exist and which random points never are.
+/// Ties of the largest and the smallest are tested in tests/golden/corners_golden_test.cpp, ends of intervals in
+/// activations_golden_test.cpp there.
 void check_corner_gradients(const Primitive& op) {
   static constexpr std::string_view bend_at_ties[] = {"maximum", "minimum", "softshrink", "hardshrink"};
   if (!op.differentiable() || op.arity > 2 || std::ranges::count(bend_at_ties, op.name)) return;
@@ -278,7 +279,7 @@ void check_corner_gradients(const Primitive& op) {
   BOOST_TEST(report.ok, op.name << " at its corners: " << report.str());
 }
 
-/// At a kink the gradient is a number, not an accident of the formula (an infinite slope is one).
+/// Checks that the gradient at a kink is a number, not an accident of the formula (an infinite slope is one).
 void check_kinks(const Primitive& op) {
   const oracles::Oracle& oracle = oracles::of(op);
   for (const double kink : oracle.kinks) {

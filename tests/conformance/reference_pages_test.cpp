@@ -23,7 +23,7 @@ std::string kind_of(const Primitive& op) {
   return op.is_pointwise() ? "pointwise" : op.is_view() ? "view" : "structured";
 }
 
-/// The constants by name; optional ones in brackets.
+/// Returns the constants by name; optional ones are in brackets.
 std::string attributes_of(const Primitive& op) {
   if (op.is_pointwise()) return "";
   std::string s;

@@ -20,14 +20,14 @@ std::vector<const ferrite::Primitive*> all() {
                                   ferrite::composites(), ferrite::nn::composites()});
 }
 
-/// Those that a program wrote.
+/// Returns the operations that a program has defined.
 std::vector<const ferrite::Primitive*> own_operations() {
   namespace define = ferrite::define;
   return {&define::pointwise<own::Softsign>, &define::structured<own::Cumsum>, &define::structured<own::Diagonal>,
           &define::composite<own::LogCosh>};
 }
 
-/// One without an oracle.
+/// An operation without an oracle.
 struct Successor {
   static constexpr auto name = "own_successor", onnx = "", stablehlo = "", summary = "x + 1";
   static constexpr std::size_t arity = 1;
@@ -39,10 +39,10 @@ struct Successor {
   }
 };
 
-/// The others have theirs themselves.
+/// The other operations of the program define their own oracles.
 const oracles::Added of_own = oracles::add<own::Softsign, own::Cumsum, own::Diagonal, own::LogCosh>();
 
-/// Runs while the program starts, like the macros that register fixed cases.
+/// Registers the test cases while the program starts, like the macros that register fixed cases.
 const bool registered = [] {
   std::vector<const ferrite::Primitive*> tried = all();
   for (const ferrite::Primitive* op : own_operations()) tried.push_back(op);
@@ -61,7 +61,7 @@ const bool registered = [] {
 
 }  // namespace
 
-/// Without one nothing says what an operation computes. Nor is there one of an operation that is gone.
+/// Every operation has exactly one oracle, and no oracle is left of an operation that is gone.
 BOOST_AUTO_TEST_CASE(every_record_has_one_oracle) {
   std::multiset<std::string_view> names;
   for (const oracles::Oracle& o : oracles::all()) names.insert(o.name);

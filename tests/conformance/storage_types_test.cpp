@@ -1,4 +1,4 @@
-// Every operation but those that only move or convert elements refuses bf16, f16 and i8, in the words of one place.
+// Every operation, except those that only move or convert elements, refuses bf16, f16 and i8 with the same message.
 #include <boost/test/unit_test.hpp>
 #include <set>
 
@@ -18,7 +18,7 @@ using ferrite::Tensors;
 
 constexpr Dtype kStored[] = {Dtype::bf16, Dtype::f16, Dtype::i8};
 
-/// What an application says when it refuses its operands; empty where it does not.
+/// Returns the error of an application that refuses its operands; empty if it does not.
 std::string refusal(const Primitive& op, const Tensors& in, const ferrite::Attrs& attrs) {
   try {
     conformance::apply(op, in, attrs);
@@ -28,7 +28,7 @@ std::string refusal(const Primitive& op, const Tensors& in, const ferrite::Attrs
   return "";
 }
 
-/// Operands of one application: those of a sample, or of a pointwise operation.
+/// The operands of one application: those of a sample, or of a pointwise operation.
 struct Case {
   std::vector<Spec> inputs;
   ferrite::Attrs attrs;
@@ -40,7 +40,7 @@ std::vector<Case> cases_of(const Primitive& op) {
   return list;
 }
 
-/// Each operand in turn is of a type that is only stored; the record alone decides, before shapes are looked at.
+/// Checks each operand in turn with a type that is only stored; the record alone decides, before shapes are checked.
 void check_refuses(const Primitive& op) {
   const bool composite = op.is_composite();
   for (const Case& c : cases_of(op))

@@ -9,7 +9,7 @@
 namespace conformance {
 namespace {
 
-/// The inputs of a sample; float dtypes may be replaced.
+/// Returns the inputs of a sample; float dtypes may be replaced.
 Tensors inputs_of(const Primitive& op, const Sample& sample, Dtype real, std::uint32_t call) {
   Tensors in;
   std::size_t next = 0;
@@ -25,7 +25,7 @@ Tensors inputs_of(const Primitive& op, const Sample& sample, Dtype real, std::ui
         in.push_back(tensor_of(v, s.shape, dtype));
         continue;
       }
-      // Streams that differ in their last bit alone may be one.
+      // Streams that differ in their last bit alone may be the same.
       const ferrite::RandomKey key{3, ferrite::stream_of(op.name) + 2 * i, call};
       const Tensor drawn = ferrite::uniform(s.shape, key, sample.range.low, sample.range.high, s.dtype);
       in.push_back(ferrite::cast(drawn, dtype));
@@ -54,7 +54,7 @@ std::string describe(const Primitive& op, const Sample& sample) {
   return s + " " + sample.attrs.str();
 }
 
-/// Against the oracle of plain loops: exact where nothing is rounded, else within a few units of the largest term.
+/// Compares with the oracle of plain loops: exactly if nothing is rounded, else within a few units of the largest term.
 void check_values(const Primitive& op, const Sample& sample, Dtype real, std::uint32_t call) {
   const Tensors in = inputs_of(op, sample, real, call);
   const Tensors out = apply(op, in, sample.attrs);
@@ -76,8 +76,9 @@ void check_values(const Primitive& op, const Sample& sample, Dtype real, std::ui
   }
 }
 
-/// Strided and transposed operands give the bits of contiguous ones, and so do those on memory of somebody else, which
-/// can neither be written nor be read farther than documented, aligned as tensors are or an element off.
+/// Checks that strided and transposed operands have the bits of contiguous ones, and so do operands in memory of
+/// another owner, which can neither be written nor be read farther than documented, aligned as tensors are or off by an
+/// element.
 void check_layouts(const Primitive& op, const Sample& sample, Dtype real) {
   const Tensors in = inputs_of(op, sample, real, 1);
   const Tensors wanted = apply(op, in, sample.attrs);
@@ -118,7 +119,7 @@ void check_gradients(const Primitive& op, const Sample& sample) {
     const Tensors out = apply(op, all, sample.attrs);
     Tensors rows;
     for (std::size_t k = 0; k < results; ++k)
-      // One of several results left out, and those that nothing but the gradient reads.
+      // Leaves out one of several results, and those that only the gradient reads.
       if (ferrite::is_float(out[k].dtype()) && (results == 1 || k != 1) && k < read)
         rows.push_back(ferrite::cast(ferrite::reshape(out[k], {-1}), Dtype::f64));
     if (rows.empty()) return Tensor();
@@ -136,10 +137,10 @@ void check_gradients(const Primitive& op, const Sample& sample) {
 
 void check_sample(const Primitive& op, const Sample& sample, std::uint32_t& call) {
   const bool runs_program = sample.attrs.body != nullptr;
-  // A call of a compiled function is no part of programs, which have its operations.
+  // A call of a compiled function does not appear in programs, which hold its operations.
   const bool traced = !runs_program || dynamic_cast<const ferrite::detail::Body*>(sample.attrs.body.get());
   for (const Dtype real : {Dtype::f32, Dtype::f64}) {
-    if (runs_program && real != sample.inputs[0].dtype) continue;  // the program has its types
+    if (runs_program && real != sample.inputs[0].dtype) continue;  // the program fixes its types
     check_values(op, sample, real, call++);
     if (!sample.inputs.empty()) check_layouts(op, sample, real);
     if (traced) check_planned(op, inputs_of(op, sample, real, 1), sample.attrs);
@@ -148,7 +149,7 @@ void check_sample(const Primitive& op, const Sample& sample, std::uint32_t& call
   check_gradients(op, sample);
 }
 
-/// What random values never are: zeros, equal elements, ties between some. Where the range holds them.
+/// Returns samples that random values never are: zeros, equal elements, ties between some, if the range holds them.
 std::vector<Sample> corners_of(const Sample& sample) {
   bool any = false;
   for (const Spec& s : sample.inputs) any |= ferrite::is_float(s.dtype) && s.shape.numel() > 0;

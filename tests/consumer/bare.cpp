@@ -1,5 +1,5 @@
 // A program without exceptions and without run-time type information (-fno-exceptions -fno-rtti): builds a net and
-// streams it. What the library throws would end the program.
+// streams it. An exception of the library would end the program.
 #include <ferrite/ferrite.h>
 
 #include <cmath>

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs a static program in a folder that holds nothing else, as its root: chroot.sh PROGRAM FOLDER. 77 where neither root
-# nor a user namespace is to be had.
+# Runs a static program in a folder that holds nothing else, as its root: chroot.sh PROGRAM FOLDER. Exits with 77 if
+# neither root nor a user namespace is available.
 set -eu
 rm -rf "$2"
 mkdir -p "$2"

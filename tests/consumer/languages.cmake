@@ -1,5 +1,5 @@
-# All public headers without exceptions and run-time type information, and one error where the language is too old:
-# cmake -DCOMPILERS=... -DINCLUDE=<build>/include -DSOURCE=... -DWORK=... -P languages.cmake
+# Compiles all public headers without exceptions and run-time type information, and checks that too old a language gives
+# one error: cmake -DCOMPILERS=... -DINCLUDE=<build>/include -DSOURCE=... -DWORK=... -P languages.cmake
 cmake_minimum_required(VERSION 3.25)
 set(folders tensor autograd compile dsl io exchange train nn nn/layers nn/losses nn/optim nn/recurrent nn/stream)
 set(text "#include <ferrite/ferrite.h>\n#include <ferrite/inference.h>\n")

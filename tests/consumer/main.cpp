@@ -1,4 +1,4 @@
-// The smallest program of a user, built against an installed, fetched or included library.
+// The smallest program of a user, built with an installed, fetched or included library.
 #include <ferrite/ferrite.h>
 
 #include <iostream>

@@ -1,4 +1,4 @@
-// A program that uses the component onnx: a net goes out and comes back.
+// A program that uses the component onnx: it exports a net and reads it back.
 #include <ferrite/exchange/onnx.h>
 #include <ferrite/exchange/onnx_export.h>
 #include <ferrite/ferrite.h>

@@ -1,5 +1,5 @@
-# What programs and plug-ins need at run time, and what plug-ins export: cmake -DREADELF=... -DNM=... -DPROGRAMS=a;b
-# -DPLUGINS=c;d -P needed.cmake
+# Checks what programs and plug-ins need at run time, and what plug-ins export: cmake -DREADELF=... -DNM=...
+# -DPROGRAMS=a;b -DPLUGINS=c;d -P needed.cmake
 cmake_minimum_required(VERSION 3.25)
 foreach(file ${PROGRAMS} ${PLUGINS})
   execute_process(COMMAND "${READELF}" -d "${file}" OUTPUT_VARIABLE entries COMMAND_ERROR_IS_FATAL ANY)

@@ -1,4 +1,4 @@
-// A program with operations of its own: differentiated twice, compiled, fused, scanned.
+// A program with its own operations, which are differentiated twice, compiled, fused and scanned.
 #include "own_operations.h"
 
 #include <iostream>

@@ -1,6 +1,6 @@
 #pragma once
-// Operations that a program writes for itself, one of each kind: docs/own-operations.md. The conformance suite tries
-// them as it tries the library's.
+// Operations that a program defines, one of each kind: docs/own-operations.md. The conformance suite tests them like
+// those of the library.
 #include <ferrite/ferrite.h>
 #include <ferrite/tensor/define.h>
 
@@ -33,7 +33,7 @@ struct Softsign {
 };
 inline Tensor softsign(const Tensor& x) { return define::pointwise_call<Softsign>(x); }
 
-/// Sums of what came before, along the last axis: an operation with a loop and a constant of its own.
+/// Cumulative sums along the last axis: an operation with a loop and a constant.
 struct Cumsum {
   struct Attributes {
     bool reverse = false;
@@ -117,7 +117,7 @@ struct Diagonal {
 };
 inline Tensor diagonal(const Tensor& x) { return define::call(define::structured<Diagonal>, {{&x}}); }
 
-/// ln cosh(x) without overflow: a function that is composed of operations, with what is known of it.
+/// ln cosh(x) without overflow: a function composed of operations, with a record of facts.
 struct LogCosh {
   static constexpr auto name = "own_log_cosh", onnx = "";
   static constexpr auto summary = "ln cosh(x)";

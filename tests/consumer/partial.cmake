@@ -1,5 +1,5 @@
-# A build of a part, configured where only the library's own packages are, is installed, and the installation is found:
-# cmake -DSOURCE=... -DWORK=... -DCOMPILER=... -P partial.cmake. What was built is an empty archive.
+# Configures a build of a part without packages other than the library needs, installs it, and finds the installation:
+# cmake -DSOURCE=... -DWORK=... -DCOMPILER=... -P partial.cmake. An empty archive takes the part of the built library.
 cmake_minimum_required(VERSION 3.25)
 function(run output)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE text ERROR_VARIABLE text)

@@ -1,5 +1,5 @@
-// A plug-in: a net whose weights are all one number, run step by step. It exports the functions below and nothing of
-// the library (CMakeLists.txt). Three of them, of different cells and weights, are loaded by plugin_host.cpp.
+// A plug-in that runs a net step by step; all weights of the net are the same number. It exports the functions below
+// and nothing of the library (CMakeLists.txt). plugin_host.cpp loads three plug-ins with different cells and weights.
 #include <ferrite/inference.h>
 
 #include <atomic>
@@ -10,7 +10,7 @@ namespace {
 
 using namespace ferrite;
 
-std::atomic<int> lines{0};  // that this plug-in's library logs
+std::atomic<int> lines{0};  // lines that this plug-in's library has logged
 std::optional<dsl::Network> net;
 std::optional<nn::Stream> stream;
 
@@ -35,7 +35,7 @@ extern "C" __attribute__((visibility("default"))) float plugin_step(float x) {
   return y;
 }
 
-/// 1 where an exception of the library is caught in the plug-in that it was thrown in.
+/// Returns 1 if an exception of the library is caught in the plug-in that threw it.
 extern "C" __attribute__((visibility("default"))) int plugin_refuses() {
   try {
     (*net)(ones({2}));

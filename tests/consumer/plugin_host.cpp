@@ -1,5 +1,5 @@
-// A host that loads three plug-ins (plugin.cpp), each with its own copy of the library, and has a spdlog of its own:
-// plugin_host RNN GRU LSTM. Each must give its own cell's numbers, from the loops below, whatever the others do.
+// A host that loads three plug-ins (plugin.cpp), each with its own copy of the library, and has its own spdlog:
+// plugin_host RNN GRU LSTM. Each must compute its own cell, as the loops below do, whatever the others do.
 #include <dlfcn.h>
 #include <spdlog/sinks/ostream_sink.h>
 #include <spdlog/spdlog.h>
@@ -16,11 +16,11 @@
 
 namespace {
 
-constexpr int kUnits = 3;  // all of which are equal, as all weights are
+constexpr int kUnits = 3;  // all units are equal, as all weights are
 
 double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
-/// A unit of a layer whose weights are all w, docs.pytorch.org/docs/stable/nn.html.
+/// A unit of a layer whose weights are all w, as in docs.pytorch.org/docs/stable/nn.html.
 struct Unit {
   double h = 0, c = 0;
   void step(int kind, double w, double x) {
@@ -48,7 +48,7 @@ struct Plugin {
   float weight;
   float (*step)(float) = function<float (*)(float)>(handle, "plugin_step");
 
-  /// Whether the outputs of many steps are right.
+  /// Returns whether the outputs of many steps are right.
   bool right(int steps) const {
     Unit unit;
     for (int t = 0; t < steps; ++t) {

@@ -8,8 +8,8 @@ function(run)
   endif()
 endfunction()
 
-# The two that build the library themselves share a build tree that stays from run to run, configured afresh for each:
-# what another run compiled has the same place and the same command, and Ninja compiles again what has changed since.
+# The two consumers that build the library share a build tree that stays from run to run and is configured again for
+# each: objects of another run have the same place and the same command, and Ninja compiles again only what has changed.
 set(tree "${WORK}/${KIND}")
 if(KIND STREQUAL "subdirectory" OR KIND STREQUAL "fetch_content")
   set(tree "${WORK}/from_source")
@@ -31,7 +31,7 @@ if(KIND STREQUAL "pkg_config")
   set(program "${tree}/consumer")
   run(sh -c "${COMPILER} -std=c++20 ${SOURCE}/tests/consumer/main.cpp -o ${program} $(pkg-config --cflags --libs ferrite)")
 else()
-  # Those that build the library build its kernels for this machine alone: all levels are those of the tests' own build.
+  # Consumers that build the library build its kernels for this machine alone: the tests' own build has all levels.
   set(configure "${CMAKE_COMMAND}" --fresh -G Ninja -S "${SOURCE}/tests/consumer/${KIND}" -B "${tree}/build"
       "-DCMAKE_CXX_COMPILER=${COMPILER}" "-DCMAKE_PREFIX_PATH=${tree}/moved" "-DFERRITE_SOURCE=${SOURCE}"
       -DFERRITE_ISA_LEVELS=native -DFERRITE_UNITY=ON)
@@ -48,7 +48,7 @@ endif()
 run("${program}")
 if(KIND STREQUAL "find_package")
   run("${tree}/build/own_operations")
-  # The component and its header are there, or neither is.
+  # The component and its header are either both installed, or neither is.
   file(GLOB_RECURSE header "${tree}/moved/*/ferrite/io/png.h")
   if(WITH_PNG)
     run("${tree}/build/pictures")

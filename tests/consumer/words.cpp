@@ -1,5 +1,5 @@
-// A program that takes every name of std and of ferrite at once and has types of its own with ordinary names. That it
-// compiles is the test; <stack> and <valarray>, whose stack and slice meet ours, are the only headers left out.
+// A program that imports every name of std and of ferrite and has types with ordinary names. The test is that it
+// compiles. Only the headers <stack> and <valarray> are left out, whose stack and slice conflict with ours.
 #include <ferrite/ferrite.h>
 
 #include <algorithm>

@@ -1,11 +1,11 @@
-// Recurrent layers of cells that users write.
+// Recurrent layers of user-defined cells.
 #include "../bench/gate/minimal_gated.h"
 #include "digests.h"
 
 namespace digests {
 namespace {
 
-/// A cell with a memory that its gates look at.
+/// A cell with a memory that its gates read.
 struct Peephole final : nn::CustomCell {
   std::int64_t H;
   Parameter w_x, w_h, p, b;

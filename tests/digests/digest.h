@@ -17,8 +17,8 @@ class Digest {
     for (std::size_t i = 0; i < bytes; ++i) state_ = (state_ ^ p[i]) * 0x100000001B3U;
   }
   void add(std::string_view text) { add(text.data(), text.size()); }
-  /// Dtype, shape and bits. All NaNs are one: which of two NaNs a sum hands on is left to the compiler, and eager and
-  /// fused code differ in it (support::identical takes them for equal, too).
+  /// Adds dtype, shape and bits. All NaNs count as one: the compiler decides which of two NaNs a sum returns, and eager
+  /// and fused code differ in it (support::identical also takes them for equal).
   void add(const ferrite::Tensor& t) {
     add(t.spec().str());
     ferrite::visit_dtype(t.dtype(), [&](auto zero) {

@@ -1,4 +1,5 @@
-// How a case becomes lines: run eagerly and planned, its results digested, its program, plan and costs in words.
+// Turns cases into lines: runs each eagerly and planned, and prints digests of the results, its program, plan and
+// costs.
 #include "digests.h"
 
 #include <cxxabi.h>
@@ -17,7 +18,7 @@ namespace {
 
 constexpr const char* kOrders[] = {"values", "gradients", "second"};
 
-/// Results, or the typed error.
+/// The results of a run, or its typed error.
 struct Outcome {
   Tensors results{};
   std::string error{};
@@ -40,7 +41,7 @@ Outcome outcome_of(F&& f) {
   }
 }
 
-/// One a line, so that a difference shows those that changed.
+/// Returns the elements of a tensor, one a line, so that a difference shows those that changed.
 std::string elements(const Tensor& t) {
   std::string s;
   std::size_t i = 0;
@@ -64,7 +65,7 @@ std::string describe(const Outcome& o, bool full) {
   return s;
 }
 
-/// The program in short: digest, and how often it applies what.
+/// Describes a program: its digest, and how often it applies each operation.
 std::string describe(const Graph& g, bool full) {
   const std::string program = g.str();
   std::map<std::string, int> counts;
@@ -75,7 +76,7 @@ std::string describe(const Graph& g, bool full) {
   return full ? s + "\n" + program : s;
 }
 
-/// The simplified program as StableHLO has it.
+/// Exports the simplified program as StableHLO.
 std::string exported(Graph g, bool full) {
   try {
     passes::simplify(g);
@@ -106,7 +107,7 @@ Graph traced(const std::function<Tensors(const Tensors&)>& f, const Tensors& in)
   return trace(f, {s.data(), s.size()});
 }
 
-/// What the fourth run asks of the system and of the pool.
+/// Returns the allocations and pool misses of the fourth run.
 template <class Run>
 std::string cost_of(Run&& run) {
   for (int i = 0; i < 3; ++i) run();
@@ -121,7 +122,8 @@ std::string cost_of(Run&& run) {
          std::to_string(now.misses - pool.misses) + " from the system)";
 }
 
-/// What a tape keeps of a program until the end: applications, and bytes that its end gives back to the pool.
+/// Describes what a tape keeps of a program until its end: applications, and the bytes that it then returns to the
+/// pool.
 std::string saved_by(const Instance& p) {
   trim();
   auto tape = std::make_unique<Tape>();
@@ -239,7 +241,7 @@ Case streamed(const std::string& name, std::function<std::unique_ptr<nn::Layer>(
               out.fault("values.whole", describe({{wanted}, {}}, out.full()));
             out.line("values.plan", std::to_string(stream.on_tensors()) + " layers on tensors");
             const std::size_t d = in.size() / static_cast<std::size_t>(T), n = y.size() / static_cast<std::size_t>(T);
-            stream.reset();  // states that grow have room for the steps that are counted
+            stream.reset();  // growing states have room for the counted steps
             out.line("values.cost.step",
                      cost_of([&] { stream.step(std::span<const float>(in).first(d), std::span<float>(y).first(n)); }));
           }};

@@ -183,7 +183,7 @@ void add_fills(std::vector<Case>& all) {
     }));
 }
 
-/// The weights of a network as its seed makes them, under their names.
+/// Adds the weights of a network, as its seed makes them, by name.
 void add_network(std::vector<Case>& all, const std::string& name, const dsl::Builder& words, const Tensor& x,
                  const nn::Context& context = {}) {
   const auto build = [=] { return std::make_shared<dsl::Network>(words.build(5)); };

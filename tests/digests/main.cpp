@@ -1,4 +1,4 @@
-// Prints what must stay as it is while the library is rebuilt, a line a property: scripts/digests compares two
+// Prints the properties that must not change while the library is rebuilt, one a line. scripts/digests compares two
 // versions.
 //
 //   digests [--seeds FIRST COUNT] [--cases TEXT...] [--full] [--list]

@@ -1,4 +1,4 @@
-// Random programs: scans, recurrent sequences, lengths, indices out of range, empty and special inputs among them.
+// Random programs, including scans, recurrent sequences, lengths, indices out of range, and empty and special inputs.
 #include "digests.h"
 #include "random/programs.h"
 

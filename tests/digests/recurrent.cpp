@@ -4,7 +4,7 @@
 namespace digests {
 namespace {
 
-/// What all kinds take.
+/// The options that all kinds take.
 struct Common {
   std::int64_t input = 3, hidden = 5, layers = 1;
   bool bidirectional = false, bias = true, batch_first = true, recompute = false;
@@ -79,7 +79,7 @@ Case of(const std::string& name, const Make& make, const Common& c, const Tensor
       costs);
 }
 
-/// Contexts for x [3, 5, .]: lengths, resets, both.
+/// Returns contexts for x [3, 5, .]: lengths, resets, both.
 std::vector<std::pair<std::string, nn::Context>> contexts() {
   nn::Context lengths, resets;
   lengths.lengths = Tensor::from<std::int64_t>({5, 1, 3});
@@ -161,7 +161,7 @@ void add_sizes(std::vector<Case>& all, const std::string& name, const Make& make
   }
 }
 
-/// Pieces of a sequence, the states carried from one to the next, then saved.
+/// Adds cases of a sequence in pieces, whose states are carried from one to the next, then saved.
 void add_carried(std::vector<Case>& all, const std::string& name, const Make& make, Common c) {
   c.layers = 2;
   all.push_back(values("recurrent/" + name + "/carried", [=] {

@@ -1,4 +1,4 @@
-// Scans outside layers, compiled functions inside programs, and gradients under gradients.
+// Scans outside layers, compiled functions inside programs, and gradients of gradients.
 #include "digests.h"
 
 namespace digests {
@@ -90,7 +90,7 @@ void add_scans(std::vector<Case>& all) {
 void add_compositions(std::vector<Case>& all) {
   const Tensors in{data({5, 4}), data({4, 4}, 2)};
   const auto f = [](const Tensor& a, const Tensor& b) { return softmax(tanh(matmul(a, b)) * a) + exp(-a); };
-  // The gradient of a compiled call is a program of its own: its sums may be taken in another order.
+  // The gradient of a compiled call is a separate program, whose sums may have another order.
   const auto compiled = [&](const std::string& name, std::function<Tensors(const Tensors&)> function) {
     const auto make = [=]() -> Instance { return {in, function, {}}; };
     all.push_back(derivatives("composed/" + name, make, true, Planned::own));
@@ -118,7 +118,7 @@ void add_compositions(std::vector<Case>& all) {
     }));
 }
 
-/// Programs in which one thing is worth fusing, hoisting or computing in place.
+/// Adds programs in which one thing is worth fusing, hoisting or computing in place.
 void add_fusions(std::vector<Case>& all) {
   const auto fused = [&](const std::string& name, const Tensors& in, std::function<Tensors(const Tensors&)> f) {
     all.push_back(of("fusion/" + name, in, f));

@@ -1,5 +1,5 @@
-// What a graph's text does not show of a scan: how its body is taken apart and planned. The only file of these that
-// needs internals of the library.
+// What the text of a graph does not show of a scan: how its body is taken apart and planned. Only this file needs
+// internals of the library.
 #include "digests.h"
 #include "ferrite/compile/scan/detail/run.h"
 

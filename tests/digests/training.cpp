@@ -69,7 +69,7 @@ void add_optimizers(std::vector<Case>& all) {
   }));
 }
 
-/// Networks trained by Adam with clipped gradients.
+/// Adds networks trained by Adam with clipped gradients.
 void add_networks(std::vector<Case>& all) {
   const auto classifier = [&](const std::string& name, const dsl::Builder& words, const Tensor& x) {
     all.push_back(training("training/" + name, [=]() -> Training {
@@ -110,7 +110,7 @@ void add_networks(std::vector<Case>& all) {
   }
 }
 
-/// What holds variables besides parameters and optimisers: states carried from piece to piece, tied weights,
+/// Adds objects with variables other than parameters and optimisers: states carried from piece to piece, tied weights,
 /// generators.
 void add_variables(std::vector<Case>& all) {
   for (const auto& [name, form] : {std::pair{"fused", nn::Form::fused}, std::pair{"scan", nn::Form::scan}})

@@ -1,4 +1,4 @@
-// What `fit` refuses on ranks, on all of them together, and that training goes on afterwards.
+// Errors of `fit` with several ranks: all ranks throw together, and training can continue afterwards.
 #include <cmath>
 #include <functional>
 #include <iostream>
@@ -48,7 +48,7 @@ int fit_refusals(const mpi::World& world, const Arguments&) {
   const auto parallel = mpi::ranks(world);
   const Tensor before = net.parameters()[0].peek();
 
-  // A mean of unknown count would be a wrong mean in silence.
+  // A mean of an unknown count would silently be a wrong mean.
   const train::Loss mean = [](const Tensor& p, const Tensor& y) { return nn::mse_loss(p, y); };
   throws(value, "train::LossSum",
          [&] { (void)train::fit(net, data, {.loss = mean, .optimizer = &sgd, .parallel = parallel}); });
@@ -102,7 +102,7 @@ int fit_refusals(const mpi::World& world, const Arguments&) {
                      {.loss = "mse", .optimizer = &sgd, .checkpoint = "nowhere/at/all/x", .parallel = parallel});
   });
 
-  // What is not finite in the rows of one rank is found by all, before anything changes.
+  // A value that is not finite in the rows of one rank is found by all ranks, before anything changes.
   std::vector<std::int64_t> places(30);
   for (std::size_t i = 0; i < 30; ++i) places[i] = static_cast<std::int64_t>(i);
   const train::Dataset bad = line(30, 1).map([](const Tensors& e) {
@@ -123,7 +123,7 @@ int fit_refusals(const mpi::World& world, const Arguments&) {
     if (h.stopped().find("field 0 of the batch holds") == std::string::npos) ++wrong, std::cout << h.stopped() << "\n";
   }
 
-  // A forward pass of one's own gives the sum and the count.
+  // A forward pass of the user's returns the sum and the count.
   const train::Forward sums = [&](const train::Batch& b) {
     const Tensor y = net(b.x());
     return train::StepOutput{nn::mse_loss(y, b.y(), nn::Reduction::sum), y,
@@ -136,8 +136,8 @@ int fit_refusals(const mpi::World& world, const Arguments&) {
   return wrong ? 1 : 0;
 }
 
-/// callback: rank 1 throws in the fifth update; mean: the forward pass gives a mean, on every rank; frozen: there is
-/// nothing to update on any rank.
+/// callback: rank 1 throws in the fifth update; mean: the forward pass returns a mean, on every rank; frozen: no rank
+/// has anything to update.
 int fit_throws(const mpi::World& world, const Arguments& a) {
   const auto net = dsl::features(3).linear(1).build(2);
   nn::Sgd sgd(net.parameters(), {.learning_rate = 0.1});

@@ -1,4 +1,4 @@
-// Trainings by `fit` on several ranks: what remains of them is printed as digests, which tests compare.
+// Trainings by `fit` on several ranks, which print digests of their results for the tests to compare.
 #include <atomic>
 #include <chrono>
 #include <cmath>
@@ -24,14 +24,14 @@ namespace {
 
 constexpr std::int64_t kRows = 53;  // batches of 12: the last one has 5, fewer than shards
 
-/// Rows of numbers, their class, and whether they count.
+/// Returns rows of numbers, their classes, and whether they count.
 Dataset rows(std::uint64_t seed) {
   const Tensor x = normal({kRows, 6}, {.seed = seed});
   const Tensor y = cast(gt(sum(slice(x, 1, 0, 3), {1}), 0), Dtype::i64) + cast(gt(select(x, 1, 4), 0.5), Dtype::i64);
   return {{x, y, uniform({kRows}, {.seed = seed + 1})}};
 }
 
-/// Sequences of 1 to 9 steps, each step of a class; every fourth has none that counts but its first.
+/// Returns sequences of 1 to 9 steps with a class for each step; in every fourth only the first step counts.
 Dataset sequences(std::uint64_t seed) {
   std::vector<Tensor> x, y;
   for (std::int64_t i = 0; i < kRows; ++i) {
@@ -45,7 +45,7 @@ Dataset sequences(std::uint64_t seed) {
   return {{train::sequences(x), train::sequences(y, -100)}};
 }
 
-/// A kind of training: what the tests run in several ways.
+/// A kind of training that tests run in several ways.
 struct Training {
   dsl::Network net;
   train::DataLoader data, validation;
@@ -103,17 +103,17 @@ train::Compile mode_of(const std::string& how) {
 
 namespace ranks {
 
-/// KIND eager|automatic|always FILE EPOCHS [sharded] [late] [stop] [kill|suspend RANK BATCH MICROSECONDS]: trains, from
-/// FILE where it is there, and prints the digest of all that is left. With `late` all parameters but two are frozen for
-/// two epochs. With `stop` a callback of the last rank stops the training in its fourth epoch. With the last words a
-/// rank is lost so long after the end of a batch of its own.
+/// KIND eager|automatic|always FILE EPOCHS [sharded] [late] [stop] [kill|suspend RANK BATCH MICROSECONDS]: trains,
+/// resuming from FILE if it exists, and prints the digest of all results. With `late` all parameters but two are frozen
+/// for two epochs. With `stop` a callback of the last rank stops the training in its fourth epoch. With the last words
+/// a rank is lost that many microseconds after the end of one of its batches.
 int fit(const mpi::World& world, const Arguments& a) {
   Training t = Training::of(a.at(0), static_cast<std::uint64_t>(world.rank()), 0.3);  // rank 0's parameters count
   nn::Adam adam(t.net.parameters(), {.learning_rate = 2e-2});
   nn::CosineSchedule schedule(adam, 200);
   const auto has = [&](const char* word) { return std::find(a.begin(), a.end(), word) != a.end(); };
   const auto late = std::span(adam.parameters()).subspan(2);
-  if (has("late")) adam.freeze(late);  // ranks with nothing but these have nothing to update
+  if (has("late")) adam.freeze(late);  // ranks that hold only these have nothing to update
   const std::string file = a.at(2) == "-" ? "" : a.at(2);
   FitOptions o = t.options;
   o.optimizer = &adam;
@@ -177,9 +177,9 @@ int fit(const mpi::World& world, const Arguments& a) {
   return 0;
 }
 
-/// The numbers of `fit` on ranks are those of `fit` but for rounding. The shards of a batch are summed apart, in
-/// another order than the rows of a whole one: parameters of about 1 differ by some units in the last place of f32,
-/// 6e-8, a step, which Adam makes larger where gradients are small; SGD does not.
+/// `fit` on ranks has the numbers of `fit` up to rounding. The shards of a batch are summed separately, in another
+/// order than the rows of a whole batch, so parameters of about 1 differ by a few units in the last place of f32, 6e-8,
+/// per step. Adam enlarges this where gradients are small; SGD does not.
 int fit_plainly(const mpi::World& world, const Arguments&) {
   bool right = true;
   const auto near = [&](double a, double b, double within, const std::string& what) {

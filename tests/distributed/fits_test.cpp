@@ -14,7 +14,7 @@ using runs::on_ranks;
 
 namespace {
 
-/// So many ranks; 0: one process without mpirun.
+/// Runs the case on `ranks` ranks; 0: one process without mpirun.
 runs::Result run(int ranks, const std::string& words, const std::string& options = "") {
   return ranks > 0 ? on_ranks(ranks, words, options) : runs::run(FERRITE_RANKS " " + words);
 }
@@ -23,7 +23,7 @@ std::string digest_of(int ranks, const std::string& words, const std::string& op
   return runs::one_digest(run(ranks, words, options), std::max(1, ranks));
 }
 
-/// A folder of this process's own that goes with it.
+/// A temporary folder of this process.
 struct Folder {
   std::filesystem::path path =
       std::filesystem::temp_directory_path() / ("ferrite_mpi_fits_" + std::to_string(getpid()));
@@ -51,7 +51,7 @@ BOOST_AUTO_TEST_CASE(parameters_history_and_files_have_the_bits_of_one_process) 
   }
 }
 
-/// They join after two epochs, in compiled steps, too, and Adam counts their steps from then on.
+/// The frozen ranks join after two epochs, also in compiled steps, and Adam counts their steps from then on.
 BOOST_AUTO_TEST_CASE(ranks_whose_parameters_are_all_frozen_wait_for_the_others) {
   const std::string wanted = digest_of(0, "fit rows eager - 4 late");
   BOOST_TEST(wanted != digest_of(0, "fit rows eager - 4"));
@@ -99,7 +99,7 @@ BOOST_AUTO_TEST_CASE(what_is_refused) {
     const runs::Result r = run(n, "fit_refusals");
     BOOST_TEST(r.status == 0, r.text);
   }
-  // One rank's own exception ends the others at once, though their timeout is a minute.
+  // An exception on one rank ends the others at once, though their timeout is a minute.
   for (const int n : {0, 2}) {
     const runs::Result mean = run(n, "fit_throws mean");
     BOOST_TEST(mean.status != 0, mean.text);
@@ -139,7 +139,7 @@ BOOST_AUTO_TEST_CASE(a_rank_killed_or_stopped_at_random_moments) {
       BOOST_TEST(r.status != 124, "the job did not end: " << r.text);
       std::istringstream lines(r.text);
       int told = 0, named = 0;
-      bool by_itself = false;  // mpirun wakes the one that was stopped; a slow machine may end a training before
+      bool by_itself = false;  // mpirun resumes the stopped rank; on a slow machine the training may end before
       for (std::string line; std::getline(lines, line);) {
         const std::size_t begin = line.find("lost ");
         if (begin == std::string::npos) continue;

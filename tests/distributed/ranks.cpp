@@ -1,4 +1,4 @@
-// What tests run on several ranks: one case by its name, whose lines the tests read.
+// Cases that tests run on several ranks, by name; the tests read the lines that they print.
 #include <csignal>
 #include <iostream>
 #include <map>
@@ -12,7 +12,7 @@ using namespace ferrite;
 
 namespace {
 
-/// The functions of a world, each against what is known of it.
+/// Checks each function of a world against known results.
 int world_functions(const mpi::World& world, const ranks::Arguments&) {
   const int n = world.size(), r = world.rank();
   bool right = world.local_size() == n && world.local_rank() == r;
@@ -27,7 +27,7 @@ int world_functions(const mpi::World& world, const ranks::Arguments&) {
   return right ? 0 : 1;
 }
 
-/// One rank ends or stops at a time of its own, the others sum on: they report the error and how long it took.
+/// Ends or stops one rank at its own time while the others keep summing; they print the error and how long it took.
 int rank_is_lost(const mpi::World& world, const ranks::Arguments& arguments) {
   const bool stops = arguments.at(0) == "stop";
   const int lost = world.size() - 1, after = std::stoi(arguments.at(1));

@@ -1,5 +1,5 @@
 #pragma once
-// What the cases that run on several ranks share.
+// Helpers that the cases for several ranks share.
 #include <cstdlib>
 #include <cstring>
 #include <iostream>
@@ -20,14 +20,14 @@ inline int timeout_ms() {
   return text ? std::atoi(text) : 60000;
 }
 
-/// Equal to the bit.
+/// Returns whether two tensors have the same bits.
 inline bool same(const ferrite::Tensor& a, const ferrite::Tensor& b) {
   const ferrite::Tensor x = contiguous(a), y = contiguous(b);
   return x.spec() == y.spec() &&
          std::memcmp(x.raw(), y.raw(), static_cast<std::size_t>(x.numel() * size_of(x.dtype()))) == 0;
 }
 
-/// A number that stands for the bits of a tensor (FNV-1a).
+/// Returns a digest of the bits of a tensor (FNV-1a).
 inline std::uint64_t digest(const ferrite::Tensor& x, std::uint64_t h = 14695981039346656037U) {
   const ferrite::Tensor t = contiguous(x);
   const std::byte* const bytes = t.raw();
@@ -36,7 +36,7 @@ inline std::uint64_t digest(const ferrite::Tensor& x, std::uint64_t h = 14695981
   return h;
 }
 
-/// Of all that a training changes.
+/// Returns the digest of everything that a training changes.
 inline std::uint64_t digest_of(const ferrite::nn::Module& net, const ferrite::nn::Optimizer& optimizer,
                                std::uint64_t h) {
   for (const auto& p : net.named_parameters()) h = digest(p.variable.peek(), h);
@@ -46,20 +46,20 @@ inline std::uint64_t digest_of(const ferrite::nn::Module& net, const ferrite::nn
   return h;
 }
 
-/// A line of this rank's, in one piece.
+/// Prints a line of this rank in one piece.
 inline void tell(const ferrite::mpi::World& world, const std::string& what) {
   std::cout << "rank " + std::to_string(world.rank()) + ": " + what + "\n" << std::flush;
 }
 
-// Training steps (steps.cpp).
+// Case that runs training steps (steps.cpp).
 int train(const ferrite::mpi::World& world, const Arguments& arguments);
-// What they refuse (refusals.cpp).
+// Case that checks the errors of training steps (refusals.cpp).
 int refusals(const ferrite::mpi::World& world, const Arguments& arguments);
-// An optimiser spread over the ranks (sharded.cpp).
+// Case of an optimiser spread over the ranks (sharded.cpp).
 int sharded(const ferrite::mpi::World& world, const Arguments& arguments);
 int plain_step(const ferrite::mpi::World& world, const Arguments& arguments);
 
-// Trainings by `fit` (fits.cpp), and what they refuse (fit_refusals.cpp).
+// Cases of trainings by `fit` (fits.cpp), and of its errors (fit_refusals.cpp).
 int fit(const ferrite::mpi::World& world, const Arguments& arguments);
 int fit_plainly(const ferrite::mpi::World& world, const Arguments& arguments);
 int fit_refusals(const ferrite::mpi::World& world, const Arguments& arguments);

@@ -1,4 +1,4 @@
-// What training steps refuse, and that they go on afterwards; run on one rank and on several.
+// Errors of training steps, after which training can continue; run on one rank and on several.
 #include <cmath>
 #include <functional>
 #include <iostream>
@@ -80,7 +80,7 @@ int refusals(const mpi::World& world, const Arguments&) {
   });
   check(same(net.used.weight.peek(), before), "a step that was refused changed something");
 
-  // No two shards see the same draws.
+  // No two shards see the same random draws.
   std::set<float> draws;
   int shards = 0;
   (void)dp.evaluate({x}, [&](const auto&) {
@@ -109,7 +109,7 @@ int refusals(const mpi::World& world, const Arguments&) {
   return wrong ? 1 : 0;
 }
 
-/// A step on the shards of a batch with a masked loss and a batch norm is, but for rounding, one step on the batch.
+/// A step on the shards of a batch with a masked loss and a batch norm equals, up to rounding, one step on the batch.
 int plain_step(const mpi::World& world, const Arguments&) {
   struct Net : nn::Module {
     nn::Linear first{{.in_features = 3, .out_features = 4}}, last{{.in_features = 4, .out_features = 1}};

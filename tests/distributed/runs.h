@@ -17,7 +17,7 @@ struct Result {
   std::string text;
 };
 
-/// A command's status and its output, errors included.
+/// Runs a command, and returns its status and its output, errors included.
 inline Result run(const std::string& command) {
   Result result;
   std::FILE* const pipe = popen((command + " 2>&1").c_str(), "r");
@@ -31,14 +31,14 @@ inline Result run(const std::string& command) {
 
 inline bool there_is_mpirun() { return std::system("command -v mpirun >/dev/null 2>&1") == 0; }
 
-/// The case of tests/distributed/ranks.cpp on so many ranks.
+/// Runs a case of tests/distributed/ranks.cpp on n ranks.
 inline Result on_ranks(int n, const std::string& words, const std::string& options = "", int timeout_ms = 60000) {
   return run("FERRITE_RANKS_TIMEOUT_MS=" + std::to_string(timeout_ms) +
              " " FERRITE_SOURCE_DIR "/tests/distributed/run_ranks " + options + " " + std::to_string(n) +
              " " FERRITE_RANKS " " + words);
 }
 
-/// The words behind one that every rank prints once.
+/// Returns the words that follow each occurrence of `word`, which every rank prints once.
 inline std::vector<std::string> all_behind(const std::string& text, const std::string& word) {
   std::vector<std::string> found;
   std::istringstream words(text);
@@ -47,7 +47,7 @@ inline std::vector<std::string> all_behind(const std::string& text, const std::s
   return found;
 }
 
-/// The one digest that so many processes print, each once.
+/// Returns the one digest that all processes print, each once.
 inline std::string one_digest(const Result& r, int processes) {
   BOOST_TEST_REQUIRE(r.status == 0, r.text);
   const std::vector<std::string> all = all_behind(r.text, "digest");
@@ -56,7 +56,7 @@ inline std::string one_digest(const Result& r, int processes) {
   return all[0];
 }
 
-/// Without mpirun a case is skipped, visibly.
+/// A precondition that skips a case, visibly, without mpirun.
 inline boost::test_tools::assertion_result if_mpirun(boost::unit_test::test_unit_id) {
   boost::test_tools::assertion_result result(there_is_mpirun());
   result.message() << "skipped: there is no mpirun";

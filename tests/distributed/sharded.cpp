@@ -1,4 +1,4 @@
-// An optimiser spread over the ranks beside one of all parameters: rates set in the middle, parameters that join late,
+// An optimiser spread over the ranks, compared with one of all parameters: changed rates, parameters that join late,
 // states taken from a whole one; run on one rank and on several.
 #include <iostream>
 
@@ -18,7 +18,7 @@ std::vector<Parameter> parameters() {
   return list;
 }
 
-/// The first one has a gradient always, the others in turn, the last one from the fourth step on.
+/// Returns gradients: the first parameter always has one, the others in turn, the last from the fourth step on.
 Tensors gradients(const std::vector<Parameter>& list, int step) {
   Tensors g;
   for (std::size_t i = 0; i < list.size(); ++i) {
@@ -48,7 +48,7 @@ int sharded(const mpi::World& world, const Arguments&) {
   const mpi::ShardedOptimizer parts(world, ours, make);
   const auto one = make(theirs);
   for (int step = 0; step < 8; ++step) {
-    if (step == 2) {  // on every rank, and for all that follows
+    if (step == 2) {  // on every rank, and for all following steps
       parts.set_learning_rate(0.25);
       one->set_learning_rate(0.25);
       check(!parts.own() || parts.own()->learning_rate() == 0.25, "the rate that was set");

@@ -1,4 +1,4 @@
-// The arithmetic of shards: which rows, which nodes of the tree, which order of a data set. No ranks run.
+// The arithmetic of shards: their rows, the nodes of the tree, the order of a data set. No ranks run.
 #include "ferrite/distributed/shards.h"
 
 #include <set>
@@ -29,7 +29,7 @@ BOOST_AUTO_TEST_CASE(shards_are_consecutive_and_nearly_equal) {
   BOOST_CHECK_THROW((void)mpi::rows_of_shard(1, 0, 0), ValueError);
 }
 
-/// What a rank holds are the fewest nodes, and all ranks' join to the order of one process.
+/// A rank holds as few nodes as possible, and joining those of all ranks adds in the order of one process.
 BOOST_AUTO_TEST_CASE(ranks_join_to_the_tree_of_one) {
   for (const int n : {1, 2, 3, 5, 6, 7, 12, 24}) {
     const Tree tree(n);
@@ -43,7 +43,7 @@ BOOST_AUTO_TEST_CASE(ranks_join_to_the_tree_of_one) {
         for (std::size_t i = 1; i < own.size(); ++i) BOOST_TEST(!tree.are_halves(own[i - 1], own[i]));
         all.insert(all.end(), own.begin(), own.end());
       }
-      for (const Leaves& node : all) {  // as the tree of the node's leaves alone says
+      for (const Leaves& node : all) {  // as the tree over the node's leaves alone has it
         std::vector<std::string> leaves;
         std::vector<Leaves> singles;
         for (int i = node.begin; i < node.end; ++i) leaves.push_back(std::to_string(i)), singles.push_back({i, i + 1});

@@ -1,4 +1,4 @@
-// Training steps on several ranks: what remains of them is printed as digests, which tests compare.
+// Training steps on several ranks, which print digests of their results for the tests to compare.
 #include <csignal>
 #include <filesystem>
 #include <iostream>
@@ -13,7 +13,7 @@ using namespace ferrite;
 
 namespace {
 
-/// Batch norm, dropout and layers whose parameters fill several small buckets.
+/// A net with batch norm, dropout and layers whose parameters fill several small buckets.
 struct Net : nn::Module {
   nn::Linear first{{.in_features = 6, .out_features = 24}};
   nn::BatchNorm1d norm{{.num_features = 24}};
@@ -34,15 +34,15 @@ struct Net : nn::Module {
 
 namespace ranks {
 
-/// eager|compiled sync|local ROWS STEPS [adam|sharded [FILE [STEP]]]: with a file goes on from it, if it is there, and
-/// saves after each step; with a step the last rank is killed in it.
+/// eager|compiled sync|local ROWS STEPS [adam|sharded [FILE [STEP]]]: with a file, resumes from it if it exists, and
+/// saves after each step; with a step, the last rank is killed in it.
 int train(const mpi::World& world, const Arguments& a) {
   const bool compiled = a.at(0) == "compiled", synchronised = a.at(1) == "sync";
   const bool sharded = a.size() > 4 && a[4] == "sharded";
   const std::int64_t rows = std::stoi(a.at(2)), steps = std::stoi(a.at(3)),
                      killed = a.size() > 6 ? std::stoi(a[6]) : -1;
   const std::string file = a.size() > 5 ? a[5] : "";
-  const Net net(static_cast<std::uint64_t>(world.rank()));  // rank 0's count
+  const Net net(static_cast<std::uint64_t>(world.rank()));  // rank 0's parameters count
   const nn::AdamOptions options{.learning_rate = 1e-2};
   nn::Adam adam(net.parameters(), options);
   const mpi::ShardedOptimizer parts(world, net.parameters(), [&](std::vector<Parameter> p) {
@@ -87,7 +87,7 @@ int train(const mpi::World& world, const Arguments& a) {
        << " buckets " << dp.buckets() << " early " << dp.buckets_sent_early();
   tell(world, text.str());
   if (compiled && world.size() > 1 && world.rank() == 0) {
-    // Where the buckets leave among the steps of the plan, and where its last product is.
+    // Where the buckets are sent among the steps of the plan, and where its last product is.
     const PlanReport report = program.report();
     std::int64_t sent = 0, before = 0;
     for (const PlanReport::Step& s : report.steps) {

@@ -22,7 +22,7 @@ BOOST_AUTO_TEST_SUITE(steps, *boost::unit_test::precondition(runs::if_mpirun))
 BOOST_AUTO_TEST_CASE(the_bits_do_not_depend_on_the_number_of_ranks) {
   for (const char* norm : {"sync", "local"})
     for (const char* rows : {"29", "7"}) {
-      if (*norm == 'l' && *rows == '7') continue;  // a shard of one row has no variance of its own
+      if (*norm == 'l' && *rows == '7') continue;  // the variance of a shard of one row is not defined
       const std::string wanted = digest_of(1, std::string("train eager ") + norm + " " + rows + " 6");
       for (const char* how : {"eager", "compiled"})
         for (const int n : {1, 2, 3, 4}) {

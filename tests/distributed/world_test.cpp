@@ -1,4 +1,4 @@
-// Worlds of ranks: their functions, ranks that die or hang, and that the main library knows nothing of MPI.
+// Worlds of ranks: their functions, ranks that die or hang, and that the main library does not depend on MPI.
 #include <sstream>
 
 #include "distributed/runs.h"
@@ -17,7 +17,7 @@ BOOST_AUTO_TEST_CASE(functions_of_a_world) {
 
 namespace {
 
-/// Every rank that is left says in time which one is missing.
+/// Checks that every remaining rank reports in time which one is missing.
 void check_lost(const char* how, int after, int n, const std::string& options) {
   BOOST_TEST_CONTEXT(how << " after " << after << " sums of " << n << " " << options) {
     const int timeout = 3000;
@@ -33,7 +33,7 @@ void check_lost(const char* how, int after, int n, const std::string& options) {
       std::string word, operation;
       int rank = 0, took = 0, missing = -1;
       if (!(words >> word >> rank >> took >> operation) || rank == n - 1)
-        continue;  // mpirun wakes the one that stopped
+        continue;  // mpirun resumes the rank that was stopped
       ++told;
       BOOST_TEST(took < timeout + 1000, line);
       if (words >> missing) named += missing == n - 1;
@@ -67,7 +67,7 @@ BOOST_AUTO_TEST_CASE(the_main_library_knows_nothing_of_mpi) {
   const runs::Result main = runs::run(FERRITE_NM " -C " FERRITE_LIBRARY " | grep -c -E ' MPI_|ompi_|ferrite::mpi'");
   BOOST_TEST(main.text == "0\n");
   const runs::Result component = runs::run(FERRITE_NM " -C " FERRITE_MPI_LIBRARY " | grep -c -E ' MPI_'");
-  BOOST_TEST(component.text != "0\n");  // the search finds something
+  BOOST_TEST(component.text != "0\n");  // the search works
 }
 
 BOOST_AUTO_TEST_SUITE_END()

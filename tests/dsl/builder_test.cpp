@@ -1,4 +1,4 @@
-// The builder: sizes inferred, names, refusals with both shapes, and the summary.
+// The builder: inferred sizes, names, errors with both shapes, and the summary.
 #include "ferrite/dsl/builder.h"
 #include "ferrite/nn/recurrent/gru.h"
 #include "ferrite/nn/stream/stream.h"
@@ -76,7 +76,7 @@ BOOST_AUTO_TEST_CASE(layers_and_parameters_by_name) {
         says("none belongs to '" + std::string(none) + "'; the first one is 'encoder.gru.weight_ih_l0'"));
 }
 
-// What a function of one step promises is tried; it then streams, and keeps axes.
+// A function that declares to work step by step is tested when it is added; it then streams, and keeps axes.
 BOOST_AUTO_TEST_CASE(functions_of_a_step) {
   const auto with = [](auto f) { return dsl::sequence(3).per_step("mine", f).build(0); };
   const auto net = with([](const Tensor& x) { return concat({x, square(x)}, -1); });
@@ -101,7 +101,7 @@ BOOST_AUTO_TEST_CASE(functions_of_a_step) {
                         says("the name is empty"));
 }
 
-// Each channel's power times the filters of tensor/mel.h.
+// The expected values are each channel's power times the filters of tensor/mel.h.
 BOOST_AUTO_TEST_CASE(mel_bands_of_spectra) {
   const auto net = dsl::sequence(2)
                        .stft(16, {.spectrum = nn::Spectrum::power, .center = false})
@@ -179,7 +179,7 @@ BOOST_AUTO_TEST_CASE(words_on_images) {
   BOOST_TEST(volume(zeros({2, 2, 4, 6, 6})).shape().str() == "[2, 2]");
 }
 
-/// Over sequences the channels are the features, wherever PyTorch would have them.
+/// Over sequences the channels are the features, whatever axis PyTorch has them on.
 BOOST_AUTO_TEST_CASE(words_on_channels_of_sequences) {
   const auto net = dsl::sequence(3)
                        .conv1d(6, 3, {.padding = ConvolutionPadding::same, .groups = 3})
@@ -231,12 +231,12 @@ BOOST_AUTO_TEST_CASE(words_on_channels_that_do_not_fit) {
                         says("lp_pool1d: the options give a norm"));
 }
 
-/// Expected numbers of steps are PyTorch's formulas, worked out by hand: floor((T + 2 padding - kernel) / stride + 1).
+/// Expected numbers of steps follow PyTorch's formula, by hand: floor((T + 2 padding - kernel) / stride + 1).
 BOOST_AUTO_TEST_CASE(words_that_change_the_number_of_steps) {
   const auto net = dsl::sequence(3)
                        .conv1d(4, 3)                                       // T - 2
                        .conv1d(6, 3, {.stride = {2}, .padding = {1}})      // floor((T - 1) / 2)
-                       .max_pool1d(3, {.stride = {2}, .ceil_mode = true})  // floor((T - 1) / 4), of its own ceil
+                       .max_pool1d(3, {.stride = {2}, .ceil_mode = true})  // floor((T - 1) / 4), from rounding up
                        .gru(5)
                        .avg_pool1d(2, {.stride = {1}})
                        .lp_pool1d(3, 3)
@@ -299,7 +299,7 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_is_refused_when_building) {
                         says("residual: the chain changes the shape: [2, 4] to [2, 3]"));
 }
 
-/// Parameters: 3 H (D + H + 2) and (H + 1) C; multiply-adds a step: 3 H (D + H) and H C.
+/// There are 3 H (D + H + 2) and (H + 1) C parameters, and 3 H (D + H) and H C multiply-adds per step.
 BOOST_AUTO_TEST_CASE(summary_counts) {
   const auto net = dsl::sequence(12).gru(64, "rnn").last_step().linear(9).build(0);
   BOOST_TEST(net.rows()[0].parameters == 3 * 64 * (12 + 64 + 2));

@@ -1,4 +1,4 @@
-// One call of a net: lengths are checked at its entry, in every form alike, and what throws has changed nothing.
+// Calls of a net: lengths are checked at its entry, the same in every form, and an error changes nothing.
 #include "ferrite/autograd/tape.h"
 #include "ferrite/compile/tracer.h"
 #include "ferrite/dsl/builder.h"
@@ -23,7 +23,7 @@ constexpr std::int64_t kSteps = 5;
 
 Tensor i64s(std::initializer_list<std::int64_t> v) { return Tensor::from<std::int64_t>(v); }
 
-/// Refuses numbers above 9 when it is computed, which a trace cannot know.
+/// A layer that refuses numbers above 9 when it runs, which a trace cannot know.
 struct Strict final : nn::Layer {
   std::string kind() const override { return "strict"; }
   bool causal() const override { return true; }
@@ -56,7 +56,7 @@ std::size_t checks_in(const Graph& g) {
 
 BOOST_AUTO_TEST_SUITE(chain_call)
 
-/// Layers that do not read lengths: nobody would notice wrong ones.
+/// The layers do not read lengths, so wrong ones would go unnoticed.
 BOOST_AUTO_TEST_CASE(lengths_out_of_range_are_refused_where_no_layer_reads_them) {
   const auto words = [] { return dsl::sequence(3); };
   const std::vector<dsl::Builder> nets = {words().linear(4).tanh(),
@@ -71,7 +71,7 @@ BOOST_AUTO_TEST_CASE(lengths_out_of_range_are_refused_where_no_layer_reads_them)
     const dsl::Network net = nets[k].build(1);
     const auto planned = compile([&](const Tensor& in, const Tensor& n) { return net(in, {.lengths = n}); });
     const Tensor y = net(x, {.lengths = i64s({5, 0})}), compiled = planned(x, i64s({2, 5}));
-    if (k != 6) BOOST_TEST(identical(y, compiled), "net " << k);  // which draws afresh
+    if (k != 6) BOOST_TEST(identical(y, compiled), "net " << k);  // net 6 makes new draws
     for (const auto& [wrong, text] : {std::pair{i64s({2, 6}), "network: a length of 6 lies outside 0..5"},
                                       std::pair{i64s({-1, 2}), "network: a length of -1 lies outside 0..5"}}) {
       BOOST_CHECK_EXCEPTION((void)net(x, {.lengths = wrong}), ShapeError, says(text));
@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(lengths_out_of_range_are_refused_where_no_layer_reads_them)
                         says("network: a length of 5 lies outside 0..4"));
 }
 
-/// A net of one layer, and layers of a net that is no chain.
+/// A net of one layer, and layers of a net that is not a chain, refuse them, too.
 BOOST_AUTO_TEST_CASE(a_layer_called_alone_refuses_lengths_out_of_range) {
   const nn::Init init{.seed = 1};
   std::vector<std::unique_ptr<nn::Layer>> layers;
@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(a_layer_called_alone_refuses_lengths_out_of_range) {
                         says("embedding: a length of 5 lies outside 0..4"));
 }
 
-/// Nothing has been counted when lengths are refused.
+/// Refused lengths do not change the counters of draws.
 BOOST_AUTO_TEST_CASE(a_layer_that_refuses_lengths_has_drawn_nothing) {
   const nn::Dropout dropout(0.5, {.seed = 1});
   const Tensor x = ones({2, kSteps, 3});
@@ -151,7 +151,7 @@ BOOST_AUTO_TEST_CASE(a_layer_that_refuses_lengths_has_drawn_nothing) {
   check_same(values_of(dropout), before);
 }
 
-/// A layer whose steps are along another axis says that it reads lengths, and checks them itself.
+/// A layer whose steps are along another axis declares that it reads lengths, and checks them itself.
 BOOST_AUTO_TEST_CASE(a_layer_that_reads_lengths_checks_them_itself) {
   struct Planes final : nn::Layer {  // x [B, C, T]
     std::string kind() const override { return "planes"; }
@@ -180,7 +180,7 @@ BOOST_AUTO_TEST_CASE(without_padding_refuses_lengths_out_of_range) {
                         says("expects x [T, B, ...], got [3]"));
 }
 
-/// A chain of layers that take the time first.
+/// The chain consists of layers that take the time first.
 BOOST_AUTO_TEST_CASE(lengths_of_time_first_chains) {
   nn::Sequential net({.seed = 1});
   net.add("gru", std::make_unique<nn::Gru>(3, 2, nn::GruOptions{.batch_first = false}));
@@ -191,7 +191,7 @@ BOOST_AUTO_TEST_CASE(lengths_of_time_first_chains) {
                         says("sequential: a length of 6 lies outside 0..5"));
 }
 
-/// The traced program checks them once, whatever chains are in the net.
+/// The traced program checks lengths once, whatever chains are in the net.
 BOOST_AUTO_TEST_CASE(nested_chains_check_lengths_once) {
   const auto net = dsl::sequence(3)
                        .stage("a", [](dsl::Builder& b) { b.residual([](dsl::Builder& r) { r.linear(3).tanh(); }); })
@@ -247,7 +247,7 @@ BOOST_AUTO_TEST_CASE(a_missing_axis_of_the_batch_is_named) {
   const auto images = dsl::image(1, 4, 4).conv2d(2, 3).flatten().linear(2).build(1);
   BOOST_CHECK_EXCEPTION((void)images(ones({1, 4, 4})), ShapeError,
                         is("network: expects images [B, 1, 4, 4], got [1, 4, 4] without the axis of the batch"));
-  BOOST_TEST((dsl::sequence(3).gru(4).build(1)(ones({kSteps, 3})).shape() == Shape{kSteps, 4}));  // a layer that can
+  BOOST_TEST((dsl::sequence(3).gru(4).build(1)(ones({kSteps, 3})).shape() == Shape{kSteps, 4}));  // the GRU can
 }
 
 BOOST_AUTO_TEST_SUITE_END()

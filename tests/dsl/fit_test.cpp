@@ -1,4 +1,4 @@
-// Sizes that stand for batch and time inside the builder, layers that need the number of steps, and error texts.
+// Sizes that represent batch and time inside the builder, layers that need the number of steps, and error texts.
 #include "ferrite/dsl/builder.h"
 #include "support/compare.h"
 
@@ -7,7 +7,7 @@ using support::says;
 
 namespace {
 
-/// A layer that reads values, which there are none of while building.
+/// A layer that reads values, which do not exist while a net is built.
 class Reader final : public nn::Layer {
  public:
   std::string kind() const override { return "reader"; }
@@ -19,7 +19,7 @@ class Reader final : public nn::Layer {
 
 BOOST_AUTO_TEST_SUITE(fit)
 
-/// H C multiply-adds for every size, those at which a chain is tried (batch and time) too.
+/// A layer has H C multiply-adds for every size, including the sizes with which a chain is tried (batch and time).
 BOOST_AUTO_TEST_CASE(any_size_can_be_built) {
   for (const std::int64_t n : {1, 2, 3, 5, 89, 256, 257, 261}) {
     const auto vectors = dsl::features(n).linear(3).build(0);

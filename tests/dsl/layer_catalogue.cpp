@@ -9,7 +9,7 @@ using namespace ferrite;
 namespace layer_catalogue {
 namespace {
 
-/// One that has seen batches.
+/// Returns a batch norm whose statistics come from batches.
 nn::BatchNorm1d trained_batch_norm(const nn::Init& init) {
   nn::BatchNorm1d layer({.num_features = kFeatures, .channels_last = true}, init);
   for (std::uint64_t i = 0; i < 3; ++i) (void)layer(uniform({2, 4, kFeatures}, {6, i, 0}, -1, 3, init.dtype));

@@ -11,13 +11,13 @@ namespace layer_catalogue {
 
 constexpr std::int64_t kFeatures = 3, kSteps = 9;
 
-/// A net around one word, made for a dtype.
+/// Makes a net around one word, for a dtype.
 using Words = std::function<ferrite::dsl::Builder()>;
 
-/// By word: sequences of kFeatures, or tokens below 7, of up to kSteps steps where a capacity holds them.
+/// Returns nets by word: on sequences of kFeatures, or tokens below 7, of up to kSteps steps if a capacity holds them.
 std::map<std::string, std::vector<Words>> catalogue(ferrite::Dtype dtype);
 
-/// x [batch, steps, kFeatures], or tokens [batch, steps].
+/// Returns an input x [batch, steps, kFeatures], or tokens [batch, steps].
 ferrite::Tensor input(const ferrite::dsl::Network& net, std::int64_t batch, ferrite::Dtype dtype,
                       std::int64_t steps = kSteps);
 

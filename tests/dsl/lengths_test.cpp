@@ -1,4 +1,4 @@
-// Lengths and resets of a batch behind layers that change the number of steps: each row as it is alone.
+// Lengths and resets of a batch after layers that change the number of steps: each row has the values of a row alone.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -41,7 +41,7 @@ std::vector<dsl::Builder> nets() {
       words().linear(4).attention(2).conv1d(2, 3, {.padding = {1}})};
 }
 
-/// Nets whose first layer is the one that leaves the padding out: those that act on each step by itself compute on it
+/// Returns nets whose first layer leaves the padding out: layers that act on each step by itself compute on the padding
 /// (docs/tutorial.md).
 std::vector<dsl::Builder> nets_that_leave_the_padding_out() {
   const auto words = [] { return dsl::sequence(8); };
@@ -79,7 +79,7 @@ std::vector<dsl::Builder> nets_that_leave_the_padding_out() {
           words().residual([](dsl::Builder& b) { b.gru(8); }).gru(2),
           words().concat({[](dsl::Builder& b) { b.gru(2); }, [](dsl::Builder& b) { b.attention(2); }}).linear(2)};
 }
-/// The gradients of all parameters by a loss of the steps that count.
+/// Returns the gradients of all parameters by a loss of the steps that count.
 Tensors gradients(const dsl::Network& net, const Tensor& x, const Tensor& lengths) {
   Tape tape;
   Tensor y = net(x, {.lengths = lengths});
@@ -87,13 +87,13 @@ Tensors gradients(const dsl::Network& net, const Tensor& x, const Tensor& length
   return tape.grad(sum(square(y)), net.parameters());
 }
 
-/// x with NaN behind the end of each row.
+/// Returns x with NaN after the end of each row.
 Tensor ragged(const Tensor& x, const Tensor& lengths) {
   return where(unsqueeze(lt(arange(x.shape()[1]), unsqueeze(lengths, 1)), 2), x,
                std::numeric_limits<double>::quiet_NaN());
 }
 
-/// A user's layer that leaves every other step and does not say so.
+/// A user's layer that drops every other step without declaring it.
 struct Half final : nn::Layer {
   std::string kind() const override { return "half"; }
   Tensor forward(const Tensor& x, const nn::Context&) const override { return slice(x, 1, 0, x.shape()[1], 2); }
@@ -156,7 +156,7 @@ BOOST_AUTO_TEST_CASE(padding_reaches_no_gradient_of_a_parameter) {
   }
 }
 
-/// PyTorch's formula, and 0 for a row that no window fits.
+/// The expected lengths follow PyTorch's formula, and are 0 for a row that no window fits.
 BOOST_AUTO_TEST_CASE(lengths_after_a_layer_are_those_of_the_formula) {
   const auto net =
       dsl::sequence(3).conv1d(4, 3, {.stride = {2}, .padding = {1}, .dilation = {2}}).max_pool1d(2).build(1);
@@ -172,7 +172,7 @@ BOOST_AUTO_TEST_CASE(lengths_after_a_layer_are_those_of_the_formula) {
   BOOST_TEST(identical(even.lengths_after(lengths), lengths));
 }
 
-/// Inputs at or after a reset alone are seen, and states begin with the first output that sees one of them.
+/// After a reset no earlier input is seen, and states restart with the first output that sees an input after it.
 BOOST_AUTO_TEST_CASE(resets_pass_a_stride) {
   const auto net = dsl::sequence(3).causal_conv1d(4, 3, {.stride = 2}).gru(3).build(1);
   const Tensor x = uniform({1, kSteps, 3}, {7, 2, 0}, -1, 1);
@@ -224,7 +224,7 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_honoured_is_refused) {
   const auto is_refused = says("has a stride of 3, and a row that ends or begins again within it cannot be carried on");
   BOOST_CHECK_EXCEPTION((void)strided(x, {.reset_mask = resets.reset_mask, .carry = &carry}), ValueError, is_refused);
   BOOST_CHECK_EXCEPTION((void)pooled(x, {.lengths = lengths.lengths, .carry = &other}), ValueError, is_refused);
-  BOOST_CHECK_THROW((void)words().max_pool1d(6).gru(2).build(1)(x, lengths), ShapeError);  // no step of a row is left
+  BOOST_CHECK_THROW((void)words().max_pool1d(6).gru(2).build(1)(x, lengths), ShapeError);  // a row has no steps left
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,5 +1,5 @@
-// Every word and option that may be written with 0, false, "" or {}, as users write them: what this file shows is that
-// g++ 12 and clang 14 find one meaning for each.
+// Every word and option that may be written with 0, false, "" or {}, as users write them. The test is that g++ 12 and
+// clang 14 find one meaning for each.
 #include <type_traits>
 
 #include "ferrite/dsl/builder.h"
@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(words_with_nothing_in_their_braces) {
   made(dsl::image(2, 4, 4).group_norm(1, {.epsilon = 0, .affine = false}));
 }
 
-/// A text is no bool, and 0 is no name: neither is taken for the other in silence.
+/// A text is not a bool and 0 is not a name: neither is silently converted to the other.
 template <class T>
 concept PreluOf = requires(dsl::Builder b, T t) {
   b.prelu(t);

@@ -1,5 +1,5 @@
-// Streams of one row of small recurrent layers, which carry their product with the state from step to step: the bits of
-// the whole sequence, with the layer of one output that may have become a part of them.
+// Streams of one row of small recurrent layers, which carry their product with the state from step to step. They have
+// the bits of the whole sequence, also with a layer of one output that was fused into them.
 #include "ferrite/dsl/builder.h"
 #include "ferrite/nn/layers/layers.h"
 #include "ferrite/nn/recurrent/peephole_lstm.h"

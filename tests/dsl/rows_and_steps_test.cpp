@@ -1,5 +1,5 @@
-// Batches without rows and sequences of one step, through every layer: eager, with gradients, compiled, carried on and
-// streamed. (Exported: tests/onnx/rows_and_steps_test.cpp.)
+// Batches without rows and sequences of one step, through every layer: eager, with gradients, compiled, with carries
+// and streamed. (Exported: tests/onnx/rows_and_steps_test.cpp.)
 #include <cmath>
 
 #include "dsl/layer_catalogue.h"
@@ -18,7 +18,7 @@ namespace {
 using layer_catalogue::catalogue;
 using layer_catalogue::kFeatures;
 
-/// A net that is not among those that stream, and the input of one row.
+/// A net that does not stream, and an input of one row.
 struct Other {
   std::string name;
   dsl::Builder words;
@@ -64,7 +64,7 @@ Shape without_rows(const Tensor& y) {
   return s;
 }
 
-/// Whether a net takes lengths at all: some windows cannot.
+/// Returns whether a net takes lengths: some windows cannot.
 bool takes_lengths(const nn::Layer& net, const Tensor& x) {
   try {
     (void)net(x, {.lengths = full({x.shape()[0]}, x.shape()[1], Dtype::i64)});
@@ -80,8 +80,8 @@ bool has_batch_norm(const nn::Module& net) {
   return false;
 }
 
-/// `trains`: not layers of a user whose output no parameter reaches, nor norms, which refuse to train on fewer than two
-/// values, as PyTorch's do.
+/// Checks a net with a batch without rows. `trains`: false for a user's layers whose output does not depend on a
+/// parameter, and for norms, which like PyTorch's refuse to train on fewer than two values.
 void try_no_rows(const dsl::Network& net, const Tensor& some, bool trains) {
   const Tensor none = slice(some, 0, 0, 0);
   net.eval();
@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(what_is_carried_on_may_have_no_rows) {
         Tensor y;
         try {
           y = net(x, {.carry = &one});
-        } catch (const ValueError&) {  // layers whose states no carry holds
+        } catch (const ValueError&) {  // layers with states that no carry holds
           continue;
         }
         BOOST_CHECK_NO_THROW(
@@ -151,7 +151,7 @@ BOOST_AUTO_TEST_CASE(what_is_carried_on_may_have_no_rows) {
 }
 
 /// The first output step is that of a longer sequence, for layers whose outputs depend on no later step. A window of
-/// several steps has none: it is refused by name.
+/// several steps has no output, and is refused by name.
 BOOST_AUTO_TEST_CASE(every_layer_takes_a_single_step) {
   for (const Dtype dtype : {Dtype::f32, Dtype::f64})
     for (const auto& [word, nets] : catalogue(dtype))

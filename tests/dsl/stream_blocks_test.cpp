@@ -1,5 +1,5 @@
-// Layers without memory that are written in operations, streamed in blocks: the bits of single steps, several at once
-// where that is proved.
+// Layers without memory that are written in operations, streamed in blocks: they have the bits of single steps, and run
+// several steps at once if that is proved to be the same.
 #include "ferrite/dsl/builder.h"
 #include "ferrite/nn/detail/stream_steps.h"
 #include "ferrite/nn/layers/activations.h"
@@ -13,10 +13,10 @@ using namespace ferrite;
 
 namespace {
 
-constexpr std::int64_t kBlockSteps = 93;  // 64, 16 and 13 single ones
+constexpr std::int64_t kBlockSteps = 93;  // 64, 16 and 13 single steps
 constexpr std::int64_t kBlockFeatures = 6;
 
-/// Whether blocks of a stream have the bits of single steps.
+/// Checks that blocks of a stream have the bits of single steps.
 void check_blocks(const nn::Layer& layer, std::int64_t batch, std::int64_t width) {
   nn::Stream single = layer.stream(batch), several = layer.stream(batch);
   const std::vector<float> x = uniform({kBlockSteps * batch * width}, {7, 3, 1}, -3, 3).to_vector<float>();
@@ -48,7 +48,7 @@ std::unique_ptr<nn::Wavenet> wavenet_of(const nn::WavenetActivation& activation)
 
 BOOST_AUTO_TEST_SUITE(stream_blocks)
 
-/// Values that several layers read, the same one more than once, and results that stand where an input did.
+/// Several layers read a value, one of them twice, and results are written where an input was.
 BOOST_AUTO_TEST_CASE(values_that_are_read_again_are_not_overwritten) {
   using B = dsl::Builder;
   const auto given = [](B& b) { b.dropout(0.5); };
@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(a_wavenet_keeps_its_blocks_whatever_its_activations_are) {
 }
 
 BOOST_AUTO_TEST_CASE(rows_that_meet_are_never_taken_as_steps_of_a_block) {
-  // The batch is 3: what depends on it, or joins its rows, gives other values for the 192 rows of a block.
+  // The batch is 3: values that depend on it, or join its rows, differ for the 192 rows of a block.
   const Tensor two = Tensor::from(std::vector<float>{2}, {}), four = Tensor::from(std::vector<float>{4}, {});
   const Parameter three("three", 1.5 * two), five("five", 1.25 * four);
   const std::vector<std::pair<const char*, Function>> functions = {
@@ -151,12 +151,12 @@ BOOST_AUTO_TEST_CASE(rows_that_meet_are_never_taken_as_steps_of_a_block) {
   for (const auto& [what, f] : functions) {
     BOOST_TEST_CONTEXT(what) { check_blocks(per_step(f), 3, kBlockFeatures); }
   }
-  // With one row a shape [1, 1, 1] fits any number of rows.
+  // A shape [1, 1, 1], right for one row, fits any number of rows.
   const auto first = [](const Tensor& x) { return x * Tensor::from(std::vector<float>{2}, {1, 1, 1}); };
   check_blocks(per_step(first), 1, kBlockFeatures);
 }
 
-/// A block ends before the step that throws: the steps before it have been made, and the stream goes on from there.
+/// A block ends before the step that throws: the steps before it were run, and the stream continues from there.
 BOOST_AUTO_TEST_CASE(blocks_end_where_a_step_would_throw) {
   const auto full_after = dsl::sequence(3).gru(4).attention(2, {.causal = true, .capacity = 21}).linear(2).build(1);
   const Tensor x = uniform({1, 24, 3}, {.seed = 2}, -1, 1);

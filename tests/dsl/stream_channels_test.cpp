@@ -1,5 +1,5 @@
-// Streams of one row in blocks, which run channel by channel: the bits of the whole sequence, whatever blocks and
-// single steps come after one another.
+// Streams of one row in blocks, which run channel by channel: they have the bits of the whole sequence, for any
+// sequence of blocks and single steps.
 #include <limits>
 
 #include "ferrite/dsl/builder.h"
@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::int64_t kSteps = 500;
 
-/// A chain of convolutions, products, sums and functions of elements, now and then something else.
+/// Returns a random chain of convolutions, products, sums and functions of elements, sometimes with other layers.
 dsl::Network random_chain(Dice& dice, std::int64_t width, Dtype dtype, std::uint64_t seed) {
   dsl::Builder b = dsl::sequence(width);
   const auto bend = [&](dsl::Builder& part) {
@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(random_wavenets_have_the_bits_of_the_whole_sequence) {
   }
 }
 
-/// Between a block and a single step the memory changes its form; what is saved is the same in both.
+/// The memory changes its form between a block and a single step; the saved states are the same in both.
 BOOST_AUTO_TEST_CASE(states_are_saved_restored_cloned_and_begun_anew_anywhere) {
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
     Dice dice(2000 + seed);
@@ -157,7 +157,7 @@ BOOST_AUTO_TEST_CASE(states_are_saved_restored_cloned_and_begun_anew_anywhere) {
   }
 }
 
-/// The lanes beside the columns of all taps must not remember an infinity.
+/// The lanes after the columns of all taps must not remember an infinity.
 BOOST_AUTO_TEST_CASE(what_is_not_finite_is_gone_when_no_tap_sees_it) {
   const dsl::Network net =
       dsl::sequence(2).causal_conv1d(3, 5, {.dilation = 2}).leaky_relu().causal_conv1d(5, 3).build(4);
@@ -174,8 +174,8 @@ BOOST_AUTO_TEST_CASE(what_is_not_finite_is_gone_when_no_tap_sees_it) {
   }
 }
 
-/// A product of one number that became a part of the convolution behind it, a sum of many terms, a function with a
-/// literal: all follow the weights.
+/// A product of one number that was fused into the next convolution, a sum of many terms, and a function with a literal
+/// all follow the weights.
 BOOST_AUTO_TEST_CASE(refresh_takes_the_weights_of_what_was_joined) {
   const auto options = [] {
     nn::WavenetArray a{.channels = 6, .bottleneck = 6};
@@ -195,7 +195,7 @@ BOOST_AUTO_TEST_CASE(refresh_takes_the_weights_of_what_was_joined) {
   BOOST_TEST(support::identical(blocks.y(), other(x)));
 }
 
-/// Each layer alone, wider than a packet and not a multiple of it.
+/// Each layer alone is wider than a packet, and its width is not a multiple of one.
 BOOST_AUTO_TEST_CASE(functions_with_literals_are_kernels) {
   std::vector<std::unique_ptr<nn::Layer>> layers;
   layers.push_back(std::make_unique<nn::LeakyRelu>(nn::SlopeOptions{0.2}));

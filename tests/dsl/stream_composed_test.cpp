@@ -1,4 +1,5 @@
-// Layers that call others in their forward: those stream by their own steps, and what stands between them as programs.
+// Layers whose forward calls other layers: those stream by their own steps, and the operations between them as
+// programs.
 #include <algorithm>
 #include <array>
 
@@ -21,13 +22,13 @@ using support::says;
 
 namespace {
 
-/// x of so many steps before, zeros at first.
+/// Returns x delayed by some steps, with zeros at first.
 Tensor later(const Tensor& x, std::int64_t steps) {
   const std::int64_t B = x.shape()[0], T = x.shape()[1];
   return slice(concat({zeros({B, steps, x.shape()[2]}, x.dtype()), x}, 1), 1, 0, T);
 }
 
-/// Layers that a forward calls run by their own steps, and what stands between them as programs.
+/// A layer whose forward calls others: they run by their own steps, and the operations between them as programs.
 struct Composed final : nn::Layer {
   using Function = std::function<Tensor(const Tensor& x, const Composed& layer)>;
   nn::CausalConv1d conv{{.in_channels = 3, .out_channels = 3, .kernel_size = 3, .dilation = 2}, {.seed = 1}};
@@ -120,7 +121,7 @@ BOOST_AUTO_TEST_CASE(layers_that_a_forward_calls_run_by_their_own_steps) {
   }
 }
 
-/// Forwards that can be cut in one way only, or not at all.
+/// Forwards that can be cut in only one way, or not at all.
 const std::vector<ComposedCase> kCutOtherwise = {
     {"a layer that ends with its call", 1, 0, 1,
      [](const Tensor& x, const Composed& l) {
@@ -156,7 +157,7 @@ const std::vector<ComposedCase> kCutOtherwise = {
      }},
 };
 
-/// What is carried by a value that several programs need is carried once.
+/// A carried value that several programs need is carried once.
 BOOST_AUTO_TEST_CASE(shared_values_are_computed_once) {
   const Composed layer([](const Tensor& x, const Composed& l) {
     const Tensor u = sigmoid(later(x, 1) + x);
@@ -165,7 +166,7 @@ BOOST_AUTO_TEST_CASE(shared_values_are_computed_once) {
   const Tensor x = uniform({1, 20, 3}, {.seed = 3}, -1, 1);
   nn::Stream stream = layer.stream();
   BOOST_TEST(gives_whole(stream, x, layer(x)));
-  BOOST_TEST(layer.stream().save().size() == 3U);  // the delay, h, and the inputs under the convolution
+  BOOST_TEST(layer.stream().save().size() == 3U);  // the delay, h, and the inputs in the convolution
 }
 
 BOOST_AUTO_TEST_CASE(layers_are_cut_where_steps_can_be_found) {
@@ -183,7 +184,7 @@ BOOST_AUTO_TEST_CASE(layers_are_cut_where_steps_can_be_found) {
     }
 }
 
-/// A row that tracing leaves out where there is only one.
+/// Tracing leaves out the expansion to all rows if there is one row.
 BOOST_AUTO_TEST_CASE(one_row_streams_as_several_do) {
   const Composed layer([](const Tensor& x, const Composed& l) {
     const Tensor first = expand(unsqueeze(select(l.conv.weight.value(), 2, 0), 0), {x.shape()[0], 3, 3});
@@ -214,7 +215,7 @@ BOOST_AUTO_TEST_CASE(results_with_other_rows_are_refused) {
   }
 }
 
-/// Weights that are no longer the same in all steps: nothing has taken them.
+/// Weights that no longer are the same in all steps are refused, and no weight has been taken.
 BOOST_AUTO_TEST_CASE(a_refused_refresh_changes_nothing) {
   struct Positions final : nn::Layer {
     Parameter p;
@@ -239,7 +240,7 @@ BOOST_AUTO_TEST_CASE(a_refused_refresh_changes_nothing) {
   BOOST_TEST(gives_whole(stream, x, whole));
 }
 
-/// What a user derives from nn::Windowed.
+/// A layer that a user derives from nn::Windowed.
 struct Strided final : nn::Windowed {
   nn::StepWindow w;
   explicit Strided(const nn::StepWindow& window) : w(window) {}
@@ -258,7 +259,7 @@ struct Strided final : nn::Windowed {
 };
 
 BOOST_AUTO_TEST_CASE(windows_of_users_stream_with_strides_and_rows_of_any_bytes) {
-  struct Bools final : nn::Windowed {  // whether any of three rows of bools is true
+  struct Bools final : nn::Windowed {  // returns whether any of three rows of bools is true
     std::string kind() const override { return "bools"; }
     bool causal() const override { return true; }
     std::optional<nn::StepWindow> window() const override { return nn::StepWindow{.taps = 3}; }

@@ -1,4 +1,4 @@
-// Layers that give `forward` alone: what a step carries is found in the program of all steps.
+// Layers that define `forward` alone: what a step carries is found in the program of all steps.
 #include "ferrite/dsl/builder.h"
 #include "ferrite/nn/layers/activations.h"
 #include "ferrite/nn/stream/stream.h"
@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::int64_t kFoundFeatures = 3;
 
-/// A layer that is one function, and says nothing of steps.
+/// A layer that is one function without any declaration about steps.
 struct Found final : nn::Layer {
   using Function = std::function<Tensor(const Tensor& x, const Found& layer)>;
   Parameter weight, bias;
@@ -33,12 +33,12 @@ struct Found final : nn::Layer {
   }
 };
 
-/// x of so many steps before, zeros at first.
+/// Returns x delayed by some steps, with zeros at first.
 Tensor delayed(const Tensor& x, std::int64_t steps) {
   const std::int64_t B = x.shape()[0], T = x.shape()[1];
   return slice(concat({zeros({B, steps, x.shape()[2]}, x.dtype()), x}, 1), 1, 0, T);
 }
-/// A causal convolution over two steps, `dilation` apart, written with channels first.
+/// Returns a causal convolution over two steps, `dilation` apart, written with channels first.
 Tensor convolved(const Tensor& x, const Found& l, std::int64_t dilation) {
   const Tensor padded = pad(transpose(x, 1, 2), {0, 0, dilation}, {0, 0, 0});
   return transpose(conv1d(padded, l.weight.value(), l.bias.value(), {.dilation = {dilation}}), 1, 2);
@@ -82,12 +82,12 @@ BOOST_AUTO_TEST_CASE(a_forward_is_enough_to_stream) {
       stream.steps(20, in, out);
       BOOST_TEST(stream.on_tensors() == 0U);
       BOOST_TEST(identical(rows_of(out, 2), whole));
-      // From the middle: saved, restored elsewhere, cloned.
+      // From the middle: saved, restored in another stream, cloned.
       stream.reset();
       stream.steps(7, std::span(in).first(7 * 6), std::span(out).first(7 * row));
       nn::Stream other = layer.stream(2), copy = stream.clone();
       std::vector<float> skipped(row);
-      other.step(std::span(in).first(6), skipped);  // the first step tells the width
+      other.step(std::span(in).first(6), skipped);  // the first step determines the width
       other.restore(stream.save());
       for (nn::Stream* s : {&other, &copy, &stream}) {
         std::vector<float> again(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(7 * row));
@@ -119,7 +119,7 @@ BOOST_AUTO_TEST_CASE(a_row_that_begins_anew_has_the_steps_of_its_own_beginning) 
   }
 }
 
-/// What stands before the first step is a function of the weights, too.
+/// The values before the first step are a function of the weights, too.
 BOOST_AUTO_TEST_CASE(refreshed_streams_begin_with_the_new_weights) {
   const Tensor x = uniform({2, 20, kFoundFeatures}, {.seed = 4}, -1, 1);
   const std::vector<float> in = contiguous(transpose(x, 0, 1)).to_vector<float>();

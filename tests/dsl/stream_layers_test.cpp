@@ -1,5 +1,5 @@
-// Every causal layer that the builder makes, and layers as users write them, streamed: the bits of the whole sequence,
-// whatever the stream goes through meanwhile.
+// Every causal layer of the builder, and layers of a user, streamed: they have the bits of the whole sequence, whatever
+// happens to the stream meanwhile.
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -30,7 +30,7 @@ const std::set<std::string> kNotCausal = {
     "conv3d",         "conv_transpose2d", "conv_transpose3d", "max_pool2d",          "max_pool3d",
     "avg_pool2d",     "avg_pool3d",       "group_norm",       "adaptive_avg_pool2d", "adaptive_max_pool2d"};
 
-/// n steps of x [B, n, ...] by `steps`, as [B, n, N].
+/// Returns the outputs of n steps of x [B, n, ...] by `steps`, as [B, n, N].
 template <class In, class Out>
 Tensor at_once(nn::Stream& stream, const Tensor& x, std::int64_t width) {
   const std::int64_t B = x.shape()[0], T = x.shape()[1];
@@ -47,13 +47,13 @@ Tensor at_once(nn::Stream& stream, const Tensor& x, const Spec& y) {
   return y.dtype == Dtype::f64 ? at_once<double, double>(stream, x, N) : at_once<float, float>(stream, x, N);
 }
 
-/// Outputs of a stream over x [B, T, ...] as [B, T, N].
+/// Returns the outputs of a stream over x [B, T, ...] as [B, T, N].
 Tensor streamed(nn::Stream& stream, const Tensor& x, const Spec& y) {
   const support::RowOutputs rows = support::fed(stream, x, y);
   return stack(std::span<const Tensor>(rows.data(), rows.size()), 0);
 }
 
-/// Rows of the outputs that a stream has to give: all steps, or of `last_step` those of growing pieces.
+/// Returns the outputs that a stream must have: all steps, or for `last_step` those of growing pieces.
 Tensor whole(const nn::Layer& net, const Tensor& x) {
   const Tensor y = net(x);
   if (y.rank() == 3) return y;
@@ -66,7 +66,7 @@ void try_stream(const dsl::Network& net, std::int64_t batch, Dtype dtype) {
   net.eval();
   const Tensor x = input(net, batch, dtype), y = whole(net, x);
   const auto piece = [&](std::int64_t from, std::int64_t to) { return slice(x, 1, from, to); };
-  // Feeds steps from..to - 1 and compares what they give.
+  // Feeds steps from..to - 1 and compares the outputs.
   const auto goes = [&](nn::Stream& s, std::int64_t from, std::int64_t to, const Tensor& wanted) {
     return support::gave(s, support::fed(s, piece(from, to), y.spec()), wanted, from, to);
   };
@@ -83,7 +83,7 @@ void try_stream(const dsl::Network& net, std::int64_t batch, Dtype dtype) {
   stream.restore(saved);
   BOOST_TEST(goes(stream, 4, kSteps, y), "restored");
   nn::Stream other = net.stream(batch);
-  if (net.step_input().width == 0) (void)goes(other, 0, 1, y);  // which tells the width
+  if (net.step_input().width == 0) (void)goes(other, 0, 1, y);  // determines the width
   other.restore(saved);
   BOOST_TEST(goes(other, 4, 6, y), "restored in another stream");
 
@@ -96,7 +96,7 @@ void try_stream(const dsl::Network& net, std::int64_t batch, Dtype dtype) {
     BOOST_TEST(identical(at_once(other, piece(8, kSteps), y.spec()), slice(y, 1, 8, kSteps)), "the rest at once");
   }
 
-  // One row begins anew, with the first steps again; the others go on.
+  // One row restarts from its first steps; the others continue.
   const std::int64_t fresh = batch - 1;
   other.restore(saved);
   other.reset(fresh);
@@ -109,7 +109,7 @@ void try_stream(const dsl::Network& net, std::int64_t batch, Dtype dtype) {
     BOOST_TEST(support::gave_row(other, mixed, y, b, b == fresh ? 0 : 4, b == fresh ? kSteps - 4 : kSteps),
                "row " << b);
 
-  // Weights are a snapshot until refresh.
+  // A stream has a snapshot of the weights until refresh.
   if (net.parameters().empty()) return;
   stream.reset();
   for (const Parameter& p : net.parameters()) p.assign(p.value() * 0.5);
@@ -132,7 +132,7 @@ BOOST_AUTO_TEST_CASE(every_causal_layer_streams_with_the_bits_of_the_whole_seque
   try_stream(nets[k]().build(2, dtype), batch, dtype);
 }
 
-/// A word that somebody adds to the builder is streamed above, or is listed as one that cannot be.
+/// Every word of the builder is streamed above, or listed as one that cannot be.
 BOOST_AUTO_TEST_CASE(no_word_of_the_builder_is_left_out) {
   std::ifstream file(std::string(FERRITE_SOURCE_DIR) + "/dsl/builder.h");
   const std::string text{std::istreambuf_iterator<char>(file), {}};
@@ -141,14 +141,14 @@ BOOST_AUTO_TEST_CASE(no_word_of_the_builder_is_left_out) {
   std::size_t found = 0;
   for (auto at = std::sregex_iterator(text.begin(), text.end(), pattern); at != std::sregex_iterator(); ++at) {
     const std::string word = (*at)[1];
-    if (word == "word" || word == "branches") continue;  // what words are made of
+    if (word == "word" || word == "branches") continue;  // the words that others are made of
     ++found;
     BOOST_TEST(tried.contains(word) != kNotCausal.contains(word), word);
   }
   BOOST_TEST(found > 20U);
 }
 
-/// Attention over all steps so far holds as many as were declared, and says so.
+/// Attention over all steps so far holds as many as declared, and refuses more.
 BOOST_AUTO_TEST_CASE(a_state_that_grows_has_a_capacity) {
   const nn::Init init{.seed = 4};
   const auto net = dsl::sequence(kFeatures)
@@ -184,7 +184,7 @@ BOOST_AUTO_TEST_CASE(a_state_that_grows_has_a_capacity) {
                         says("'steps' of a row cannot be 9, which lies outside 0..4"));
 }
 
-/// What throws in the middle of a network has changed no state of it.
+/// An error in the middle of a network has not changed any of its states.
 BOOST_AUTO_TEST_CASE(a_step_that_throws_has_changed_nothing) {
   struct Strict final : nn::Layer {
     std::string kind() const override { return "strict"; }
@@ -194,7 +194,7 @@ BOOST_AUTO_TEST_CASE(a_step_that_throws_has_changed_nothing) {
     }
     std::unique_ptr<nn::Layer> clone() const override { return std::make_unique<Strict>(); }
   };
-  /// A layer without a step: it reads all steps, and would need them.
+  /// A layer that cannot be streamed because it reads all steps.
   struct Turning final : nn::Layer {
     nn::Gru gru{kFeatures, kFeatures, nn::Init{.seed = 3}};
     Turning() { adopt("gru", gru); }

@@ -1,4 +1,4 @@
-// Layers that stream on tensors, because they look at values.
+// Layers that stream on tensors, because they read values.
 #include "ferrite/dsl/builder.h"
 #include "ferrite/nn/carry.h"
 #include "ferrite/nn/stream/stream.h"
@@ -10,7 +10,7 @@ using support::identical;
 
 namespace {
 
-/// A GRU whose output is scaled by a buffer; while training, something else. It looks at values.
+/// A GRU whose output is scaled by a buffer, or by something else in training. It reads values.
 struct Scaled final : nn::Layer {
   nn::Gru gru{3, 4, nn::Init{.seed = 1}};
   Buffer scale;
@@ -34,7 +34,7 @@ struct Scaled final : nn::Layer {
   }
 };
 
-/// A layer that says that it is causal, and calls another one by a function.
+/// A layer that declares itself causal, and calls another one through a function.
 struct Around final : nn::Layer {
   using Call = Tensor (*)(const nn::Layer& inner, const Tensor& x, const nn::Context& context);
   std::unique_ptr<nn::Layer> inner;
@@ -52,7 +52,7 @@ struct Around final : nn::Layer {
 std::unique_ptr<nn::Layer> fir() { return std::make_unique<causal_layers::Fir>(4, nn::Init{.seed = 4}); }
 std::unique_ptr<nn::Layer> gru() { return std::make_unique<nn::Gru>(4, 4, nn::Init{.seed = 5}); }
 
-/// Rows [B, 4] of the steps of x [B, T, 3] in [begin, end).
+/// Returns rows [B, 4] of the steps of x [B, T, 3] in [begin, end).
 Tensor streamed(nn::Stream& stream, const Tensor& x, std::int64_t begin, std::int64_t end) {
   Tensors rows;
   std::vector<float> y(static_cast<std::size_t>(stream.batch() * 4));
@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(a_layer_that_would_begin_from_zeros_at_every_step_is_refuse
   };
   const auto refused = [](std::unique_ptr<nn::Layer> inner, Around::Call call, const char* phrase) {
     const Around layer(std::move(inner), call);
-    layer(zeros({2, 5, 4}));  // a whole sequence is right, and so is one of a single step
+    layer(zeros({2, 5, 4}));  // right for a whole sequence, and for one of a single step
     layer(zeros({2, 1, 4}));
     BOOST_CHECK_EXCEPTION(layer.stream(2), ValueError, support::says(phrase));
   };
@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(a_layer_that_would_begin_from_zeros_at_every_step_is_refuse
   refused(gru(), looks_without, "pass the context on to it");
 }
 
-/// Where the program of all steps tells what a step carries, nothing is passed on.
+/// If the program of all steps shows what a step carries, no state is passed on.
 BOOST_AUTO_TEST_CASE(layers_that_carry_states_inside_stream_as_programs) {
   const auto with_context = [](const nn::Layer& l, const Tensor& x, const nn::Context& c) { return l(x, c); };
   const auto without = [](const nn::Layer& l, const Tensor& x, const nn::Context&) { return x + l(x); };
@@ -139,7 +139,7 @@ BOOST_AUTO_TEST_CASE(layers_that_carry_states_inside_stream_as_programs) {
 }
 
 BOOST_AUTO_TEST_CASE(inside_a_step_other_axes_and_given_states_begin_where_they_are_told) {
-  // A GRU along the features, and one whose state is given.
+  // A GRU along the features, and one with a given state.
   const auto across = [](const nn::Layer& l, const Tensor& x, const nn::Context&) {
     const std::int64_t rows = x.shape()[0] * x.shape()[1];
     const Tensor y = l(expand(reshape(x, {rows, x.shape()[2], 1}), {rows, x.shape()[2], 4}));

@@ -1,5 +1,5 @@
-// Streams that give fewer steps than they take: when, and what is refused. tests/dsl/stream_layers_test.cpp and
-// tests/alloc/causal_chains_test.cpp have the values.
+// Streams that give fewer steps than they take: when their steps come, and errors. Their values are tested in
+// tests/dsl/stream_layers_test.cpp and tests/alloc/causal_chains_test.cpp.
 #include <limits>
 
 #include "ferrite/dsl/builder.h"
@@ -15,7 +15,8 @@ using support::says;
 
 BOOST_AUTO_TEST_SUITE(stream_pace)
 
-/// A caller that counts on a step for each is told, before anything has changed; feed tells what comes when.
+/// A caller of `step`, which gives an output for each input, gets an error before anything has changed; `feed` reports
+/// when an output comes.
 BOOST_AUTO_TEST_CASE(a_stream_that_skips_steps_is_fed) {
   const auto net =
       dsl::sequence(3).causal_conv1d(4, 3, {.stride = 2}).max_pool1d(3).conv1d(2, 2, {.dilation = {2}}).gru(2).build(1);
@@ -35,7 +36,7 @@ BOOST_AUTO_TEST_CASE(a_stream_that_skips_steps_is_fed) {
   BOOST_TEST((each.feed(x, out) && each.gave(0)));
 }
 
-/// Two layers of one definition, each with sums of its own.
+/// Two layers of one definition; each has its own order of sums.
 BOOST_AUTO_TEST_CASE(conv1d_padded_in_front_is_the_causal_convolution) {
   for (const std::int64_t stride : {1, 2, 3})
     for (const std::int64_t groups : {1, 2}) {
@@ -70,7 +71,7 @@ BOOST_AUTO_TEST_CASE(a_residual_gives_a_step_for_each) {
                              "each; pad its windows (same, causal), and put strides before or behind"));
 }
 
-/// "same": each output sees one step more. tests/alloc/causal_chains_test.cpp has the values.
+/// Each output sees one later step with "same" padding. tests/alloc/causal_chains_test.cpp tests the values.
 BOOST_AUTO_TEST_CASE(a_stream_that_looks_ahead_ends) {
   const auto net = dsl::sequence(2)
                        .residual([](dsl::Builder& part) { part.conv1d(2, 3, {.padding = ConvolutionPadding::same}); })
@@ -106,7 +107,7 @@ BOOST_AUTO_TEST_CASE(a_stream_that_looks_ahead_ends) {
   BOOST_TEST(!late.feed(std::vector<float>(2), out));
 }
 
-/// States that no stream of the model gives are refused, or make its branches differ too much.
+/// States that no stream of the model can have are refused, when restored or when branches drift too far apart.
 BOOST_AUTO_TEST_CASE(states_of_rows_that_wait_are_checked) {
   const auto net = dsl::sequence(1)
                        .residual([](dsl::Builder& part) { part.conv1d(1, 3, {.padding = ConvolutionPadding::same}); })
@@ -134,7 +135,7 @@ BOOST_AUTO_TEST_CASE(states_of_rows_that_wait_are_checked) {
   BOOST_TEST((stream.feed(x, y) && other.feed(x, wanted) && y == wanted));
 }
 
-/// A model that does not look ahead owes nothing, and goes on.
+/// A model that does not look ahead has no outputs left at the end, and continues.
 BOOST_AUTO_TEST_CASE(a_causal_stream_has_nothing_to_finish) {
   const auto net = dsl::sequence(2).causal_conv1d(2, 3).gru(3).build(1);
   nn::Stream stream = net.stream();
@@ -145,8 +146,7 @@ BOOST_AUTO_TEST_CASE(a_causal_stream_has_nothing_to_finish) {
   (void)stream.save();
 }
 
-/// Padding on both sides, so that there is an output for each input and more of them at the end: `step` gives the first
-/// ones.
+/// Padding on both sides gives an output for each input and more of them at the end: `step` returns the first ones.
 BOOST_AUTO_TEST_CASE(branches_that_look_ahead_alike_take_single_steps) {
   const auto padded = [](dsl::Builder& b) { b.conv1d(3, 3, {.padding = {2}}); };
   const auto net = dsl::sequence(3).parallel({padded, padded}).build(1);
@@ -160,7 +160,7 @@ BOOST_AUTO_TEST_CASE(branches_that_look_ahead_alike_take_single_steps) {
   BOOST_TEST(support::identical(Tensor::from(out, whole.shape()), whole));
 }
 
-/// A layer of its own that adds each input to outputs of which there are fewer.
+/// A user's layer that adds each input to outputs of which there are fewer.
 BOOST_AUTO_TEST_CASE(values_with_steps_at_different_times_are_not_joined) {
   struct Careless final : nn::Layer {
     nn::CausalConv1d conv{{.in_channels = 3, .out_channels = 3, .kernel_size = 2, .stride = 2}, {.seed = 1}};
@@ -177,7 +177,7 @@ BOOST_AUTO_TEST_CASE(values_with_steps_at_different_times_are_not_joined) {
   BOOST_CHECK_EXCEPTION((void)Careless().stream(), nn::PaceError, says("a step of careless takes values"));
 }
 
-/// What sees all steps, and what has its steps on another axis.
+/// A layer that sees all steps, and one that has its steps on another axis.
 BOOST_AUTO_TEST_CASE(windows_that_cannot_wait_are_refused) {
   const auto is_refused = [](const dsl::Builder& words) {
     BOOST_CHECK_EXCEPTION((void)words.build(1).stream(), ValueError, says("is not causal"));
@@ -189,14 +189,14 @@ BOOST_AUTO_TEST_CASE(windows_that_cannot_wait_are_refused) {
   is_refused(sequence().avg_pool1d(3, {.stride = {1}, .padding = {1}, .count_include_pad = false}));
   const nn::ConvTranspose1d up(
       {.in_channels = 3, .out_channels = 3, .kernel_size = {2}, .stride = {2}, .channels_last = true}, {.seed = 1});
-  nn::Stream late = up.stream();  // the first step tells the width
+  nn::Stream late = up.stream();  // the first step determines the width
   std::vector<float> x(3), y(6);
   BOOST_CHECK_EXCEPTION(late.feed(x, y), ValueError, says("convolution_transposed strides over time"));
   BOOST_TEST(!nn::MaxPool1d({.kernel_size = {2}}).causal());
   BOOST_TEST(!nn::AvgPool1d({.kernel_size = {2}, .ceil_mode = true, .channels_last = true}).causal());
 }
 
-/// A layer that holds one with a window and does not say so: a stream finds it, a carry refuses it.
+/// A layer that holds one with a window without declaring it: a stream finds it, a carry refuses it.
 BOOST_AUTO_TEST_CASE(a_window_within_a_layer_that_says_nothing_of_it_is_found) {
   struct Holder final : nn::Layer {
     nn::Conv1d conv{{.in_channels = 3,
@@ -223,7 +223,7 @@ BOOST_AUTO_TEST_CASE(a_window_within_a_layer_that_says_nothing_of_it_is_found) {
                         says("conv1d: has states that are not in the carry"));
 }
 
-/// Keys and values are of any number of steps: pieces would begin without those before.
+/// Keys and values may have any number of steps, so pieces would begin without the earlier ones.
 BOOST_AUTO_TEST_CASE(causal_attention_takes_no_carry) {
   const auto net = dsl::sequence(4).gru(4).attention(2, {.causal = true}).build(1);
   const nn::Carry carry(net, 2);

@@ -1,4 +1,4 @@
-// Streams against the layer on the whole sequence, to the bit.
+// Streams compared with the layer on the whole sequence, bit for bit.
 #include "ferrite/nn/stream/stream.h"
 
 #include <memory>
@@ -20,7 +20,7 @@ namespace {
 
 Tensor draw(const Shape& shape, std::uint64_t stream) { return uniform(shape, {21, stream, 0}, -1, 1); }
 
-/// Outputs of a stream over x [B, T, D] as [B, T, N].
+/// Returns the outputs of a stream over x [B, T, D] as [B, T, N].
 Tensor streamed(nn::Stream& stream, const Tensor& x, std::int64_t features) {
   Tensors steps;
   for (const Tensor& x_t : unbind(x, 1)) {
@@ -44,7 +44,7 @@ dsl::Network network() {
       .build(1);
 }
 
-/// x - mean, the mean a buffer: a layer without a step of its own.
+/// x - mean, where the mean is a buffer: a layer that does not define a step.
 struct Centred final : nn::Layer {
   Buffer mean;
   Centred() : mean(buffer("mean", zeros({3}))) {}
@@ -58,7 +58,7 @@ struct Centred final : nn::Layer {
   }
 };
 
-/// Dropout that a user wrote: a layer without a step of its own that does something else while it trains.
+/// Dropout written by a user: a layer that does not define a step and differs in training.
 struct Noisy final : nn::Layer {
   std::string kind() const override { return "noisy"; }
   Tensor forward(const Tensor& x, const nn::Context&) const override { return training() ? x * 0 : x * 2; }
@@ -66,7 +66,7 @@ struct Noisy final : nn::Layer {
   std::unique_ptr<nn::Layer> clone() const override { return std::make_unique<Noisy>(); }
 };
 
-/// A layer of each kind alone, and some together.
+/// Returns a layer of each kind alone, and some combinations.
 std::vector<std::pair<std::string, dsl::Builder>> kinds() {
   const auto sequence = [] { return dsl::sequence(3); };
   return {{"linear", sequence().linear(4)},
@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(last_step_is_the_step) {
   BOOST_TEST(identical(select(streamed(stream, x, 2), 1, -1), net(x)));
 }
 
-/// A copy of a stream evaluates too: what is off in evaluation stays off.
+/// A copy of a stream is in evaluation mode, too.
 BOOST_AUTO_TEST_CASE(a_clone_of_a_stream_drops_nothing) {
   const auto net = dsl::sequence(3).add(Noisy()).linear(2).build(1);
   const Tensor x = draw({1, 4, 3}, 5);
@@ -177,7 +177,7 @@ BOOST_AUTO_TEST_CASE(clone_save_and_restore_continue_where_the_stream_was) {
   BOOST_TEST(identical(streamed(stream, tail, 2), wanted));
 }
 
-/// States go to where the next step reads them, after any number of steps.
+/// States are restored to where the next step reads them, after any number of steps.
 BOOST_AUTO_TEST_CASE(states_are_restored_after_any_number_of_steps) {
   const Tensor x = draw({2, 9, 3}, 10);
   for (const auto& [name, words] : kinds()) {
@@ -195,14 +195,14 @@ BOOST_AUTO_TEST_CASE(states_are_restored_after_any_number_of_steps) {
   }
 }
 
-/// Of one input the first layer needs no memory for the product of its input, those behind it do.
+/// The first layer, which has one input, needs no memory for the product with its input; the later ones do.
 BOOST_AUTO_TEST_CASE(stacked_layers_of_one_input_stream_in_blocks) {
   for (const std::int64_t H : {1, 3, 16}) {
     const auto net = dsl::sequence(1).lstm(H, {.layers = 3}).linear(1).build(2);
     const Tensor x = draw({2, 100, 1}, 4), whole = net(x);
     const std::vector<float> in = contiguous(transpose(x, 0, 1)).to_vector<float>();
     std::vector<float> out(in.size());
-    for (int k = 0; k < 20; ++k) {  // what lies behind the memory changes with every stream
+    for (int k = 0; k < 20; ++k) {  // the memory after it changes with every stream
       nn::Stream stream = net.stream(2), other = stream.clone();
       stream.steps(100, in, out);
       BOOST_TEST(identical(contiguous(transpose(whole, 0, 1)), Tensor::from(out, {100, 2, 1})));
@@ -230,7 +230,7 @@ BOOST_AUTO_TEST_CASE(states_of_another_shape_are_refused_and_nothing_changes) {
   for (std::size_t i = 0; i < 2; ++i) BOOST_TEST(identical(still[i], good[i]));
 }
 
-/// Running statistics are part of what a refresh takes.
+/// Refreshing copies running statistics, too.
 BOOST_AUTO_TEST_CASE(refresh_takes_buffers_too) {
   nn::Sequential net;
   net.add("linear", std::make_unique<nn::Linear>(3, 3, nn::Init{.seed = 1, .prefix = "linear"}));
@@ -261,7 +261,7 @@ BOOST_AUTO_TEST_CASE(weights_are_a_snapshot_until_refresh) {
   BOOST_TEST(identical(streamed(stream, x, 4), other(x)));
 }
 
-/// A clone shares nothing: neither weights and biases that the other takes anew, nor memory that ends with it.
+/// A clone shares nothing: neither weights and biases that the other refreshes, nor memory that ends with it.
 BOOST_AUTO_TEST_CASE(a_clone_and_its_original_do_not_touch_each_other) {
   const Tensor x = draw({2, 9, 3}, 9);
   const Tensor head = slice(x, 1, 0, 3), tail = slice(x, 1, 3);
@@ -288,7 +288,7 @@ BOOST_AUTO_TEST_CASE(a_clone_and_its_original_do_not_touch_each_other) {
   }
 }
 
-/// One row begins anew, at any time, in streams and in their clones; the others have the bits of going on.
+/// One row restarts at any time, in streams and in their clones; the others continue with the same bits.
 BOOST_AUTO_TEST_CASE(one_row_begins_anew) {
   const Tensor x = draw({3, 9, 3}, 10);
   for (const auto& [name, words] : kinds()) {

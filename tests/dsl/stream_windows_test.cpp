@@ -18,7 +18,7 @@ using support::says;
 
 namespace {
 
-/// A forward in operations, with some weights.
+/// A layer whose forward consists of operations, with some weights.
 struct Written final : nn::Layer {
   using Function = std::function<Tensor(const Tensor& x, const Written& layer)>;
   Parameter w{parameter("w", {4, 3, 3}, nn::init::uniform(-0.5, 0.5), {.seed = 1})};
@@ -38,7 +38,7 @@ struct Written final : nn::Layer {
 };
 
 Tensor turned(const Tensor& x) { return transpose(x, 1, 2); }
-/// conv1d of steps [B, T, 3] -> [B, T', 4].
+/// Returns conv1d of steps [B, T, 3] -> [B, T', 4].
 Tensor convolved(const Tensor& x, const Written& l, const ConvolutionOptions& options) {
   return turned(conv1d(turned(x), l.w.value(), l.b.value(), options));
 }
@@ -177,7 +177,7 @@ BOOST_AUTO_TEST_CASE(operations_that_stride_or_look_ahead_stream) {
       }
 }
 
-/// Of as many steps as it takes to see where the last window ends.
+/// The sequences are long enough to show where the last window ends.
 BOOST_AUTO_TEST_CASE(long_strides_end_where_the_sequence_does) {
   const std::vector<Written::Function> all = {
       [](const Tensor& x, const Written&) { return slice(x, 1, 0, steps(x), 100); },
@@ -194,7 +194,7 @@ BOOST_AUTO_TEST_CASE(long_strides_end_where_the_sequence_does) {
     }
 }
 
-/// A window of a value that has no step yet sees nothing but padding.
+/// A window of a value that has no step yet sees only padding.
 BOOST_AUTO_TEST_CASE(short_sequences_end_as_they_do_in_whole) {
   const Written layer([](const Tensor& x, const Written& l) {
     return convolved(slice(x, 1, 4, steps(x), 3), l, {.stride = {2}, .padding = {2}});
@@ -220,7 +220,7 @@ BOOST_AUTO_TEST_CASE(short_sequences_end_as_they_do_in_whole) {
   BOOST_TEST(first);
 }
 
-/// What checks tokens is no part of what a window is made of.
+/// The check of tokens is not part of the value that a window reads.
 BOOST_AUTO_TEST_CASE(tokens_that_are_ahead_stream) {
   struct Ahead final : nn::Layer {
     nn::Embedding table{{.vocabulary = 7, .features = 3}, {.seed = 1}};
@@ -253,7 +253,7 @@ BOOST_AUTO_TEST_CASE(windows_that_no_stream_can_hold_are_refused) {
   const auto refused = [](const Written::Function& f, const char* why) {
     BOOST_CHECK_EXCEPTION((void)Written(f).stream(2), ValueError, says(why));
   };
-  for (const std::int64_t g : {2, 3, 4, 6, 8, 12}) {  // what is left over stands in front, or waits for its group
+  for (const std::int64_t g : {2, 3, 4, 6, 8, 12}) {  // the rest comes first, or waits for its group
     const Written::Function begins = [g](const Tensor& x, const Written&) {
       return reshape(slice(x, 1, steps(x) % g), {x.shape()[0], steps(x) / g, g * 3});
     };

@@ -1,5 +1,5 @@
-// Tensors and a program's own Eigen (tensor/eigen.h), and our products and decompositions beside Eigen's. Compiled with
-// every Eigen that there is: what find_package found, and the one of FERRITE_EIGEN5.
+// Tensors and a program's own Eigen (tensor/eigen.h), and our products and decompositions compared with Eigen's.
+// Compiled with every Eigen that is available: the one that find_package found, and that of FERRITE_EIGEN5.
 #include "ferrite/tensor/eigen.h"
 
 #include <Eigen/Cholesky>
@@ -28,7 +28,7 @@ using Matrix = EigenMatrix<double>;
 Tensor random(std::int64_t rows, std::int64_t columns, std::uint64_t seed) {
   return normal({rows, columns}, {seed, 0, 0}, 0, 1, Dtype::f64);
 }
-/// The largest difference of elements.
+/// Returns the largest difference of elements.
 double apart(const Tensor& x, const Matrix& y) { return (as_eigen<double>(x) - y).cwiseAbs().maxCoeff(); }
 
 }  // namespace

@@ -1,6 +1,6 @@
-/// Other implementations of StableHLO give our numbers: the reference interpreter of jaxlib for every operation, for
-/// GRUs, causal convolutions and scans, the compilers XLA and IREE for these programs. Needs a Python that has them,
-/// named by FERRITE_PYTHON; skipped visibly without.
+/// Comparison with other implementations of StableHLO: the reference interpreter of jaxlib for every operation, for
+/// GRUs, causal convolutions and scans, and the compilers XLA and IREE for these programs. Needs a Python with them,
+/// named by FERRITE_PYTHON; skipped visibly without it.
 #include <boost/test/unit_test.hpp>
 
 #include "exchange/program_folder.h"
@@ -20,14 +20,14 @@ void check(const std::string& script, const std::vector<ProgramCase>& cases) {
   BOOST_TEST(folder.agrees("exchange/" + script));
 }
 
-/// Programs with open extents.
+/// Checks programs with open extents by running a script.
 void check(const std::string& script, const std::vector<exchange_test::OpenCase>& cases, exchange::DynamicForms forms) {
   exchange_test::ProgramFolder folder(".mlir");
   for (const exchange_test::OpenCase& c : cases) folder.add(c.run, written(c, forms));
   BOOST_TEST(folder.agrees("exchange/" + script));
 }
 
-/// Scans are compiled as loops only: what they are step by step, the recurrent layers show.
+/// Returns the programs to compile. Scans are compiled as loops only; recurrent layers test the step-by-step form.
 std::vector<ProgramCase> compiled_programs() {
   std::vector<ProgramCase> all = exchange_test::recurrent_cases();
   for (ProgramCase& c : exchange_test::layer_cases()) all.push_back(std::move(c));
@@ -61,7 +61,7 @@ BOOST_AUTO_TEST_CASE(iree_gives_our_numbers, *boost::unit_test::precondition(hav
   check("run_iree.py", compiled_programs());
 }
 
-/// XLA takes a program at the extents of its arguments, IREE once for all.
+/// XLA compiles a program at the extents of its arguments, IREE once for all extents.
 BOOST_AUTO_TEST_CASE(xla_gives_our_numbers_at_other_extents, *boost::unit_test::precondition(have_jaxlib)) {
   check("run_xla.py", exchange_test::open_cases(), exchange::DynamicForms::complete);
   check("run_xla.py", exchange_test::open_cases(), exchange::DynamicForms::gathers);

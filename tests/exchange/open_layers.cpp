@@ -1,4 +1,4 @@
-// A layer of every kind with its batch left open.
+// Programs of a layer of every kind whose batch stays open.
 #include "exchange/program_cases.h"
 #include "ferrite/compile/tracer.h"
 #include "ferrite/tensor/random.h"
@@ -47,7 +47,7 @@ std::vector<OpenCase> open_layer_cases() {
       try {
         (void)written(c, ferrite::exchange::DynamicForms::complete);
         list.push_back(c);
-      } catch (const ferrite::exchange::ExportError&) {  // which are refused, a test says
+      } catch (const ferrite::exchange::ExportError&) {  // another test lists those that are refused
       }
     }
   return list;

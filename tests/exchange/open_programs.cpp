@@ -1,4 +1,4 @@
-// Programs whose extents stay open, with arguments at extents that they are not traced at.
+// Programs whose extents stay open, with arguments at other extents than those of the trace.
 #include <memory>
 
 #include "exchange/program_cases.h"
@@ -38,7 +38,7 @@ Tensor numbers(const Shape& shape, std::uint64_t seed) { return ferrite::uniform
 const Axes kBatch{{.axis = 0, .name = "batch"}};
 const Axes kBatchAndTime{{.axis = 0, .name = "batch"}, {.axis = 1, .name = "time"}};
 
-/// Runs f at the extents of `in`; `specs` are those at which it is exported.
+/// Returns a case that runs f at the extents of `in`; it is exported at those of `specs`.
 OpenCase open_case(const std::string& name, const Function& f, std::vector<Spec> specs, Axes axes, const Tensors& in) {
   OpenCase c{{name, {}, {}, in, {}, kTolerance}, f, std::move(specs), std::move(axes)};
   const Graph graph = ferrite::trace(f, c.specs);
@@ -48,7 +48,7 @@ OpenCase open_case(const std::string& name, const Function& f, std::vector<Spec>
   return c;
 }
 
-/// The extents that are run: some, and the smallest.
+/// The extents of the runs: some, and the smallest.
 constexpr std::int64_t kRuns[][2] = {{7, 11}, {1, 1}};
 
 std::string at(std::int64_t batch, std::int64_t time) {
@@ -65,7 +65,7 @@ Function forward_of(const std::shared_ptr<dsl::Network>& net) {
   return [net](const Tensors& in) -> Tensors { return {(*net)(in[0])}; };
 }
 
-/// Gradients by parameters and input.
+/// Returns the function of the gradients by parameters and input.
 Function backward_of(const std::shared_ptr<dsl::Network>& net) {
   return [net](const Tensors& in) {
     Tape tape;
@@ -77,7 +77,7 @@ Function backward_of(const std::shared_ptr<dsl::Network>& net) {
   };
 }
 
-/// A network on sequences [B, T, width], and perhaps its gradients.
+/// Adds a network on sequences [B, T, width], and perhaps its gradients.
 void add_sequence(const std::string& name, const dsl::Builder& builder, std::int64_t width, bool gradients,
                   std::vector<OpenCase>& list) {
   const auto net = network(builder);
@@ -106,7 +106,7 @@ void add_sequences(std::vector<OpenCase>& list) {
   add_sequence("mean", dsl::sequence(3).linear(4).gelu().mean_over_time().linear(2), 3, true, list);
 }
 
-/// So many steps, one after the other: no loops.
+/// Adds programs of a fixed number of steps without loops.
 void add_unrolled(std::vector<OpenCase>& list) {
   const auto net = network(dsl::sequence(3).gru(4).lstm(3).linear(2));
   for (const auto& [batch, time] : kRuns)
@@ -154,7 +154,7 @@ void add_step(std::vector<OpenCase>& list) {
   }
 }
 
-/// Elements and sums of columns, [A B + B], divided by their number.
+/// Returns elements and sums of columns, [A B + B], divided by their number.
 Tensor sums_of_products(const Tensor& y) {
   const Tensor all = ferrite::concat({ferrite::reshape(y, {-1}), ferrite::sum(y, {0})}, 0);
   return all / static_cast<double>(all.numel());

@@ -1,5 +1,4 @@
-// Windows with strides, other extents by interpolation and scatters, all with open extents that no stride has to
-// divide.
+// Strided windows, interpolation to other extents and scatters, all with open extents that no stride has to divide.
 #include "exchange/program_cases.h"
 #include "ferrite/tensor/convolution.h"
 #include "ferrite/tensor/pooling.h"
@@ -15,7 +14,7 @@ using Function = std::function<Tensors(const Tensors&)>;
 
 Tensor elements(const Shape& shape, std::uint64_t seed) { return uniform(shape, {.seed = seed}, -1, 1, Dtype::f64); }
 
-/// Images [2, 2, height, width], exported at 8 x 8 and run at three other extents.
+/// Adds images [2, 2, height, width], exported at 8 x 8 and run at three other extents.
 void add_images(const std::string& name, const Function& f, std::vector<OpenCase>& list) {
   for (const auto& [height, width] : {std::pair<std::int64_t, std::int64_t>{5, 12}, {11, 7}, {4, 33}}) {
     const Tensors in{elements({2, 2, height, width}, 7)};
@@ -35,7 +34,7 @@ Function resized(Interpolation mode, double factor, bool align_corners) {
   };
 }
 
-/// To the extents that a pooling by 2 began with, which rounds down.
+/// Returns interpolation back to the extents before a pooling by 2, which rounds down.
 Function pooled_and_back(Interpolation mode) {
   return [=](const Tensors& in) -> Tensors {
     const Shape& s = in[0].shape();

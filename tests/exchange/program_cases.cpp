@@ -1,4 +1,4 @@
-// The programs that other implementations run.
+// The programs that tests run in other implementations.
 #include "exchange/program_cases.h"
 
 #include <cmath>
@@ -39,7 +39,7 @@ Tensor random(const Primitive& op, const Spec& spec, std::uint64_t number, doubl
   return ferrite::cast(ferrite::uniform(spec.shape, key, low, high, Dtype::f64), spec.dtype);
 }
 
-/// Numbers of any dtype, repeated as often as needed.
+/// Returns numbers as a tensor of any dtype, repeated as often as needed.
 Tensor repeated(const std::vector<double>& v, const Spec& spec) {
   std::vector<double> all(static_cast<std::size_t>(spec.shape.numel()));
   for (std::size_t i = 0; i < all.size(); ++i) all[i] = v[i % v.size()];
@@ -48,7 +48,7 @@ Tensor repeated(const std::vector<double>& v, const Spec& spec) {
 
 double tolerance_of(Dtype dtype) { return dtype == Dtype::f32 ? 4e-6 : 1e-12; }
 
-/// One application of an operation; results that are kept for its gradient only stay out.
+/// Returns a case of one application of an operation, without results that are kept for its gradient only.
 ProgramCase application(const Primitive& op, const Tensors& in, const Attrs& attrs, Dtype real, std::string what) {
   const bool sequence = op.name.ends_with("_sequence");
   const auto f = [&](const Tensors& x) {
@@ -59,7 +59,7 @@ ProgramCase application(const Primitive& op, const Tensors& in, const Attrs& att
   return case_of(std::string(op.name) + " " + what, f, in, tolerance_of(real));
 }
 
-/// Dtypes that a pointwise operation has kernels for.
+/// Returns the dtypes for which a pointwise operation has kernels.
 std::vector<Dtype> dtypes_of(const Primitive& op) {
   std::vector<Dtype> list;
   for (const Dtype t : {Dtype::f32, Dtype::f64, Dtype::i32, Dtype::i64, Dtype::boolean})
@@ -83,7 +83,7 @@ Tensors pointwise_inputs(const Primitive& op, Dtype dtype, const std::vector<Sha
   return in;
 }
 
-/// Ends of the domain, and beyond them what floats have to offer.
+/// Returns the ends of the domain, and special floats beyond them.
 std::vector<double> special_values(const Primitive& op) {
   const double infinity = std::numeric_limits<double>::infinity();
   const auto [low, high] = oracles::of(op).domain;
@@ -99,7 +99,7 @@ void add_special(const Primitive& op, Dtype dtype, std::vector<ProgramCase>& lis
     list.push_back(application(op, {all, repeated(v, {{1, n}, dtype})}, {}, dtype, "special values"));
 }
 
-/// The tail of gelu, where it is tiny, as a share of what it is here.
+/// Adds the tail of gelu, where it is tiny, relative to our values.
 void add_tail(const Primitive& op, std::vector<ProgramCase>& list) {
   const Tensor x = Tensor::from({-2.0, -5.0, -8.0, -11.0, -11.5, -14.0, -20.0, -30.0, -36.0});
   const Tensor wanted = apply(op, {x}, {})[0];
@@ -128,7 +128,7 @@ std::vector<ProgramCase> pointwise_cases(const Primitive& op) {
   return list;
 }
 
-/// A sample's inputs; floats in the dtype asked for.
+/// Returns a sample's inputs, with floats in the given dtype.
 Tensors sample_inputs(const Primitive& op, const ferrite::detail::Sample& sample, Dtype real) {
   Tensors in;
   std::size_t next = 0;
@@ -156,7 +156,7 @@ std::vector<ProgramCase> sample_cases(const Primitive& op) {
   return list;
 }
 
-/// What a cast to integers does with values that do not fit, and with NaN; a reduction and a choice with NaN.
+/// Adds casts of NaN and of values that do not fit to integers, and a reduction and a choice with NaN.
 void add_extremes(const Primitive& op, std::vector<ProgramCase>& list) {
   const double infinity = std::numeric_limits<double>::infinity();
   const Tensor x = Tensor::from({1e30, -1e30, infinity, -infinity, std::nan(""), 2.9, -2.9, -0.0, 0x1p31, -0x1p31,
@@ -191,13 +191,13 @@ void add_extremes(const Primitive& op, std::vector<ProgramCase>& list) {
   if (op.name.starts_with("arg")) list.push_back(application(op, {rows}, ArgAttrs{1, false}, Dtype::f64, "NaN"));
 }
 
-/// The same values in a type that operations compute with; exact.
+/// Returns the same values in a dtype that operations compute with, exactly.
 Tensor computed(const Tensor& x) {
   if (!ferrite::is_storage_only(x.dtype())) return x;
   return ferrite::cast(x, ferrite::has_gradient(x.dtype()) ? Dtype::f32 : Dtype::i32);
 }
 
-/// The gradient of a sequence, as a tape over it makes it: with all results reached, and with the last one only.
+/// Adds the gradient of a sequence as a tape computes it: with all results reached, and with the last one only.
 void add_gradients(const Primitive& op, const ferrite::detail::Sample& sample, int number,
                    std::vector<ProgramCase>& list) {
   const Tensors in = sample_inputs(op, sample, Dtype::f64);
@@ -235,7 +235,8 @@ std::vector<ProgramCase> gradient_cases(const Primitive& op) {
 
 ProgramCase case_of(const std::string& name, const std::function<Tensors(const Tensors&)>& f, const Tensors& in,
                     double tolerance) {
-  // Arguments and results travel in NumPy's files, which have no bf16: what is only stored is cast inside the program.
+  // Arguments and results are exchanged in NumPy's files, which have no bf16: types that are only stored are cast
+  // inside the program.
   std::vector<Spec> specs;
   Tensors given;
   for (const Tensor& x : in) {

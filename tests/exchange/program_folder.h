@@ -1,5 +1,5 @@
 #pragma once
-/// Programs in files for scripts that run them elsewhere: what tests/exchange/exchange.py reads.
+/// Programs in files for scripts that run them elsewhere, read by tests/exchange/exchange.py.
 #include <fstream>
 #include <string>
 
@@ -10,12 +10,12 @@
 
 namespace exchange_test {
 
-/// Holds 0.<ending>, 0.npz, ... and a list of them: number, tolerance, name.
+/// A folder with 0.<ending>, 0.npz, ... and a list of them: number, tolerance, name.
 class ProgramFolder {
  public:
   explicit ProgramFolder(std::string ending) : ending_(std::move(ending)) {}
 
-  /// A case's arguments and results beside its program as it was written.
+  /// Adds a case: its program as written, and its arguments and results.
   void add(const ProgramCase& c, const std::string& program) {
     const std::string number = std::to_string(count_++);
     std::ofstream(folder_ / (number + ending_), std::ios::binary) << program;
@@ -28,7 +28,7 @@ class ProgramFolder {
     list_ << number << '\t' << c.tolerance << '\t' << c.name << '\n';
   }
 
-  /// Whether a script of the tests finds all results; `more` follows the folder on its command line.
+  /// Returns whether a script of the tests confirms all results; `more` follows the folder on its command line.
   bool agrees(const std::string& script, const std::string& more = {}) {
     list_.flush();
     const std::string path = std::string(FERRITE_SOURCE_DIR) + "/tests/" + script;

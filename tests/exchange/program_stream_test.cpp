@@ -1,5 +1,5 @@
-// Programs over time as streams: every step has the bits of the whole program, and what is not causal is refused by
-// name.
+// Programs over time as streams: every step has the bits of the whole program, and programs that are not causal are
+// refused by name.
 #include "ferrite/exchange/program_stream.h"
 
 #include <algorithm>
@@ -25,8 +25,8 @@ namespace {
 
 Tensor weights(const Shape& s, std::uint64_t seed) { return uniform(s, {.seed = seed}, -0.5, 0.5); }
 
-/// The steps of a stream of one input and one output, joined, beside the whole program: from the beginning, and again
-/// after a reset.
+/// Compares the joined steps of a stream of one input and one output with the whole program: from the beginning, and
+/// again after a reset.
 void check_against_whole(const Program& f, const Spec& step, int axis, int out_axis) {
   exchange::ProgramStream s(f, {{.step = step, .time_axis = axis}}, {.verify = false});
   constexpr std::int64_t T = 40;
@@ -53,7 +53,7 @@ void check_refused(const Program& f, const Spec& step, int axis, const std::stri
 
 const Spec kPlane{{1, 3, 1, 8}};  // [B, C, T, F]
 
-/// x with zeros before the first step, or another value.
+/// Returns x with zeros, or another value, before the first step.
 Tensor before(const Tensor& x, int axis, std::int64_t n, Scalar value = 0) {
   Shape front = Shape::filled(x.rank(), 0), back = front;
   front[axis] = n;
@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE(windows_reach_back_to_frames_that_are_held) {
         return Tensors{tanh(conv2d(before(y, 2, 3), narrow, {}, {.dilation = {3, 1}}))};
       },
       kPlane, 2, 2);
-  // Padding of the convolution itself, on both sides, and cut off behind.
+  // Padding by the convolution itself, on both sides, cut off at the end.
   check_against_whole(
       [&](const Tensors& in) {
         return Tensors{slice(conv2d(in[0], w, b, {.padding = {2, 1}}), 2, 0, in[0].shape()[2])};
@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(windows_reach_back_to_frames_that_are_held) {
 }
 
 BOOST_AUTO_TEST_CASE(frames_before_the_first_pass_through_what_follows) {
-  // Frames of a constant, three before the first, through a layer whose window needs one of them, then joined with a
+  // Three frames of a constant before the first, through a layer whose window needs one of them, then joined with a
   // path that is not ahead.
   const Tensor w = weights({3, 3, 2}, 4), b = weights({3}, 6);
   check_against_whole(
@@ -93,7 +93,7 @@ BOOST_AUTO_TEST_CASE(frames_before_the_first_pass_through_what_follows) {
         return Tensors{slice(ahead, 2, 0, in[0].shape()[2]) * in[0]};
       },
       {{1, 3, 1}}, 2, 2);
-  // Through a recurrence.
+  // A program with a recurrence.
   const nn::Gru gru(3, 4, {.layers = 2}, {.seed = 3});
   check_against_whole(
       [&](const Tensors& in) { return Tensors{slice(gru(before(in[0], 1, 2, 1)), 1, 1, in[0].shape()[1] + 1)}; },
@@ -167,7 +167,8 @@ BOOST_AUTO_TEST_CASE(several_inputs_outputs_and_declared_states) {
   BOOST_CHECK_THROW((void)s.output(2), ValueError);
 }
 
-/// The states stay: the new weights go on from them, and a reset begins with what they give before the first step.
+/// The states stay: the new weights continue from them, and a reset starts with the values of the new weights before
+/// the first step.
 BOOST_AUTO_TEST_CASE(parameters_are_followed_by_refresh) {
   nn::Gru gru(2, 2, {}, {.seed = 1});
   const auto f = [&](const Tensors& in) { return Tensors{gru(sigmoid(before(gru(in[0]), 1, 1)))}; };
@@ -243,7 +244,7 @@ BOOST_AUTO_TEST_CASE(what_is_not_causal_is_refused_by_name) {
   check_refused([&](const Tensors& in) { return Tensors{before(in[0], 1, 2)}; }, rows, 1, "has 13 steps for 11");
   check_refused([&](const Tensors& in) { return Tensors{concat({in[0], in[0]}, 1)}; }, rows, 1, "joins two sequences");
   check_refused([&](const Tensors& in) { return Tensors{reshape(in[0], {-1, 3})}; }, {{2, 1, 3}}, 1, "joins time");
-  // An axis as long as time that is another one.
+  // An axis that is as long as time but is another one.
   check_refused(
       [&](const Tensors& in) {
         const std::int64_t steps = in[0].size(1);
@@ -276,7 +277,7 @@ BOOST_AUTO_TEST_CASE(frames_are_transformed_one_by_one) {
                 "transforms time");
 }
 
-/// A scan whose body is linear in its carry runs as linear_scan, also behind frames that stand before the first.
+/// A scan whose body is linear in its carry runs as linear_scan, also after frames that come before the first.
 BOOST_AUTO_TEST_CASE(running_means_carry_their_state) {
   for (const std::int64_t late : {0, 2})
     check_against_whole(

@@ -1,4 +1,4 @@
-/// Scans for other implementations of StableHLO: as loops and step by step, forwards and their gradients.
+/// Scans for other implementations of StableHLO: as loops and step by step, forward and their gradients.
 #include "exchange/program_cases.h"
 #include "ferrite/autograd/tape.h"
 #include "ferrite/compile/scan.h"
@@ -26,7 +26,7 @@ Tensor draw(const Shape& shape, std::uint64_t stream) {
   return ferrite::uniform(shape, {29, stream}, -1, 1, Dtype::f64);
 }
 
-/// The results of a function and, of each input, the gradient of their sum with weights.
+/// Returns a function of f's results and, for each input, the gradient of their weighted sum.
 Function with_gradients(const Function& f) {
   return [f](const Tensors& in) {
     Tape tape;
@@ -57,7 +57,7 @@ Tensors two_carries_inputs(std::int64_t T) {
   return {draw({2, 3}, 1), draw({2, 3}, 2), draw({T, 2, 2}, 3), draw({2, 3}, 4), draw({3, 3}, 5)};
 }
 
-/// A scan in the body of a scan; both read from outside of both.
+/// A scan in the body of a scan; both read values from outside of both.
 Tensors nested(const Tensors& in) {
   const auto inner = [&](const Tensors& c, const Tensors& x) -> ScanStep {
     return {{ferrite::tanh(c[0] * in[0] + x[0])}, {c[0] * x[0]}};
@@ -70,7 +70,7 @@ Tensors nested(const Tensors& in) {
   return {r.carry[0], r.y[0]};
 }
 
-/// A fused sequence as one step of a scan: what it keeps for its gradient is a y of the scan's.
+/// A fused sequence as one step of a scan: what it keeps for its gradient is a y of the scan.
 Tensors fused_in_the_body(const Tensors& in) {
   const auto step = [&](const Tensors& c, const Tensors& x) -> ScanStep {
     const Tensors r =
@@ -81,7 +81,7 @@ Tensors fused_in_the_body(const Tensors& in) {
   return {r.carry[0], r.y[0]};
 }
 
-/// Carries and ys that are no floats, steps without xs, a stack without elements, a constant of the body's own.
+/// Carries and ys that are not floats, steps without xs, a stack without elements, and a constant in the body.
 Tensors counting(const Tensors& in) {
   const auto step = [&](const Tensors& c, const Tensors& x) -> ScanStep {
     const Tensor steps = Tensor::from({1.0, 2.0, 4.0});

@@ -1,4 +1,4 @@
-// StableHLO with open extents: the text that is written, and what is refused.
+// StableHLO with open extents: the text, and errors.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -33,15 +33,14 @@ std::string open_text(const Function& f, const std::vector<Spec>& specs, const e
 
 bool has(const std::string& text, const std::string& what) { return text.find(what) != std::string::npos; }
 
-/// Rows of x [B, 3] with a bias, the mean over the batch, all numbers in a row, and x in three rows.
+/// Returns rows of x [B, 3] with a bias, the mean over the batch, all numbers in a row, and x in three rows.
 Tensors affine(const Tensors& in) {
   const Tensor w = Tensor::from({1.0F, 2.0F, 3.0F, 4.0F, 5.0F, 6.0F}, {3, 2});
   const Tensor y = ferrite::relu(ferrite::matmul(in[0], w) + Tensor::from({0.5F, -1.0F}));
   return {y, ferrite::mean(y, {0}), ferrite::reshape(y, {-1}), ferrite::reshape(in[0], {3, -1})};
 }
 
-/// x [B, 3] padded, cropped at both ends, every second row, rows by their number, backwards,
-/// times a column.
+/// Returns x [B, 3] padded, cropped at both ends, every second row, rows by their number, backwards, times a column.
 Tensors pieces(const Tensors& in) {
   const Tensor& x = in[0];
   const std::int64_t n = x.shape()[0];
@@ -54,7 +53,7 @@ Tensors pieces(const Tensors& in) {
           ferrite::matmul(x, Tensor::from({1.0F, 2.0F, 3.0F}, {3, 1}))};
 }
 
-/// h' = tanh(h w + x) from the last step to the first, for rows of any number.
+/// h' = tanh(h w + x) from the last step to the first, for any number of rows.
 Tensors recurrence(const Tensors& in) {
   const Tensor w = Tensor::from({1.0F, 2.0F, 3.0F, 4.0F}, {2, 2});
   const auto step = [&](const Tensors& carry, const Tensors& x) -> ferrite::ScanStep {
@@ -82,7 +81,7 @@ BOOST_AUTO_TEST_CASE(golden_texts) {
     std::string name;
     Function f;
     Spec spec;
-    std::vector<std::string> axes;  ///< in front
+    std::vector<std::string> axes;  ///< names of the first axes, which are open
   };
   for (const Golden& g :
        {Golden{"open_affine", affine, {{2, 3}}, {"batch"}}, Golden{"open_pieces", pieces, {{4, 3}}, {"rows"}},
@@ -101,7 +100,7 @@ BOOST_AUTO_TEST_CASE(without_open_axes_it_is_the_text_of_the_graph) {
   BOOST_TEST(open_text(affine, specs, {}) == exchange::to_stablehlo(ferrite::trace(affine, specs)));
 }
 
-/// No number of an example stays in the text.
+/// No extent of the example remains in the text.
 BOOST_AUTO_TEST_CASE(a_text_does_not_depend_on_the_extents_of_the_example) {
   for (const OpenCase& c : all_cases()) BOOST_TEST_CONTEXT(c.run.name) {
       OpenCase other = c;
@@ -124,7 +123,7 @@ BOOST_AUTO_TEST_CASE(texts_are_well_formed_and_have_the_forms_that_are_asked_for
 
 using Names = std::vector<std::string>;
 
-/// Those that are refused, with reasons that begin in one of these ways.
+/// Returns the cases that are refused, with a reason that begins in one of these ways.
 Names refused(const std::vector<OpenCase>& cases, const Names& reasons) {
   Names names;
   for (const OpenCase& c : cases) {
@@ -139,13 +138,13 @@ Names refused(const std::vector<OpenCase>& cases, const Names& reasons) {
   return names;
 }
 
-/// The layers that StableHLO has no words for are the only ones that do not stay open.
+/// Only layers that StableHLO cannot express do not stay open.
 BOOST_AUTO_TEST_CASE(every_layer_takes_any_batch) {
   const Names names = refused(exchange_test::layers_with_open_batch(), {"StableHLO's fft takes and gives complex"});
   BOOST_TEST(names == (Names{"Stft", "InverseStft"}), boost::test_tools::per_element());
 }
 
-/// All but those whose form depends on the number of steps: chunks.
+/// All layers do, except those whose form depends on the number of steps: chunks.
 BOOST_AUTO_TEST_CASE(layers_on_sequences_take_any_time) {
   Names names = refused(exchange_test::layers_with_open_time(),
                         {"StableHLO's fft takes and gives complex", "where (stablehlo.broadcast_in_dim)",
@@ -171,7 +170,7 @@ BOOST_AUTO_TEST_CASE(extents_are_named) {
                  "(tensor<?xf32>, tensor<?x3xf32>, tensor<?x?xf32>)"));
 }
 
-/// An extent that may turn out to be 1 is not repeated: compilers are told.
+/// An extent that may be 1 is not declared as repeated, so that compilers know it.
 BOOST_AUTO_TEST_CASE(broadcasts_say_what_they_repeat) {
   const Function f = [](const Tensors& in) -> Tensors { return {in[0] + ferrite::sum(in[0], {1}, true)}; };
   const std::string text = open_text(f, {{{4, 3}}}, {.dynamic = {{.name = "n"}}, .dynamic_forms = Forms::gathers});
@@ -230,7 +229,7 @@ BOOST_AUTO_TEST_CASE(options_that_do_not_fit_are_refused) {
                         ferrite::ValueError, says("a graph has its extents"));
 }
 
-/// Programs that are others at other extents, or hold numbers that no arithmetic on the extents gives.
+/// Programs that differ at other extents, or hold numbers that no arithmetic on the extents yields.
 BOOST_AUTO_TEST_CASE(extents_that_cannot_stay_open_are_refused) {
   const auto refuses = [](const Function& f, const std::string& words) {
     const std::vector<Spec> specs{{{4, 3}}};

@@ -1,4 +1,4 @@
-// StableHLO: the text that is written, and what is refused.
+// StableHLO: the text, and errors.
 #include "ferrite/exchange/stablehlo.h"
 
 #include <boost/test/unit_test.hpp>
@@ -52,7 +52,7 @@ bool refused(const Primitive& op) {
   return false;
 }
 
-/// The error of an export, or "" where there is none.
+/// Returns the error of an export; "" if there is none.
 template <class Error>
 std::string error_of(const Graph& g, const exchange::StablehloOptions& options = {}) {
   try {
@@ -108,7 +108,7 @@ Tensors recurrence(const Tensors& in) {
   return {r.carry[0], r.y[0]};
 }
 
-/// Its gradient by w: a loop that adds up.
+/// Returns the gradient of the recurrence by w: a loop that adds up.
 Tensors recurrence_gradient(const Tensors& in) {
   ferrite::Tape tape;
   const Tensor w = tape.watch(in[2]);
@@ -237,7 +237,7 @@ BOOST_AUTO_TEST_CASE(a_variable_that_is_written_stays_an_argument) {
   BOOST_TEST(text.starts_with("// %arg1: variable 'net.w'\n// result 1: variable 'net.w'\n"));
 }
 
-/// Lines of the text of a GRU's forward pass and of its gradient.
+/// Returns the lines of the text of a GRU's forward pass and of its gradient.
 std::pair<std::int64_t, std::int64_t> lines_of_gru(std::int64_t steps, ferrite::nn::Form form,
                                                    exchange::ScanExport scan) {
   const ferrite::nn::Gru gru(3, 4, {.form = form});
@@ -299,7 +299,7 @@ BOOST_AUTO_TEST_CASE(what_nothing_reads_does_not_go_round) {
   }
 }
 
-/// Locations are all that differs, and each names a layer.
+/// The texts differ in locations alone, and each location names a layer.
 BOOST_AUTO_TEST_CASE(layers_are_locations_on_demand) {
   std::size_t seen = 0;
   for (exchange_test::ProgramCase& c : exchange_test::option_cases()) {
@@ -319,7 +319,7 @@ BOOST_AUTO_TEST_CASE(layers_are_locations_on_demand) {
   BOOST_TEST(seen == 2U);
 }
 
-/// A program that is exported has no gradients: custom functions, checkpoints and hooks leave no trace in it.
+/// An exported program has no gradients: custom functions, checkpoints and hooks leave no trace in it.
 BOOST_AUTO_TEST_CASE(gradients_written_by_hand_are_left_out) {
   using In = const Tensors&;
   const auto twice = ferrite::custom_function(
@@ -342,7 +342,7 @@ BOOST_AUTO_TEST_CASE(scans_are_written) {
   }
 }
 
-/// Updates may be applied in any order: of scattered elements for one place the largest number wins.
+/// Updates may be applied in any order: of elements scattered to one place the one with the largest number wins.
 BOOST_AUTO_TEST_CASE(the_last_scattered_element_wins_in_any_order) {
   const Function f = [](const Tensors& in) -> Tensors { return {ferrite::scatter(in[0], 0, in[1], in[2])}; };
   const std::vector<Spec> specs{{{4, 2}}, {{3, 2}, Dtype::i64}, {{3, 2}}};

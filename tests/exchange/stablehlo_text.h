@@ -12,7 +12,8 @@
 
 namespace stablehlo_text {
 
-/// Read before they are regenerated (FERRITE_REGENERATE=1) and committed: they are what the exporter promises.
+/// Returns the path of a golden text. Review a regenerated text (FERRITE_REGENERATE=1) before it is committed: it is
+/// what the exporter promises.
 inline std::string golden_path(const std::string& name) {
   return std::string(FERRITE_SOURCE_DIR) + "/tests/data/stablehlo/" + name + ".mlir";
 }
@@ -22,13 +23,13 @@ inline std::string golden(const std::string& name) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// Every value is defined once, before it is used and not in a block that has ended; nothing stands where a value
-/// should. Gives the first fault.
+/// Returns the first fault in a text: every value must be defined once, before its uses, in a block that has not ended,
+/// and no value may be missing.
 inline std::string fault_in(const std::string& text) {
   static const std::regex nothing(R"(\(, |, ,|, :|= stablehlo\.\w+ (,|:|\[))"), value(R"((%\w+)( = )?)"),
       definition(R"(^ *(%\d+)(:\d+)? = )");
   std::set<std::string> defined = {"%old", "%new", "%sum"};
-  std::vector<std::set<std::string>> outside;  // of the blocks that are open
+  std::vector<std::set<std::string>> outside;  // names outside of the blocks that are open
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
     if (line.starts_with("//")) continue;

@@ -53,7 +53,8 @@ Tensor numbers(const ferrite::Shape& shape, std::uint64_t seed) {
   return ferrite::uniform(shape, {seed}, -1, 1, Dtype::f64);
 }
 
-/// A program that reads variables, and perhaps writes them: what it gives from their present values.
+/// Returns a case of a program that reads variables, and perhaps writes them, with its results from their present
+/// values.
 ProgramCase with_variables(const std::string& name, const std::function<Tensors(const Tensors&)>& f,
                            const Tensors& in) {
   std::vector<ferrite::Spec> specs;

@@ -1,4 +1,4 @@
-/// Any bytes are refused with an IoError, or are a table that we write and read again.
+/// Any bytes are refused with an IoError, or parsed as a table that can be written and read again.
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -18,7 +18,7 @@ Columns columns_of(const io::CsvTable& table) {
   return columns;
 }
 
-/// What we write, we read, and it is the same. Any exception here ends the program.
+/// Checks that a table is the same when written and read again. Any exception here ends the program.
 void check_round_trip(const io::CsvTable& table) noexcept {
   const Columns columns = columns_of(table);
   const std::vector<std::string> names(columns.size(), "n");
@@ -33,7 +33,7 @@ void check_round_trip(const io::CsvTable& table) noexcept {
   }
 }
 
-/// Each column is numbers or refused.
+/// Reads each column as numbers, which may be refused.
 void read_numbers(const io::CsvTable& table) {
   for (const std::string& name : table.names()) {
     for (const ferrite::Dtype dtype : {ferrite::Dtype::f32, ferrite::Dtype::i64}) {

@@ -1,4 +1,4 @@
-/// Any bytes are refused with an IoError, or are weights, or a net that we write and read again.
+/// Any bytes are refused with an IoError, or parsed as weights or a net that can be written and read again.
 #include <cstdint>
 #include <cstdlib>
 #include <span>
@@ -12,7 +12,7 @@ namespace {
 
 namespace io = ferrite::io;
 
-/// What we write, we read, and it is the same. Any exception here ends the program.
+/// Checks that weights or a net are the same when written and read again. Any exception here ends the program.
 void check_round_trip(const std::string& text) noexcept {
   const auto net = io::parse_rtneural(std::as_bytes(std::span(text)));
   if (io::serialize_rtneural(*net) != text) std::abort();

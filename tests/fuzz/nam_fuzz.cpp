@@ -1,4 +1,4 @@
-/// Any bytes are refused with an IoError, or are a `.nam` model that we write and read again.
+/// Any bytes are refused with an IoError, or parsed as a `.nam` model that can be written and read again.
 #include <cstdint>
 #include <cstdlib>
 #include <span>
@@ -11,7 +11,7 @@ namespace {
 
 namespace io = ferrite::io;
 
-/// What we write, we read, and it is the same. Any exception here ends the program.
+/// Checks that a model is the same when written and read again. Any exception here ends the program.
 void check_round_trip(const std::string& text) noexcept {
   if (io::serialize_nam(io::parse_nam(std::as_bytes(std::span(text)))) != text) std::abort();
 }

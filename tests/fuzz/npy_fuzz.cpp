@@ -1,4 +1,4 @@
-/// Any bytes are refused with an IoError, or are an array that we write and read again.
+/// Any bytes are refused with an IoError, or parsed as an array that can be written and read again.
 #include <cstdint>
 #include <cstdlib>
 #include <span>
@@ -10,7 +10,7 @@ namespace {
 
 namespace io = ferrite::io;
 
-/// What we write, we read, and it is the same. Any exception here ends the program.
+/// Checks that an array is the same when written and read again. Any exception here ends the program.
 void check_round_trip(const ferrite::Tensor& tensor) noexcept {
   const std::vector<std::byte> bytes = io::serialize_npy(tensor);
   const ferrite::Tensor back = io::parse_npy(bytes);

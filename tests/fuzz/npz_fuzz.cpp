@@ -1,4 +1,4 @@
-/// Any bytes are refused with an IoError, or are an archive whose tensors can be had and written again.
+/// Any bytes are refused with an IoError, or parsed as an archive whose tensors can be read and written again.
 #include <cstdint>
 #include <cstdlib>
 #include <span>
@@ -12,7 +12,7 @@ namespace {
 namespace io = ferrite::io;
 using fuzz::tensors_of;
 
-/// What we write, we read, and it is the same. Any exception here ends the program.
+/// Checks that tensors are the same when written and read again. Any exception here ends the program.
 void check_round_trip(const std::vector<io::NamedTensor>& tensors) noexcept {
   const std::vector<std::byte> bytes = io::serialize_npz(tensors);
   const io::TensorFile file = io::parse_npz(bytes);

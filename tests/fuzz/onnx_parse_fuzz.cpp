@@ -1,4 +1,5 @@
-/// Any bytes are refused with an OnnxError, or are a model that says what it takes: its graphs can be made.
+/// Any bytes are refused with an OnnxError, or parsed as a model that describes its inputs, so that its graphs can be
+/// made.
 #include <cstdint>
 #include <cstdlib>
 #include <optional>

@@ -1,4 +1,4 @@
-/// A model of any bytes runs or throws an Error, eagerly and compiled, and gives the same where both give something.
+/// A model of any bytes runs or throws an Error, eagerly and compiled; if both run, the results are the same.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -14,7 +14,7 @@ namespace {
 
 using namespace ferrite;
 
-/// Ones of the shape that an input asks for, with 2 for what is open.
+/// Returns ones of the shapes that the inputs ask for, with 2 for open extents.
 std::optional<Tensors> inputs_of(const onnx::Model& model) {
   constexpr std::int64_t kMostElements = 1 << 12;
   Tensors in;

@@ -1,4 +1,4 @@
-/// Any bytes are refused with an IoError, or are a pickle whose values can be walked over and flattened.
+/// Any bytes are refused with an IoError, or parsed as a pickle whose values can be walked over and flattened.
 #include <cstdint>
 #include <cstdlib>
 #include <span>
@@ -10,7 +10,7 @@ namespace {
 
 namespace detail = ferrite::io::detail;
 
-/// Whatever was flattened can be named, and no view reaches beyond the storage it claims.
+/// Checks that everything flattened has a name, and that no view reaches beyond the storage that it claims.
 void check(const detail::TorchIndex& index) noexcept {
   for (std::size_t i = 0; i < index.tensors.size(); ++i) {
     const detail::TorchTensor& tensor = index.tensors[i];

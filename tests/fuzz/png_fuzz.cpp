@@ -1,4 +1,4 @@
-/// Any bytes are refused with an IoError, or are a picture that we write and read again.
+/// Any bytes are refused with an IoError, or parsed as a picture that can be written and read again.
 #include <cstdint>
 #include <cstdlib>
 #include <span>
@@ -9,7 +9,7 @@ namespace {
 
 namespace io = ferrite::io;
 
-/// What we write, we read, and it is the same. Any exception here ends the program.
+/// Checks that a picture is the same when written and read again. Any exception here ends the program.
 void check_round_trip(const ferrite::Tensor& pixels) noexcept {
   const ferrite::Tensor back = io::parse_png(io::serialize_png(pixels, io::PngDepth::bits16));
   if (back.to_vector<float>() != pixels.to_vector<float>()) std::abort();

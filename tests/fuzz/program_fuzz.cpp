@@ -1,4 +1,4 @@
-/// Any bytes are a program of tensors; run at once, planned operation by operation, and fused, it gives the same bits.
+/// Any bytes are a program of tensors. Run eagerly, planned operation by operation, and fused, it has the same bits.
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -16,12 +16,12 @@ using namespace ferrite;
 constexpr std::int64_t kMostElements = 6000;
 constexpr int kMostSteps = 40;
 
-/// Bytes as choices; zeros when they have run out.
+/// Reads bytes as choices; zeros when they have run out.
 class Choices {
  public:
   explicit Choices(std::span<const std::uint8_t> bytes) : bytes_(bytes) {}
   bool done() const { return at_ >= bytes_.size(); }
-  /// A number in [low, high].
+  /// Returns a number in [low, high].
   int pick(int low, int high) {
     const int b = done() ? 0 : bytes_[at_];
     ++at_;
@@ -193,7 +193,7 @@ bool same(const Tensor& a, const Tensor& b) {
   return visit_dtype(a.dtype(), [&](auto zero) { return same_elements<decltype(zero)>(a, b); });
 }
 
-/// Any exception here ends the program: what runs at once can be traced, planned and fused.
+/// Checks that a program that runs eagerly can be traced, planned and fused. Any exception here ends the program.
 void check(const Choices& c, const Specs& specs) noexcept {
   Tensors in;
   for (std::size_t i = 0; i < specs.size(); ++i) in.push_back(uniform(specs[i].shape, {3, i, 0}, -2, 2));

@@ -1,4 +1,4 @@
-// Runs a fuzz target over the files of the given folders: every input that was ever interesting stays a test.
+// Runs a fuzz target over the files in folders, so that every interesting input remains a test.
 #include <cstdint>
 #include <filesystem>
 #include <fstream>

@@ -1,5 +1,5 @@
 #pragma once
-/// What fuzz targets ask of a file that was read: all its tensors.
+/// Reads all tensors of a file, for fuzz targets.
 #include <cstdint>
 #include <cstdlib>
 #include <limits>
@@ -9,8 +9,8 @@
 
 namespace fuzz {
 
-/// The tensors that can be had, up to a size; asking for the others is an IoError. Ends the program when one is not
-/// what the file says of it.
+/// Returns the tensors that can be read, up to a size; reading the others is an IoError. Ends the program when a tensor
+/// is not as the file describes it.
 inline std::vector<ferrite::io::NamedTensor> tensors_of(
     const ferrite::io::TensorFile& file, std::int64_t most_elements = std::numeric_limits<std::int64_t>::max()) {
   std::vector<ferrite::io::NamedTensor> tensors;

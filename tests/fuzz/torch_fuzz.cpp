@@ -1,4 +1,4 @@
-/// Any bytes are refused with an IoError, or are a checkpoint whose tensors can be had and written again.
+/// Any bytes are refused with an IoError, or parsed as a checkpoint whose tensors can be read and written again.
 #include <cstdint>
 #include <cstdlib>
 #include <span>
@@ -14,7 +14,7 @@ namespace {
 namespace io = ferrite::io;
 using fuzz::tensors_of;
 
-/// Views by stride 0 may have many elements in little memory: what is written again is small.
+/// Largest number of elements to write again: views with stride 0 may have many elements in little memory.
 constexpr std::int64_t kMostElements = 1 << 16;
 
 /// The classes of scripted modules (tests/io/hostile_scripted.h).
@@ -24,7 +24,7 @@ constexpr std::string_view kCode =
     "class Old(Module):\n  __parameters__ = []\n"
     "class Pair:\n";
 
-/// What we write, we read, and it is the same. Any exception here ends the program.
+/// Checks that tensors are the same when written and read again. Any exception here ends the program.
 void check_round_trip(const std::vector<io::NamedTensor>& tensors) noexcept {
   const std::vector<std::byte> bytes = io::serialize_torch(tensors);
   const io::TensorFile file = io::parse_torch(bytes);
@@ -33,7 +33,7 @@ void check_round_trip(const std::vector<io::NamedTensor>& tensors) noexcept {
     if (named.tensor.spec().str() != file.tensor(named.name).spec().str()) std::abort();
 }
 
-/// Whole, and the part "m" alone, beside which may be what is not read.
+/// Reads the whole checkpoint, and its part "m" alone, next to which unreadable values may be.
 void read(std::span<const std::byte> bytes, std::string_view key) {
   try {
     const io::TensorFile file = io::parse_torch(bytes, key);
@@ -44,7 +44,7 @@ void read(std::span<const std::byte> bytes, std::string_view key) {
   }
 }
 
-/// The input as the pickle of a sound archive: no change of its bytes would survive the archive's CRC otherwise.
+/// Returns the input as the pickle of a sound archive: without it no change of bytes would survive the archive's CRC.
 std::vector<std::byte> around(std::span<const std::byte> pickle, bool scripted) {
   const std::vector<std::byte> storage(16, std::byte{1});
   const auto text = [](std::string_view s) { return std::as_bytes(std::span(s)); };

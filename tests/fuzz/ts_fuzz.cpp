@@ -1,4 +1,4 @@
-/// Any bytes are refused with an IoError, or are time series whose tensors fit each other.
+/// Any bytes are refused with an IoError, or parsed as time series whose tensors fit each other.
 #include <cstdint>
 #include <cstdlib>
 #include <numeric>
@@ -10,7 +10,7 @@ namespace {
 
 namespace io = ferrite::io;
 
-/// Any exception here ends the program.
+/// Checks that the tensors fit each other. Any exception here ends the program.
 void check(const io::TimeSeries& s) noexcept {
   const auto lengths = s.lengths.to_vector<std::int64_t>();
   const auto total = std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});

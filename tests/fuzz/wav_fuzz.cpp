@@ -1,4 +1,4 @@
-/// Any bytes are refused with an IoError, or are a sound that we write and read again.
+/// Any bytes are refused with an IoError, or parsed as a sound that can be written and read again.
 #include <cstdint>
 #include <cstdlib>
 #include <span>
@@ -9,7 +9,7 @@ namespace {
 
 namespace io = ferrite::io;
 
-/// What we write, we read, and it is the same. Any exception here ends the program.
+/// Checks that a sound is the same when written and read again. Any exception here ends the program.
 void check_round_trip(const io::Audio& audio) noexcept {
   const auto bytes = io::serialize_wav(audio, io::WavFormat::float32);
   const io::Audio back = io::parse_wav(bytes);
@@ -22,7 +22,7 @@ void check_round_trip(const io::Audio& audio) noexcept {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   try {
     const io::Audio audio = io::parse_wav(std::as_bytes(std::span(data, size)));
-    if (audio.samples.size(0) <= 0xffff / 4) check_round_trip(audio);  // more channels fit a frame of bytes alone
+    if (audio.samples.size(0) <= 0xffff / 4) check_round_trip(audio);  // more channels need bytes as samples
   } catch (const ferrite::IoError&) {
     return 0;
   }

@@ -1,4 +1,4 @@
-// Activation functions against PyTorch 2.13: values, gradients (at kinks, too) and second derivatives.
+// Activation functions compared with PyTorch 2.13: values, gradients (also at kinks) and second derivatives.
 #include "ferrite/tensor/activations.h"
 
 #include "golden/elementwise_cases.h"
@@ -9,7 +9,7 @@ namespace {
 
 using In = const Tensors&;
 
-/// The cases of functions of one tensor: at random points, at kinks and far out.
+/// Returns the cases of functions of one tensor: at random points, at kinks and far out.
 golden::Functions with_ends(const golden::Functions& table) {
   golden::Functions all = table;
   for (const auto& [name, f] : table) {

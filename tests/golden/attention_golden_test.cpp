@@ -1,4 +1,4 @@
-// Attention and layers of tokens against PyTorch's: values, gradients and double backward of functions and modules.
+// Attention and layers of tokens compared with PyTorch: values, gradients and double backward of functions and modules.
 // tests/data/make_attention_fixtures.py writes the cases.
 #include <map>
 #include <set>
@@ -59,7 +59,7 @@ const io::TensorFile& layers_file() {
   return f;
 }
 
-/// What a case holds under a name; undefined where it does not.
+/// Returns a constant of a case by name; undefined if the case does not have it.
 Tensor constant(const std::string& name, const std::string& what) {
   const std::string full = name + "/c/" + what;
   return layers_file().contains(full) ? layers_file().tensor(full) : Tensor();
@@ -71,7 +71,7 @@ struct LayerCase {
 };
 using LayerCases = std::map<std::string, LayerCase>;
 
-/// With the lengths of a case, padding replaced by 0.
+/// Calls a layer with the lengths of a case, and replaces padding by 0.
 Tensor as_layer(const nn::Layer& layer, const Tensors& in, const std::string& name) {
   const Tensor lengths = constant(name, "lengths");
   if (!lengths.defined()) return layer(in[0]);
@@ -126,7 +126,7 @@ LayerCases attention_layers() {
   };
 }
 
-/// What makes a layer of such options.
+/// Returns a function that makes a layer with the given options.
 template <class L, class Options>
 auto made(const Options& o) {
   return [o] { return std::make_unique<L>(o, kDoubles); };
@@ -229,12 +229,12 @@ const LayerCases& layers() {
   return all;
 }
 
-/// A tensor of a parameter as it lies in memory.
+/// Returns a tensor of a parameter as it is stored in memory.
 Tensor laid_out(const Tensor& in_file, const Parameter& p) {
   return p.layout() == FileLayout::transposed ? transpose(in_file) : in_file;
 }
 
-/// With the parameters of a case.
+/// Returns the layer of a case with its parameters.
 std::unique_ptr<nn::Layer> loaded(const std::string& name) {
   std::unique_ptr<nn::Layer> layer = layers().at(name).make();
   layer->train(!name.ends_with("_eval"));
@@ -285,7 +285,7 @@ void check_layer(const std::string& name) {
     total = total.defined() ? total + part : part;
   }
   Tensors h;
-  if (total.tape_slot() == 0) {  // linear: nothing of it depends on anything
+  if (total.tape_slot() == 0) {  // linear: no gradient depends on anything
     for (std::size_t i = 0; i < names.size(); ++i) h.push_back(zeros(wanted("h/", i).shape(), Dtype::f64));
   } else {
     h = gradients({total}, {.retain = true});
@@ -318,7 +318,7 @@ BOOST_AUTO_TEST_CASE(every_case_of_the_fixtures_has_its_counterpart) {
   BOOST_TEST(names(layers()) == golden::cases_of("attention_layers.safetensors"), boost::test_tools::per_element());
 }
 
-/// What PyTorch calls its parameters is what the layer calls them, and both have all of them.
+/// The layer's parameters have the names that PyTorch gives them, and both have all of them.
 BOOST_AUTO_TEST_CASE(names_are_those_of_pytorch) {
   for (const auto& [name, one] : layers()) {
     std::set<std::string> theirs, ours;

@@ -1,5 +1,5 @@
-// Directional derivatives, Jacobians, Hessians and third derivatives against torch.autograd.functional of PyTorch 2.13:
-// tests/data/make_autograd_fixtures.py writes the cases.
+// Directional derivatives, Jacobians, Hessians and third derivatives compared with torch.autograd.functional of PyTorch
+// 2.13: tests/data/make_autograd_fixtures.py writes the cases.
 #include <set>
 
 #include "ferrite/autograd/checkpoint.h"
@@ -111,7 +111,8 @@ struct Case {
   Tensors inputs, directions;
 };
 
-/// A function as it is, in a checkpoint, compiled, and as a custom function whose gradient is that of its operations.
+/// Returns a function as it is, in a checkpoint, compiled, and as a custom function with the gradient of its
+/// operations.
 std::vector<Function> forms(const Function& f, const std::string& name) {
   const auto many = [f](In x) { return Tensors{f(x)}; };
   const CustomFunction custom =

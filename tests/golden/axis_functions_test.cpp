@@ -1,4 +1,4 @@
-// Functions along an axis, their gradients and the gradients of these against PyTorch 2.13:
+// Functions along an axis, their gradients and second gradients compared with PyTorch 2.13:
 // tests/data/make_axis_function_fixtures.py writes the cases.
 #include <functional>
 #include <map>
@@ -189,7 +189,7 @@ Functions scatters() {
   return table;
 }
 
-/// The counterpart of every case of the fixture.
+/// Returns the function of every case of the fixture.
 const Functions& functions() {
   static const Functions table = [] {
     Functions all = cumulative();

@@ -1,4 +1,5 @@
-// Causal convolutions against torch.nn.functional.conv1d: tests/data/make_causal_conv1d_fixtures.py writes the cases.
+// Causal convolutions compared with torch.nn.functional.conv1d: tests/data/make_causal_conv1d_fixtures.py writes the
+// cases.
 #include "ferrite/nn/layers/causal_conv1d.h"
 
 #include <regex>
@@ -16,7 +17,7 @@ using support::within;
 
 namespace {
 
-/// What a case "k3_d2_g1_o6_t11" is of, its weights from the file.
+/// Returns the layer of a case "k3_d2_g1_o6_t11" with the weights of the file.
 nn::CausalConv1d loaded(const io::TensorFile& file, const std::string& name, Dtype dtype) {
   std::smatch n;
   const std::regex pattern("k(\\d+)_d(\\d+)_g(\\d+)_o(\\d+)_t(\\d+)");

@@ -1,4 +1,4 @@
-// Convolutions, their gradients and the gradients of these against PyTorch 2.13:
+// Convolutions, their gradients and second gradients compared with PyTorch 2.13:
 // tests/data/make_convolution_fixtures.py writes the cases.
 #include <boost/test/unit_test.hpp>
 #include <set>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr double kTolerance = 1e-12;
 
-/// What NAME/options says.
+/// The contents of NAME/options.
 struct Case {
   bool transposed;
   int axes;
@@ -81,7 +81,7 @@ void check(const io::TensorFile& file, const std::string& name) {
     const Tensors h = outer.grad(sum(g[0] * sin(counted(x))) + sum(g[1] * cos(counted(w))), {x, w});
     BOOST_TEST(within(h[0], file.tensor(name + "/hx"), kTolerance));
     BOOST_TEST(within(h[1], file.tensor(name + "/hw"), kTolerance));
-    // f32: within a few roundings of sums of products below 1.
+    // f32 is within a few roundings of sums of products below 1.
     const auto single = [&](const char* what) { return cast(drawn(what), Dtype::f32); };
     const Tensor short_y = apply(c, single("/x"), single("/w"), biased ? single("/b") : Tensor());
     BOOST_TEST(within(cast(short_y, Dtype::f64), file.tensor(name + "/out"), 1e-6));

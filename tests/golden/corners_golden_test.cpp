@@ -1,5 +1,5 @@
-// Operations, their gradients and the gradients of these at zeros, ties, equal elements, ends of domains and exponents
-// 0, against PyTorch 2.13: tests/data/make_corner_fixtures.py writes the cases.
+// Operations, their gradients and second gradients at zeros, ties, equal elements, ends of domains and exponents 0,
+// compared with PyTorch 2.13: tests/data/make_corner_fixtures.py writes the cases.
 #include <set>
 
 #include "ferrite/autograd/lenient_grad.h"
@@ -14,7 +14,7 @@ namespace {
 
 using In = const Tensors&;
 
-/// The counterpart of every case of the fixture.
+/// Returns the function of every case of the fixture.
 const golden::Functions& functions() {
   static const golden::Functions table = golden::with_unary({
       {"add", [](In x) { return x[0] + x[1]; }},
@@ -71,13 +71,13 @@ const golden::Functions& functions() {
   return table;
 }
 
-/// Equal within 1e-12 of the larger of 1 and the value; infinities and NaN where the other has them.
+/// Returns whether two numbers are equal within 1e-12 of the larger of 1 and the value; infinities and NaN must match.
 bool close(double a, double b) {
   if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b);
   return a == b || std::fabs(a - b) <= 1e-12 * std::max(1.0, std::fabs(b));
 }
 
-/// Where PyTorch gives something else than mathematics or its own conventions:
+/// Returns the expected value of a case. It is not PyTorch's where that contradicts mathematics or its own conventions:
 /// * gradients of gradients of a^b at a = 0 are 0 times infinity there. Here what is 0 by convention has gradient 0;
 /// * d/db (b a^(b - 1)) = 1 / a at b = 0, where PyTorch has masked it.
 Tensor wanted_of(const io::TensorFile& file, const std::string& name) {
@@ -112,7 +112,7 @@ void check(const std::string& name, const golden::Function& f) {
     const std::string at = std::to_string(j);
     compare(g[j], file, name + "/g" + at);
     const Tensor v = file.tensor(name + "/v" + at);
-    const Tensors h = detail::lenient_grad(tape, {g[j], v}, wrt, {.retain = true});  // a constant one has zeros
+    const Tensors h = detail::lenient_grad(tape, {g[j], v}, wrt, {.retain = true});  // zeros if g[j] is constant
     for (std::size_t k = 0; k < in.size(); ++k) compare(h[k], file, name + "/h" + at + std::to_string(k));
   }
 }

@@ -1,6 +1,6 @@
-// Distributions, their gradients and the gradients of these against torch.distributions 2.13:
-// tests/data/make_distribution_fixtures.py writes the cases. Draws against moments, with fixed seeds and limits that a
-// right draw exceeds once in a million times.
+// Distributions, their gradients and second gradients compared with torch.distributions 2.13:
+// tests/data/make_distribution_fixtures.py writes the cases. Draws are compared with moments, with fixed seeds and
+// limits that a correct draw exceeds once in a million times.
 #include <cmath>
 #include <map>
 #include <set>
@@ -129,8 +129,8 @@ const bool registered = [] {
 
 constexpr std::int64_t kMany = 20000;
 
-/// Mean and variance of many draws [kMany] are those of the distribution, within 4.9 standard errors of the mean, and
-/// of the variance for tails as heavy as Laplace's.
+/// Checks that mean and variance of many draws [kMany] are those of the distribution, within 4.9 standard errors of the
+/// mean, and of the variance for tails as heavy as Laplace's.
 template <class D>
 void check_moments(const D& d, const char* what) {
   const Tensor x = cast(d.sample(RandomKey{.seed = 31}, {kMany}), Dtype::f64);
@@ -171,7 +171,7 @@ BOOST_AUTO_TEST_CASE(moments_of_draws) {
   BOOST_TEST(std::fabs(low - 0.2540) < 4.9 * std::sqrt(0.19 / kMany));  // 0.25 Phi(3) + 0.75 Phi(-2.5)
 }
 
-/// The gradient of a draw is that of its location and scale; a sample has none.
+/// The gradient of a draw is that of its location and scale; a sample has no gradient.
 BOOST_AUTO_TEST_CASE(gradients_reach_parameters_through_draws) {
   Tape tape;
   const Tensor m = tape.watch(Tensor::from({1.0, -1.0})), s = tape.watch(Tensor::from({0.5, 2.0}));

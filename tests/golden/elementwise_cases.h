@@ -1,6 +1,6 @@
 #pragma once
-/// Functions against PyTorch's values and first and second derivatives: tests/data/make_elementwise_fixtures.py writes
-/// the cases and says what they hold.
+/// Compares functions with PyTorch's values and first and second derivatives. tests/data/make_elementwise_fixtures.py
+/// writes the cases and describes their contents.
 #include <boost/test/unit_test.hpp>
 #include <set>
 
@@ -12,7 +12,7 @@
 
 namespace golden {
 
-/// ((k step + 3) mod period - period / 2) / 8 for every element k.
+/// Returns ((k step + 3) mod period - period / 2) / 8 for every element k.
 inline ferrite::Tensor weights(const ferrite::Shape& shape, std::int64_t step, std::int64_t period) {
   return ferrite::Tensor::build<double>(shape, [&](std::span<double> out) {
     for (std::size_t k = 0; k < out.size(); ++k)
@@ -20,14 +20,14 @@ inline ferrite::Tensor weights(const ferrite::Shape& shape, std::int64_t step, s
   });
 }
 
-/// Several results as one: flattened and joined.
+/// Returns several results as one, flattened and joined.
 inline ferrite::Tensor joined(const ferrite::Tensors& parts) {
   ferrite::Tensors flat;
   for (const ferrite::Tensor& x : parts) flat.push_back(ferrite::reshape(x, {-1}));
   return ferrite::concat(std::span<const ferrite::Tensor>(flat.data(), flat.size()), 0);
 }
 
-/// Compares the function with the case: its value, its gradient, and the gradient of that.
+/// Compares a function with a case: its value, its gradient, and the gradient of that.
 inline void check_case(const ferrite::io::TensorFile& file, const std::string& name, const Function& f,
                        double tolerance = 1e-10) {
   ferrite::Tape tape;
@@ -61,7 +61,7 @@ inline void check_case(const ferrite::io::TensorFile& file, const std::string& n
   BOOST_TEST(support::within(joined(h), file.tensor(name + "/h"), tolerance), name << ": its second derivative");
 }
 
-/// One test case for each function of a family, and one that none is missing.
+/// Registers one test case for each function of a family, and one that checks that none is missing.
 inline bool register_cases(const std::string& fixture, const std::string& family, const Functions& table) {
   namespace unit = boost::unit_test;
   unit::test_suite& suite = unit::framework::current_auto_test_suite();

@@ -1,5 +1,5 @@
 #pragma once
-/// Operations of one tensor under their names in the fixtures of operations.
+/// Operations of one tensor by their names in the fixtures of operations.
 #include <functional>
 #include <map>
 #include <string>
@@ -11,7 +11,7 @@ namespace golden {
 using Function = std::function<ferrite::Tensor(const ferrite::Tensors&)>;
 using Functions = std::map<std::string, Function>;
 
-/// A table of functions and those of one tensor.
+/// Returns a table of functions with those of one tensor added.
 inline Functions with_unary(Functions table) {
   using namespace ferrite;
   using In = const Tensors&;

@@ -1,4 +1,4 @@
-// nn::Gru against torch.nn.GRU: tests/data/make_gru_fixtures.py writes the cases.
+// nn::Gru compared with torch.nn.GRU: tests/data/make_gru_fixtures.py writes the cases.
 #include "ferrite/autograd/tape.h"
 #include "ferrite/nn/recurrent/gru.h"
 #include "support/compare.h"
@@ -13,7 +13,7 @@ namespace {
 constexpr int kCases = 24;
 constexpr double kTolerance = 1e-12;  // f64, docs/numerics.md rule 11
 
-/// One case of the fixture; matrices of parameters turned to our layout.
+/// One case of the fixture, whose matrices of parameters are transposed to our layout.
 class Case {
  public:
   Case(int number, Dtype dtype) : prefix_((number < 10 ? "0" : "") + std::to_string(number) + "/"), dtype_(dtype) {}
@@ -31,8 +31,8 @@ class Case {
     g.weights().bias_hh.assign((*this)["b_hh"]);
     return g;
   }
-  /// What a result may be off by: in f32 twice PyTorch's own gap where that is more (docs/numerics.md rule 11), the
-  /// larger of those with and without fused multiplication and addition.
+  /// Returns the largest error of a result: in f32 twice PyTorch's own gap if that is more (docs/numerics.md rule 11),
+  /// the larger of those with and without fused multiply-add.
   double tolerance(const std::string& name) const {
     if (dtype_ == Dtype::f64) return kTolerance;
     const std::vector<double> gaps = support::doubles(file_.tensor(prefix_ + name + "32"));
@@ -88,7 +88,7 @@ void check_double_backward(int number) {
   if (h0.defined()) BOOST_TEST(within(tape.grad(total, {h0})[0], c["d_h0"], kTolerance));
 }
 
-/// How far the last state of a case is from PyTorch's when the columns of gates a and b are exchanged.
+/// Returns how far the last state of a case is from PyTorch's when the columns of gates a and b are exchanged.
 double error_with_gates_exchanged(int a, int b) {
   const Case c(7, Dtype::f64);
   const nn::Gru gru = c.gru();
@@ -101,7 +101,7 @@ double error_with_gates_exchanged(int a, int b) {
   return distance(gru.run(c["x"], {.state = c["h0"]}).state, c["h_n"]);
 }
 
-/// The GRU as a loop of its own, so that its mistakes can be chosen.
+/// A GRU as a separate loop, so that its mistakes can be chosen.
 struct Variant {
   bool bias_outside_reset = false;
   bool update_inverted = false;

@@ -1,4 +1,4 @@
-// float16 and bfloat16 against PyTorch 2.13: tests/data/make_half_fixtures.py writes the checksums.
+// float16 and bfloat16 compared with PyTorch 2.13: tests/data/make_half_fixtures.py writes the checksums.
 #include <zlib.h>
 
 #include <bit>
@@ -29,7 +29,7 @@ std::int64_t crc_to_float() {
   return crc_of(bits);
 }
 
-/// Converted from float, or from the same number as a double.
+/// Converts from float, or from the same number as a double.
 template <class Half, class From>
 std::int64_t crc_from() {
   std::vector<std::uint16_t> patterns;

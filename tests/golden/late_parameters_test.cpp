@@ -1,5 +1,5 @@
-// Parameters that have no gradient in some steps, against PyTorch: tests/data/make_late_parameter_fixtures.py writes
-// the runs. Compiled steps give the bits of eager ones.
+// Parameters that have no gradient in some steps, compared with PyTorch: tests/data/make_late_parameter_fixtures.py
+// writes the runs. Compiled steps have the bits of eager ones.
 #include <set>
 
 #include "ferrite/compile/compile.h"
@@ -15,7 +15,7 @@ namespace {
 
 const std::vector<std::string> kNames = {"w", "b", "k"};
 
-/// "frozen" and the like, with the runs of each.
+/// Returns the kinds, such as "frozen", with the runs of each.
 std::set<std::pair<std::string, std::string>> runs(const io::TensorFile& file) {
   std::set<std::pair<std::string, std::string>> all;
   for (const std::string_view name : file.names()) {
@@ -67,7 +67,7 @@ BOOST_AUTO_TEST_CASE(have_pytorchs_values_in_every_optimiser) {
   }
 }
 
-/// A program for each set of parameters that have a gradient; they share the counts.
+/// Each set of parameters with a gradient has its own program; the programs share the counts.
 BOOST_AUTO_TEST_CASE(have_the_bits_of_eager_steps_in_compiled_ones) {
   for (const auto& [pattern, name] : runs(support::fixture("late_parameters.safetensors"))) {
     if (pattern == "idle") continue;

@@ -1,4 +1,4 @@
-// Layers against PyTorch's modules in training and in evaluation: values, buffers, gradients and double backward.
+// Layers compared with PyTorch's modules in training and in evaluation: values, buffers, gradients and double backward.
 // tests/data/make_layer_fixtures.py writes the cases.
 #include <map>
 #include <set>
@@ -165,7 +165,7 @@ Layers activations() {
   };
 }
 
-/// L(options), one of whose parameters is computed by Norm.
+/// Returns L(options) with one parameter computed by Norm.
 template <class Norm, class L, class Options, class NormOptions>
 Make normed(const Options& o, const NormOptions& n = {}) {
   return [o, n]() -> Made { return std::make_unique<Norm>(std::make_unique<L>(o, kDoubles), n); };
@@ -235,12 +235,12 @@ const io::TensorFile& file() {
   return f;
 }
 
-/// A tensor of the file as the parameter is in memory.
+/// Returns a tensor of the file as the parameter is stored in memory.
 Tensor in_memory(const Parameter& p, const Tensor& x) {
   return p.layout() == FileLayout::transposed ? contiguous(transpose(x, 0, 1)) : x;
 }
 
-/// With the parameters and buffers of a case.
+/// Returns the layer of a case with its parameters and buffers.
 Made loaded(const std::string& name) {
   Made layer = layers().at(name)();
   layer->train(!name.ends_with("_eval"));
@@ -277,7 +277,7 @@ void check_case(const std::string& name) {
     total = total.defined() ? total + part : part;
   }
   Tensors h;
-  if (total.tape_slot() == 0) {  // linear: nothing of it depends on anything
+  if (total.tape_slot() == 0) {  // linear: no gradient depends on anything
     for (std::size_t i = 0; i < names.size(); ++i) h.push_back(zeros(of("h/", i).shape(), Dtype::f64));
   } else {
     h = tape.grad({{total}}, {x}, {.retain = true});
@@ -308,7 +308,7 @@ BOOST_AUTO_TEST_CASE(every_case_of_the_fixture_has_its_counterpart) {
   BOOST_TEST(cases.size() == layers().size());
 }
 
-/// What PyTorch calls its parameters and buffers is what the layer calls them, and both have all of them.
+/// The layer's parameters and buffers have the names that PyTorch gives them, and both have all of them.
 BOOST_AUTO_TEST_CASE(names_are_those_of_pytorch) {
   for (const auto& [name, make] : layers()) {
     std::set<std::string> theirs, ours;
@@ -322,7 +322,7 @@ BOOST_AUTO_TEST_CASE(names_are_those_of_pytorch) {
   }
 }
 
-/// The gradient of a compiled layer, a copy, and the same layer on f32.
+/// Checks the gradient of a compiled layer, a copy, and the same layer in f32.
 BOOST_AUTO_TEST_CASE(copies_and_compiled_layers_give_the_same_bits) {
   for (const auto& [name, make] : layers()) {
     const Tensor x = file().tensor(name + "/x");

@@ -1,5 +1,5 @@
-// Functions of small matrices against PyTorch 2.13, values, gradients and double backward:
-// tests/data/make_linalg_fixtures.py writes the cases. Errors, singular matrices, and what holds for every size.
+// Functions of small matrices compared with PyTorch 2.13: values, gradients and double backward
+// (tests/data/make_linalg_fixtures.py writes the cases); errors, singular matrices, and properties for every size.
 #include "ferrite/tensor/linalg.h"
 
 #include <cmath>
@@ -102,7 +102,7 @@ const Functions& functions() {
 const bool registered = golden::add_cases("linalg.safetensors", functions());
 
 Tensor identity_of(const Tensor& A) { return expand(eye(A.size(-1), -1, A.dtype()), A.shape()); }
-/// Random matrices and their transposes' product: positive definite.
+/// Returns a product of random matrices and their transposes, which is positive definite.
 Tensor positive(const Tensor& A) { return matmul(A, transpose(A)) + identity_of(A); }
 
 }  // namespace

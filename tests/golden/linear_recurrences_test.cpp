@@ -1,5 +1,5 @@
-// Layers without a product in their loop against the packages that PyTorch has for them: values, last states and all
-// gradients, from the packages' own files of weights (tests/data/make_linear_recurrence_fixtures.py).
+// Layers without a product in their loop, compared with the PyTorch packages that define them: values, last states and
+// all gradients, from the packages' own files of weights (tests/data/make_linear_recurrence_fixtures.py).
 #include <functional>
 #include <map>
 #include <memory>

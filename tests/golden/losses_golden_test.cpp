@@ -1,4 +1,4 @@
-// Losses, their gradients and the gradients of these against PyTorch 2.13 and auraloss 0.4:
+// Losses, their gradients and second gradients compared with PyTorch 2.13 and auraloss 0.4:
 // tests/data/make_loss_fixtures.py writes the cases.
 #include <limits>
 #include <set>
@@ -15,7 +15,7 @@ using support::within;
 namespace {
 
 using In = const Tensors&;
-/// Of what is differentiated, and of constants.
+/// A loss of x, which is differentiated, and of constants c.
 using Loss = std::function<Tensor(In x, In c, Reduction r)>;
 
 nn::LossOptions with(Reduction r) { return {.reduction = r}; }
@@ -24,7 +24,7 @@ nn::LossOptions weighted(const Tensor& w, Reduction r = Reduction::mean) {
 }
 Tensor yes(const Tensor& x) { return cast(x, Dtype::boolean); }
 
-/// Zeros around signals [B, C, T].
+/// Puts zeros around signals [B, C, T].
 Tensor between(const Tensor& x) { return pad(x, {0, 0, 1}, {0, 0, 1}); }
 
 using Table = std::map<std::string, Loss>;
@@ -225,7 +225,7 @@ const Table& losses() {
   return table;
 }
 
-/// The counterpart of a case, whose name may end in a reduction.
+/// Returns the loss of a case, whose name may end in a reduction.
 const Loss* find(const std::string& name, Reduction& reduction) {
   reduction = Reduction::mean;
   std::string of = name;
@@ -239,7 +239,7 @@ const Loss* find(const std::string& name, Reduction& reduction) {
   return found == losses().end() ? nullptr : &found->second;
 }
 
-/// The numbered tensors of a case, floats as f64.
+/// Returns the numbered tensors of a case, floats as f64.
 Tensors numbered(const io::TensorFile& file, const std::string& prefix) {
   Tensors list;
   for (int k = 0; file.contains(prefix + std::to_string(k)); ++k) {

@@ -1,4 +1,4 @@
-// Elementwise functions against PyTorch 2.13: values (special ones, too), gradients and second derivatives.
+// Elementwise functions compared with PyTorch 2.13: values (also special ones), gradients and second derivatives.
 #include "ferrite/tensor/math.h"
 
 #include "golden/elementwise_cases.h"
@@ -11,7 +11,7 @@ using In = const Tensors&;
 
 Tensor as_float(const Tensor& x) { return cast(x, Dtype::f64); }
 
-/// Functions of one tensor: each at random points and at special values.
+/// Returns functions of one tensor, each at random points and at special values.
 golden::Functions unary() {
   const golden::Functions table = {
       {"tan", [](In x) { return tan(x[0]); }},
@@ -49,7 +49,7 @@ golden::Functions unary() {
   return all;
 }
 
-/// Functions of two tensors: each of one sign and of all.
+/// Returns functions of two tensors, each with operands of one sign and of all.
 golden::Functions binary() {
   const golden::Functions table = {
       {"atan2", [](In x) { return atan2(x[0], x[1]); }},

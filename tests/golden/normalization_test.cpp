@@ -1,5 +1,5 @@
-// Normalisation against PyTorch 2.13, values, gradients and double backward: tests/data/make_normalization_fixtures.py
-// writes the cases. What is refused, and in which words.
+// Normalisation compared with PyTorch 2.13: values, gradients and double backward
+// (tests/data/make_normalization_fixtures.py writes the cases); errors and their messages.
 #include "ferrite/tensor/normalization.h"
 
 #include "golden/twice.h"
@@ -12,11 +12,11 @@ namespace {
 
 using In = const Tensors&;
 
-/// With given statistics, which have no gradients in PyTorch.
+/// Normalises with given statistics, which have no gradients in PyTorch.
 Tensor given(In x, const ChannelAffine& affine = {}, double epsilon = 1e-5) {
   return batch_norm(x[0], detach(x[1]), detach(x[2]), affine, epsilon);
 }
-/// With those of x, as in training.
+/// Normalises with the statistics of x, as in training.
 Tensor trained(In x, double epsilon = 1e-5) {
   Shape axes{0};
   for (int i = 2; i < x[0].rank(); ++i) axes.push_back(i);

@@ -1,4 +1,5 @@
-// Norms, distances and reductions against PyTorch 2.13: values, gradients (at zeros and ties, too), second derivatives.
+// Norms, distances and reductions compared with PyTorch 2.13: values, gradients (also at zeros and ties), second
+// derivatives.
 #include "ferrite/tensor/norms.h"
 
 #include "golden/elementwise_cases.h"
@@ -13,7 +14,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 Tensor as_float(const Tensor& x) { return cast(x, Dtype::f64); }
 
-/// Every p over axes of several shapes.
+/// Returns norms with every p over axes of several shapes.
 golden::Functions of_norms() {
   const std::map<std::string, double> powers = {
       {"2", 2}, {"1", 1},     {"0", 0},     {"inf", kInfinity}, {"minus_inf", -kInfinity},

@@ -1,4 +1,4 @@
-// Operations and their gradients against PyTorch 2.13: tests/data/make_op_fixtures.py writes the cases.
+// Operations and their gradients compared with PyTorch 2.13: tests/data/make_op_fixtures.py writes the cases.
 #include <set>
 
 #include "ferrite/autograd/tape.h"
@@ -17,7 +17,7 @@ using In = const Tensors&;
 
 Tensor as_float(const Tensor& x) { return cast(x, Dtype::f64); }
 
-/// The counterpart of every case of the fixture.
+/// Returns the function of every case of the fixture.
 const golden::Functions& functions() {
   static const golden::Functions table = golden::with_unary({
       {"add", [](In x) { return x[0] + x[1]; }},

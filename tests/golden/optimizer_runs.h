@@ -1,5 +1,5 @@
 #pragma once
-/// Optimisers made from the names of the runs in optimizers.safetensors.
+/// Makes optimisers from the names of the runs in optimizers.safetensors.
 #include <map>
 #include <memory>
 #include <sstream>
@@ -20,7 +20,7 @@
 namespace optimizer_runs {
 using namespace ferrite;
 
-/// "NAdam lr=0.01 betas=0.8,0.95": a class of PyTorch and its options.
+/// A run's name in words, "NAdam lr=0.01 betas=0.8,0.95": a class of PyTorch and its options.
 struct Words {
   std::string kind;
   std::map<std::string, std::vector<double>> options;
@@ -35,7 +35,7 @@ struct Words {
     }
   }
 
-  /// Gives a field the option of that name, if the run has it.
+  /// Sets a field to the option of that name, if the run has it.
   template <class T>
   void take(T& field, const std::string& option, std::size_t i = 0) {
     const auto found = options.find(option);
@@ -130,7 +130,7 @@ inline void read(Words& words, nn::LionOptions& o) {
   words.take(o.weight_decay, "weight_decay");
 }
 
-/// The parameters of a group and the words for its options.
+/// The parameters of a group and the text of its options.
 struct GroupOfRun {
   std::string options;  ///< "lr=0.01 momentum=0.9"
   std::vector<Parameter> parameters;
@@ -153,7 +153,7 @@ std::unique_ptr<nn::Optimizer> make_of(const std::string& kind, const std::vecto
   return made;
 }
 
-/// The optimiser of that class of PyTorch.
+/// Makes the optimiser for a class of PyTorch.
 inline std::unique_ptr<nn::Optimizer> make(const std::string& kind, const std::vector<GroupOfRun>& groups) {
   if (kind == "SGD") return make_of<nn::Sgd, nn::SgdOptions>(kind, groups);
   if (kind == "Adam") return make_of<nn::Adam, nn::AdamOptions>(kind, groups);
@@ -169,7 +169,7 @@ inline std::unique_ptr<nn::Optimizer> make(const std::string& kind, const std::v
   throw std::runtime_error("no such optimiser: " + kind);
 }
 
-/// The optimiser that a run's name asks for. Throws for an option that nothing takes.
+/// Makes the optimiser for a run's name. Throws for an option that nothing reads.
 inline std::unique_ptr<nn::Optimizer> make(const std::string& name, const std::vector<Parameter>& p) {
   const std::size_t blank = std::min(name.find(' '), name.size());
   return make(name.substr(0, blank), {{name.substr(blank), p}});

@@ -1,4 +1,5 @@
-// Twenty steps of every optimiser against PyTorch, options crossed: tests/data/make_optimizer_fixtures.py writes them.
+// Twenty steps of every optimiser, with crossed options, compared with PyTorch: tests/data/make_optimizer_fixtures.py
+// writes them.
 #include <set>
 
 #include "ferrite/compile/compile.h"
@@ -28,7 +29,7 @@ std::vector<Parameter> first_values(const io::TensorFile& file, Dtype dtype) {
   return p;
 }
 
-/// The gradients of a step, as the script makes them.
+/// Returns the gradients of a step, as the script makes them.
 Tensors gradients(const io::TensorFile& file, const std::vector<Parameter>& p, std::int64_t step) {
   Tensors g;
   for (const Parameter& q : p)
@@ -56,10 +57,10 @@ BOOST_AUTO_TEST_SUITE(optimizers)
 
 BOOST_AUTO_TEST_CASE(twenty_steps_are_pytorchs) { check("run", Dtype::f64, 1e-10); }
 
-/// Twenty steps in f32 round some hundred times; the differences are PyTorch's own between f32 and f64.
+/// Twenty steps in f32 round some hundred times; the differences are those between f32 and f64 in PyTorch.
 BOOST_AUTO_TEST_CASE(twenty_steps_in_f32_are_pytorchs) { check("run32", Dtype::f32, 2e-6); }
 
-/// A compiled step holds the operations of an update; an eager one is a sweep in place.
+/// A compiled step consists of the operations of an update; an eager one is a sweep in place.
 BOOST_AUTO_TEST_CASE(compiled_steps_have_the_bits_of_eager_ones) {
   const io::TensorFile file = support::fixture("optimizers.safetensors");
   for (const Dtype dtype : {Dtype::f32, Dtype::f64})
@@ -83,8 +84,8 @@ BOOST_AUTO_TEST_CASE(compiled_steps_have_the_bits_of_eager_ones) {
     }
 }
 
-/// Over whole packets and a tail, and over shares of threads: the sweep's bits are those of the operations, which run
-/// where somebody else holds the states.
+/// Over whole packets and a tail, and over shares of threads, a sweep has the bits of the operations, which run when
+/// the states have another owner.
 BOOST_AUTO_TEST_CASE(sweeps_have_the_bits_of_operations_at_every_length) {
   const std::set<std::string> names = runs(support::fixture("optimizers.safetensors"), "run");
   for (const std::int64_t n : {1, 33, 1037, 70001})

@@ -1,4 +1,4 @@
-// The LSTM with peepholes against ONNX Runtime (values) and PyTorch's autograd (gradients):
+// The LSTM with peepholes compared with ONNX Runtime (values) and PyTorch's autograd (gradients):
 // tests/data/make_peephole_fixtures.py writes the cases.
 #include <boost/test/unit_test.hpp>
 
@@ -14,7 +14,7 @@ using support::within;
 
 namespace {
 
-/// The layer of a case, its weights from the file.
+/// Returns the layer of a case with the weights of the file.
 nn::PeepholeLstm loaded(const io::TensorFile& file, const std::string& name, nn::Form form, Dtype dtype) {
   const Shape shape = file.tensor(name + "/weight_ih_l0").shape();  // [4H, D]
   nn::PeepholeLstm net(shape[1], shape[0] / 4, {.form = form}, {.dtype = dtype});

@@ -1,4 +1,4 @@
-// Pooling, its gradients and the gradients of these against PyTorch 2.13: tests/data/make_pooling_fixtures.py writes
+// Pooling, its gradients and second gradients compared with PyTorch 2.13: tests/data/make_pooling_fixtures.py writes
 // the cases.
 #include "ferrite/tensor/pooling.h"
 
@@ -17,7 +17,7 @@ namespace {
 
 constexpr double kTolerance = 1e-12;
 
-/// What NAME/options says.
+/// The contents of NAME/options.
 struct Case {
   explicit Case(const std::vector<std::int64_t>& v)
       : kind(v[0]),

@@ -1,5 +1,5 @@
 #pragma once
-/// The cases of tests/data/recurrent.safetensors: torch's recurrent layers over all their options.
+/// The cases of tests/data/recurrent.safetensors: torch's recurrent layers with all their options.
 #include <memory>
 #include <set>
 
@@ -14,7 +14,7 @@ namespace recurrent {
 
 using namespace ferrite;
 
-/// Takes tensors one after the other from a flat list.
+/// Takes tensors one by one from a flat list.
 class Taker {
  public:
   Taker(Tensor flat, Dtype dtype) : flat_(cast(flat, dtype)) {}
@@ -112,7 +112,7 @@ struct Config {
     s[-1] = (proj ? proj : H) * (bidirectional ? 2 : 1);
     return s;
   }
-  /// Of h (or of c) for all layers, in torch's form.
+  /// Returns the shape of h (or of c) for all layers, in torch's form.
   Shape state_shape(bool memory) const {
     const std::int64_t width = memory || !proj ? H : proj;
     if (is_cell()) return layout == unbatched ? Shape{width} : Shape{B, width};
@@ -121,7 +121,7 @@ struct Config {
   }
 };
 
-/// In torch's orientation; ours is turned where the parameter says so.
+/// Returns a parameter's shape in torch's orientation: transposed if the parameter's layout says so.
 inline Shape file_shape(const Parameter& p) {
   return p.layout() == FileLayout::transposed ? Shape{p.shape()[1], p.shape()[0]} : p.shape();
 }
@@ -133,7 +133,7 @@ inline const char* form_name(nn::Form form) {
   return form == nn::Form::fused ? "fused" : form == nn::Form::scan ? "scan" : "unrolled";
 }
 
-/// What went into one case and what came out.
+/// The inputs and results of one case.
 struct Case {
   explicit Case(int number, Dtype dtype, nn::Form form = nn::Form::fused) : config(read_config(number)) {
     const io::TensorFile file = opened();
@@ -176,7 +176,7 @@ struct Case {
     return Config(opened().tensor(name(number) + "/config").to_vector<std::int64_t>());
   }
 
-  /// y or h', then h_n and c_n, as torch gives them.
+  /// Returns y or h', then h_n and c_n, as torch returns them.
   Tensors run(const Tensor& input, const Tensor& h, const Tensor& c) const {
     if (gru_cell) return {(*gru_cell)(input, h)};
     if (rnn_cell) return {(*rnn_cell)(input, h)};
@@ -202,7 +202,7 @@ struct Case {
   Tensors cotangents;
   Tensors wanted;  ///< results, then gradients of x, the states and the parameters
   Tensors directions, wanted_twice;
-  std::vector<double> gaps;  ///< of torch's own f32 from `wanted`
+  std::vector<double> gaps;  ///< gaps of torch's own f32 results from `wanted`
 
  private:
   void make_cell(Dtype dtype) {

@@ -1,4 +1,4 @@
-// nn::Gru, Lstm, Rnn and their cells against torch's: tests/data/make_recurrent_fixtures.py writes the cases.
+// nn::Gru, Lstm, Rnn and their cells compared with torch's: tests/data/make_recurrent_fixtures.py writes the cases.
 #include <map>
 
 #include "recurrent_cases.h"
@@ -27,7 +27,7 @@ void run(const Case& c, Run& r) {
   for (std::size_t i = 1; i < r.results.size(); ++i) r.loss = r.loss + sum(r.results[i] * c.cotangents[i]);
 }
 
-/// By the inputs, then by the parameters, in torch's orientation.
+/// Returns the gradients by the inputs, then by the parameters, in torch's orientation.
 Tensors gradients(const Case& c, Run& r, const Tensor& of, bool create_graph) {
   Tensors all = r.tape.grad(of, r.inputs, {.retain = true, .create_graph = create_graph});
   const Tensors g = r.tape.grad(of, c.parameters, {.retain = true, .create_graph = create_graph});
@@ -106,7 +106,7 @@ BOOST_AUTO_TEST_CASE(double_backward) {
   each_case_and_form([](int k, nn::Form form) { check_double_backward(k, form); });
 }
 
-/// Padding that holds NaN: no gradient reaches it, exactly.
+/// No gradient reaches padding that holds NaN: it is exactly 0.
 BOOST_AUTO_TEST_CASE(gradients_into_padding_are_zero) {
   int seen = 0;
   each_case([&](int k) {

@@ -1,4 +1,4 @@
-// Fifty steps of every schedule against PyTorch: tests/data/make_optimizer_fixtures.py writes them.
+// Fifty steps of every schedule compared with PyTorch: tests/data/make_optimizer_fixtures.py writes them.
 #include <functional>
 #include <set>
 
@@ -31,7 +31,7 @@ Make plateau(const nn::PlateauOptions& options) {
   return [options](nn::Optimizer& o) { return std::make_unique<nn::PlateauSchedule>(o, options); };
 }
 
-/// The schedules of the fixture, by the names that they have there.
+/// Returns the schedules of the fixture, by their names there.
 const std::map<std::string, Make>& schedules() {
   static const std::map<std::string, Make> all = {
       {"StepLR step_size=7 gamma=0.5", by(nn::step_rate(7, 0.5))},
@@ -159,7 +159,7 @@ BOOST_AUTO_TEST_CASE(fifty_steps) {
   }
 }
 
-/// A schedule that another one's state was given goes on as that one does.
+/// A schedule that gets the state of another continues as that one does.
 BOOST_AUTO_TEST_CASE(every_schedule_is_resumed) {
   const std::vector<double> metrics = support::fixture("optimizers.safetensors").tensor("metrics").to_vector<double>();
   for (const auto& [name, make] : schedules()) {

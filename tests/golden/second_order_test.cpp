@@ -1,5 +1,5 @@
-// L-BFGS against torch.optim.LBFGS, Levenberg and Marquardt's method against scipy.optimize.least_squares:
-// tests/data/make_optimizer_fixtures.py writes them.
+// L-BFGS compared with torch.optim.LBFGS, Levenberg and Marquardt's method with scipy.optimize.least_squares:
+// tests/data/make_optimizer_fixtures.py writes the runs.
 #include "ferrite/autograd/tape.h"
 #include "ferrite/nn/optim/lbfgs.h"
 #include "ferrite/nn/optim/levenberg_marquardt.h"
@@ -17,7 +17,7 @@ io::TensorFile numbers() { return support::fixture("second_order.safetensors"); 
 
 Tensor joined(const std::vector<Parameter>& p) { return concat({p[0].value(), p[1].value()}, 0); }
 
-/// Rosenbrock's function in four dimensions, its variables in two parameters.
+/// Returns Rosenbrock's function in four dimensions, whose variables are two parameters.
 nn::LossAndGradients rosenbrock(const std::vector<Parameter>& p) {
   Tape tape;
   const Tensor x = joined(p);

@@ -1,4 +1,4 @@
-// Rearrangements and products along axes against PyTorch 2.13: values, gradients, second derivatives.
+// Rearrangements and products along axes compared with PyTorch 2.13: values, gradients, second derivatives.
 #include "ferrite/tensor/shapes.h"
 
 #include "golden/elementwise_cases.h"
@@ -10,7 +10,7 @@ namespace {
 using In = const Tensors&;
 using golden::joined;
 
-/// einsum of all operands of a case.
+/// Returns einsum of all operands of a case.
 golden::Function summed(std::string equation) {
   return [equation](In x) { return einsum(equation, std::span<const Tensor>(x.data(), x.size())); };
 }

@@ -1,5 +1,5 @@
-// Fourier transforms, spectrograms and windows against PyTorch 2.13, values, gradients and double backward:
-// tests/data/make_signal_fixtures.py writes the cases. Errors, and what holds for every length.
+// Fourier transforms, spectrograms and windows compared with PyTorch 2.13: values, gradients and double backward
+// (tests/data/make_signal_fixtures.py writes the cases); errors, and properties for every length.
 #include <cmath>
 #include <numbers>
 
@@ -153,7 +153,7 @@ BOOST_AUTO_TEST_CASE(mel_bands_and_cosines) {
 }
 
 BOOST_AUTO_TEST_CASE(every_length_is_right) {
-  // A sum of turns of few frequencies has its transform in closed form: n / 2 at each.
+  // A sum of rotations with a few frequencies has its transform in closed form: n / 2 at each.
   for (std::int64_t n = 3; n <= 600; n = n < 130 ? n + 1 : n * 5 / 4) {
     const std::int64_t k = n / 3;
     const Tensor x = Tensor::build<double>({n}, [&](std::span<double> v) {

@@ -1,5 +1,5 @@
-// Causal convolutions with strides against torch.nn.functional.conv1d on padded input, and their lengths in front of a
-// recurrent layer against packed sequences: values, gradients of first and second order, streams.
+// Causal convolutions with strides compared with torch.nn.functional.conv1d on padded input, and their lengths before a
+// recurrent layer with packed sequences: values, gradients of first and second order, streams.
 // tests/data/make_causal_conv1d_fixtures.py writes the cases.
 #include <regex>
 
@@ -28,7 +28,7 @@ std::vector<std::string> cases() {
   return names;
 }
 
-/// A tensor of the file as the parameter is in memory.
+/// Returns a tensor of the file as the parameter is stored in memory.
 Tensor in_memory(const Parameter& p, const Tensor& x) {
   return p.layout() == FileLayout::transposed ? contiguous(transpose(x, 0, 1)) : x;
 }
@@ -49,7 +49,7 @@ nn::CausalConv1d loaded(const std::string& name, Dtype dtype) {
   return layer;
 }
 
-/// Values and gradients of f of the module whose parameters the case names.
+/// Compares the values and gradients of f with a case, which names the parameters of the module.
 void check(const std::string& name, const nn::Module& module, const std::function<Tensor(const Tensor&)>& f) {
   constexpr double kMost = 1e-10;
   const auto at = [&](const std::string& what) { return file().tensor(name + "/" + what); };

@@ -1,4 +1,4 @@
-// A model of every kind of recurrent layer, saved by torch.save(model.state_dict()): loaded in one line, it gives
+// A model of every kind of recurrent layer, saved by torch.save(model.state_dict()): loaded in one line, it has
 // PyTorch's numbers. tests/data/make_torch_model.py writes it.
 #include "ferrite/io/module_file.h"
 #include "ferrite/nn/recurrent/gru.h"

@@ -1,4 +1,4 @@
-// Fifty training steps against PyTorch, in f64: tests/data/make_training_fixture.py writes them.
+// Fifty training steps in f64 compared with PyTorch: tests/data/make_training_fixture.py writes them.
 #include <functional>
 
 #include "ferrite/autograd/tape.h"

@@ -44,7 +44,7 @@ inline void check_twice(const std::string& file_name, const std::string& name, c
     BOOST_TEST(support::within(h[k], file.tensor(name + "/h" + std::to_string(k)), kMost), "double backward " << k);
 }
 
-/// A test case for each function, in the suite that stands around the call.
+/// Adds a test case for each function, in the suite around the call.
 inline bool add_cases(const std::string& file, const Functions& functions) {
   for (const auto& [name, f] : functions)
     boost::unit_test::framework::current_auto_test_suite().add(boost::unit_test::make_test_case(

@@ -1,5 +1,5 @@
-// Interpolation, unfold and fold and their gradients against PyTorch 2.13: tests/data/make_window_fixtures.py writes
-// the cases.
+// Interpolation, unfold and fold and their gradients compared with PyTorch 2.13: tests/data/make_window_fixtures.py
+// writes the cases.
 #include "ferrite/tensor/windows.h"
 
 #include <boost/test/unit_test.hpp>
@@ -51,7 +51,7 @@ void check(const io::TensorFile& file, const std::string& name) {
     BOOST_TEST(within(y, file.tensor(name + "/out"), kTolerance));
     const Tensor gx = tape.grad(y, {x}, {.create_graph = true}, cot)[0];
     BOOST_TEST(within(gx, file.tensor(name + "/gx"), kTolerance));
-    // Linear: the gradient of the gradient by the cotangent, along x, is the function of x.
+    // The functions are linear: the gradient of the gradient by the cotangent, along x, is the function of x.
     const Tensor again = tape.grad(gx, {cot}, {}, detach(x))[0];
     BOOST_TEST(within(again, file.tensor(name + "/out"), kTolerance));
     const Tensor single = applied(options, cast(drawn("/x"), Dtype::f32));

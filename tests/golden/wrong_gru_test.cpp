@@ -1,4 +1,4 @@
-// Fifteen wrong GRUs: each gives results of the right shapes, and is found out by a case of the fixture.
+// Fifteen wrong GRUs: each returns results of the right shapes, and is detected by a case of the fixture.
 #include <functional>
 
 #include "recurrent_cases.h"
@@ -55,7 +55,7 @@ Results recurrent_bias_dropped(const Case& c) {
   return c.run(c.x, c.h0, {});
 }
 
-/// One direction of a bidirectional layer as a layer of its own.
+/// Runs one direction of a bidirectional layer as a separate layer.
 Results backward_not_reversed(const Case& c) {
   nn::RecurrentResult parts[2];
   for (const int d : {0, 1}) {
@@ -70,7 +70,7 @@ Results backward_not_reversed(const Case& c) {
   return c.in_torch_form({concat({parts[0].output, parts[1].output}, -1), stack({parts[0].state, parts[1].state}), {}});
 }
 
-/// Initial states in another order: [L, 2, ...] with one of the two axes flipped.
+/// Runs with initial states in another order: [L, 2, ...] with one of the two axes flipped.
 Results with_states_flipped(const Case& c, std::int64_t axis) {
   const Shape s = c.h0.shape();
   const Tensor by_direction = reshape(c.h0, {c.config.layers, -1, s[1], s[2]});
@@ -100,7 +100,7 @@ Results dropout_after_the_last_layer(const Case& c) {
 
 struct Wrong {
   const char* name;
-  std::function<bool(const Config&)> found_by;  ///< the case that must notice it: the first such one
+  std::function<bool(const Config&)> found_by;  ///< whether a case must detect it; the first such case is used
   std::function<Results(const Case&)> run;
 };
 
@@ -133,7 +133,7 @@ const std::vector<Wrong>& wrong_grus() {
   return all;
 }
 
-/// The first sound case of the fixture that a wrong GRU is held against: batch first, and without NaN in it.
+/// Returns the first sound case of the fixture with which a wrong GRU is compared: batch first, and without NaN.
 int case_for(const Wrong& wrong) {
   for (int k = 0; k < Case::count(); ++k) {
     const Config c = Case::read_config(k);
@@ -148,7 +148,7 @@ int case_for(const Wrong& wrong) {
 double error_of(const Case& c, const Results& r) {
   double worst = 0;
   for (std::size_t i = 0; i < r.size(); ++i) {
-    BOOST_REQUIRE(r[i].shape() == c.wanted[i].shape());  // not to be told by a shape
+    BOOST_REQUIRE(r[i].shape() == c.wanted[i].shape());  // a wrong shape would be too easy to detect
     worst = std::max(worst, distance(r[i], c.wanted[i]));
   }
   return worst;

@@ -1,4 +1,5 @@
-// What is compiled once: the library, for all scripts that use the flags of a release, and templates that take long.
+// Things that are compiled once: the library, for all scripts that use the flags of a release, and templates that take
+// long.
 #include <boost/test/unit_test.hpp>
 #include <regex>
 #include <string>
@@ -10,7 +11,7 @@ namespace {
 
 using namespace house_rules;
 
-/// Calls of `configure` that make a build of their own with the compiler and the flags that build/release has.
+/// Returns calls of `configure` that make a separate build with the compiler and the flags that build/release has.
 std::vector<std::string> builds_of_their_own(const Source& s) {
   const bool script = s.path.starts_with("scripts/") || s.path.starts_with(".ci/");
   if (!script || s.path == "scripts/lib.sh") return {};
@@ -25,7 +26,7 @@ std::vector<std::string> builds_of_their_own(const Source& s) {
   return found;
 }
 
-/// Sources that compile the JSON parser's templates: two CPU seconds each.
+/// Returns sources that compile the JSON parser's templates: two CPU seconds each.
 std::vector<std::string> parsers_of_json(const std::vector<Source>& all) {
   std::vector<std::string> found;
   for (const Source& s : all)

@@ -13,10 +13,10 @@ namespace {
 
 const fs::path kRoot = FERRITE_SOURCE_DIR;
 
-/// Pages that describe the present state; the changelog names what has gone, too, and one table is generated.
+/// Returns whether a source is a page about the present state: the changelog also names removed things.
 bool is_page(const Source& s) { return s.path.ends_with(".md") && s.path != "CHANGELOG.md"; }
 
-/// A text without what stands between two marks, both included.
+/// Returns a text without the parts between two marks, marks included.
 std::string without(std::string text, const std::string& begin, const std::string& end) {
   for (std::size_t at = text.find(begin); at != std::string::npos; at = text.find(begin, at)) {
     const std::size_t last = text.find(end, at + begin.size());
@@ -25,7 +25,7 @@ std::string without(std::string text, const std::string& begin, const std::strin
   return text;
 }
 
-/// Without code blocks and without the figures that benchmarks write.
+/// Returns a page without code blocks and without the figures that benchmarks write.
 std::string prose_of(const std::string& page) { return without(without(page, "```", "```"), "<!-- begin", "<!-- end"); }
 
 std::vector<std::string> missing_files(const Source& s) {
@@ -39,7 +39,7 @@ std::vector<std::string> missing_files(const Source& s) {
   return faults;
 }
 
-/// The anchors that a page's headings get: lower case, without punctuation, with hyphens for blanks.
+/// Returns the anchors of a page's headings: lower case, without punctuation, with hyphens for blanks.
 std::set<std::string> anchors_of(const std::string& page) {
   static const std::regex heading(R"((?:^|\n)#+ ([^\n]+))");
   std::set<std::string> anchors;
@@ -72,7 +72,7 @@ std::vector<std::string> broken_links(const Source& s) {
   return faults;
 }
 
-/// Words of a private vocabulary, where the field has others: backward pass, packed, requested, again.
+/// Returns words of a private vocabulary for which the field has others: backward pass, packed, requested, again.
 std::vector<std::string> private_words(const Source& s) {
   if (!is_page(s)) return {};
   static const std::regex words(R"(\b(anew|wish(?:es|ed)?|way back|walks? back|of one's own|untold|goes by)\b)");

@@ -1,4 +1,4 @@
-// Facts of dtypes stand in one table, tensor/dtype.h: what else is said of each goes by it.
+// All facts of dtypes are in one table, tensor/dtype.h, from which everything else about dtypes follows.
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 #include <fstream>
@@ -12,10 +12,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Places of a source that tell dtypes apart one by one: switches, arrays by dtype, lists of three and more.
+/// Returns places of a source that distinguish dtypes one by one: switches, arrays by dtype, lists of three and more.
 std::vector<std::string> tables_of_dtypes(const std::string& path, const std::string& text) {
   if (path == "tensor/dtype.h") return {};
-  static const std::set<std::string> kernels = {"tensor/block.h", "tensor/kernel/kernels.h"};  // by dtype
+  static const std::set<std::string> kernels = {"tensor/block.h", "tensor/kernel/kernels.h"};  // arrays by dtype
   static const std::regex pattern(R"(case (\w+::)*Dtype::\w+|\[\s*k(Computed)?Dtypes\b|\{(\s*Dtype::\w+\s*,){2,})");
   std::vector<std::string> found;
   for (auto at = std::sregex_iterator(text.begin(), text.end(), pattern); at != std::sregex_iterator(); ++at)

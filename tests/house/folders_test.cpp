@@ -1,4 +1,4 @@
-// Every folder of tests has its line in tests/README.md, and files are found by their names.
+// Every folder of tests has a line in tests/README.md, and files can be found by their names.
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 #include <fstream>
@@ -13,7 +13,7 @@
 
 namespace {
 
-/// Folders of tests that have no line in the table of tests/README.md, and lines of folders that are not there.
+/// Returns folders of tests without a line in the table of tests/README.md, and lines of folders that do not exist.
 std::vector<std::string> untold_folders(const std::string& page, const std::set<std::string>& folders) {
   std::set<std::string> told;
   static const std::regex pattern(R"(\n\| `([a-z_]+)` \|)");
@@ -24,8 +24,8 @@ std::vector<std::string> untold_folders(const std::string& page, const std::set<
   return faults;
 }
 
-/// Names that several files have of which one is in a subfolder: whoever looks for a "reader.cpp" finds nine. A family
-/// of operations, its layers and its kernels share a name, so tensor/ and nn/ are left out.
+/// Returns names that several files share and of which one is in a subfolder: a search for "reader.cpp" would find
+/// nine. A family of operations, its layers and its kernels share a name, so tensor/ and nn/ are left out.
 std::vector<std::string> shared_names(const std::vector<std::string>& paths) {
   std::map<std::string, std::vector<std::string>> by_name;
   for (const std::string& path : paths) {

@@ -1,4 +1,4 @@
-// Every public function of tensors has a record, which the conformance tests hold to an oracle.
+// Every public function of tensors has a record, which the conformance tests compare with an oracle.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <map>
@@ -14,7 +14,7 @@ using namespace house_rules;
 
 namespace {
 
-/// Functions whose record has another name, which graphs and files spell.
+/// Functions whose record has another name, as graphs and files spell it.
 const std::map<std::string, std::string> kSpelled = {{"eq", "equal"},
                                                      {"lt", "less"},
                                                      {"le", "less_equal"},
@@ -40,7 +40,7 @@ const std::map<std::string, std::string> kSpelled = {{"eq", "equal"},
                                                      {"vstack", "concat"},
                                                      {"adam_update", "rule_update"}};
 
-/// Functions without a record, and why.
+/// Functions without a record, with the reason.
 const std::map<std::string, std::string> kWithout = {{"ne", "the negation of eq"},
                                                      {"gt", "lt with its operands exchanged"},
                                                      {"ge", "le with its operands exchanged"},
@@ -67,7 +67,7 @@ const std::map<std::string, std::string> kWithout = {{"ne", "the negation of eq"
                                                      {"bartlett_window", "numbers made once"},
                                                      {"kaiser_window", "numbers made once"}};
 
-/// The functions that a header declares and that give tensors.
+/// Returns the functions that a header declares and that return tensors.
 std::set<std::string> functions_of(const std::string& header) {
   static const std::regex pattern(R"(\n(?:Tensor|Tensors|RecurrentState) (operator[^\s(]+|\w+)\()");
   std::set<std::string> names;
@@ -83,7 +83,7 @@ bool has_record(std::string_view name) {
   return std::ranges::any_of(lists, [&](const auto& list) { return std::ranges::any_of(list, named); });
 }
 
-/// Those that nothing is known of.
+/// Returns the functions that have neither a record nor a reason to lack one.
 std::set<std::string> unknown(const std::set<std::string>& functions) {
   std::set<std::string> names;
   for (const std::string& f : functions) {
@@ -94,7 +94,7 @@ std::set<std::string> unknown(const std::set<std::string>& functions) {
 }
 
 std::set<std::string> public_functions() {
-  // Those of families that stand in a header of their own, one a line.
+  // Headers of families of functions, one a line.
   static const std::set<std::string> headers = {"tensor/sorting.h",      "tensor/scatter.h",
                                                 "tensor/cumulative.h",   "tensor/activations.h",     //
                                                 "tensor/attention.h",    "tensor/selective_scan.h",  //

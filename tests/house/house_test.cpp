@@ -1,5 +1,5 @@
-// Rules that all sources obey: layering, lengths, includes, names. Each is tried on a bad example first, so that it can
-// fail.
+// Rules that all sources obey: layering, lengths, includes, names. Each is tried on a bad example first, to show that
+// it can fail.
 #include <algorithm>
 #include <map>
 #include <regex>
@@ -37,7 +37,7 @@ std::vector<std::string> includes_against_the_layers(const Source& s) {
   return faults;
 }
 
-/// The subfolders of a folder, lowest first; "" stands for the folder itself.
+/// The subfolders of a folder, lowest first; "" is the folder itself.
 const std::map<std::string, std::vector<std::string>> kSubfolders = {
     {"tensor", {"", "kernel", "ops"}},
     {"compile", {"graph", "passes", "fuse", "plan", "scan", "stream", ""}},
@@ -46,7 +46,7 @@ const std::map<std::string, std::vector<std::string>> kSubfolders = {
      {"", "file", "zip", "safetensors", "torch", "numpy", "json", "gguf", "nam", "csv", "wav", "time_series", "png",
       "any", "module"}},
 };
-/// The subfolder to which a public header at the top of a folder belongs, if there is one, and the source beside it.
+/// The subfolder to which a public header at the top of a folder, and the source next to it, belong, if there is one.
 const std::map<std::string, std::string> kSubfolderOfHeader = {
     {"compile/graph.h", "graph"},
     {"compile/tracer.h", "graph"},
@@ -99,9 +99,9 @@ std::vector<std::string> includes_against_the_subfolders(const Source& s) {
   return faults;
 }
 
-/// Who may include a header. Those in detail/ belong to the folder directly above, those in subfolders (except of nn/)
-/// to the top-level folder. Headers of tensor/kernel/ are open to all folders, those with packets to the kernels of
-/// all.
+/// Returns includes of headers that a source must not include. Headers in detail/ belong to the folder directly above,
+/// those in subfolders (except of nn/) to the top-level folder. Headers of tensor/kernel/ are open to all folders,
+/// those with packets to the kernels of all.
 std::vector<std::string> internals_of_others(const Source& s) {
   if (!in_library(s)) return {};
   std::vector<std::string> faults;
@@ -123,7 +123,8 @@ std::vector<std::string> long_files(const Source& s) {
   return {std::to_string(lines) + " lines, at most " + std::to_string(kMost)};
 }
 
-/// A class that is longer holds several concepts. Its end is the first line that closes a brace where it begins.
+/// Returns classes that are too long: such a class holds several concepts. Its end is the first line that closes a
+/// brace at its indentation.
 std::vector<std::string> long_classes(const Source& s) {
   static const std::set<std::string> longer = {"io/torch/pickle.cpp"};  // a method for each opcode
   if (!in_library(s) || longer.contains(s.path)) return {};
@@ -131,7 +132,7 @@ std::vector<std::string> long_classes(const Source& s) {
   static const std::regex begin(R"(^( *)(class|struct) \w[^;]*\{$)");
   std::istringstream text(s.text);
   std::vector<std::string> faults;
-  std::map<std::string, int> open;  // by indentation: the line of the class
+  std::map<std::string, int> open;  // line of the open class, by indentation
   int number = 0;
   for (std::string line; std::getline(text, line);) {
     ++number;
@@ -149,15 +150,16 @@ std::vector<std::string> long_classes(const Source& s) {
   return faults;
 }
 
-/// A function that is longer has steps that want names. It begins with the line where its signature does and ends with
-/// the first line that closes a brace there; statements that hold others count as functions, too, and are shorter.
+/// Returns functions that are too long: such a function has steps that deserve names. It begins with the line of its
+/// signature and ends with the first line that closes a brace at that indentation. Statements that hold others count as
+/// functions, too, and are shorter.
 std::vector<std::string> long_functions(const Source& s) {
   if (!in_library(s)) return {};
   constexpr int kMost = 80;
   static const std::regex other(R"((//|#|\}|class\b|struct\b|enum\b|union\b|namespace\b|template\b[^(]*$).*)");
   std::istringstream text(s.text);
   std::vector<std::string> faults;
-  std::map<std::size_t, int> begun;  // by indentation: the line of the last statement that began there
+  std::map<std::size_t, int> begun;  // line of the last statement, by indentation
   int number = 0;
   for (std::string line; std::getline(text, line);) {
     ++number;
@@ -178,7 +180,7 @@ std::vector<std::string> long_functions(const Source& s) {
 }
 
 std::vector<std::string> foreign_public_headers(const Source& s) {
-  // The headers that join the library to another one, compiled by programs that have it.
+  // Headers that connect the library to another one; programs that have that library compile them.
   static const std::set<std::string> adapters = {"tensor/eigen.h", "tensor/spdlog_sink.h"};
   if (!is_public_header(s) || adapters.contains(s.path)) return {};
   static const std::regex pattern(
@@ -201,8 +203,8 @@ std::vector<std::string> printing_or_aborting(const Source& s) {
   return matches(code_of(s.text), pattern, "the library prints or aborts");
 }
 
-/// Functions of the C library that write what several threads share, or read what setlocale and setenv change: lgamma
-/// writes signgam. What a literal names may be read from the environment.
+/// Returns calls of C functions that write state shared by threads, or read what setlocale and setenv change: lgamma
+/// writes signgam. The environment may be read for a literal name.
 std::vector<std::string> calls_with_shared_state(const Source& s) {
   if (!in_library(s)) return {};
   static const std::regex pattern(
@@ -216,7 +218,7 @@ std::vector<std::string> headers_without_guard(const Source& s) {
   return {"no #pragma once"};
 }
 
-/// A stranger reads in the first line of a source what it is for.
+/// Returns sources whose first line does not say what they are for.
 std::vector<std::string> sources_without_purpose(const Source& s) {
   if (!s.path.ends_with(".h") && !s.path.ends_with(".cpp")) return {};
   const std::string guard = "#pragma once\n";
@@ -225,7 +227,7 @@ std::vector<std::string> sources_without_purpose(const Source& s) {
   return {"does not begin with a sentence that says what it is for"};
 }
 
-/// What includes another header of ours reaches tensor/language.h through it; the others include it themselves.
+/// Returns headers that do not include tensor/language.h although no included header of ours does.
 std::vector<std::string> headers_of_no_language(const Source& s) {
   if (!is_public_header(s) || s.path == "tensor/language.h" || !included_by(s).empty()) return {};
   return {"a public header does not reach tensor/language.h, which says that C++20 is needed"};
@@ -245,7 +247,8 @@ std::vector<std::string> machine_paths(const Source& s) {
   return matches(s.text, pattern, "a path of somebody's machine");
 }
 
-/// The library knows operations by identity (tensor/operations.h); names are for texts, files and errors.
+/// Returns operations that are compared by name: the library knows them by identity (tensor/operations.h); names are
+/// for texts, files and errors.
 std::vector<std::string> operations_by_name(const Source& s) {
   static const std::set<std::string> texts = {"compile/operations.cpp"};
   if (!in_library(s) || folder_of(s.path) == "exchange" || texts.contains(s.path)) return {};
@@ -253,7 +256,7 @@ std::vector<std::string> operations_by_name(const Source& s) {
   return matches(s.text, pattern, "an operation by its name");
 }
 
-/// What the structs of all operations call their constants.
+/// Returns the names that the structs of all operations give their constants.
 const std::set<std::string>& attribute_names() {
   static const std::set<std::string> all = [] {
     static const std::regex pattern(R"re(\battr\("(\w+)",)re");
@@ -266,9 +269,9 @@ const std::set<std::string>& attribute_names() {
   return all;
 }
 
-/// The name of an operation's constant stands in the struct that declares it (`attr`). What reads texts hands names on,
-/// and knows none; what exporters call a constant stands in their own tables. Above the operations, variables and keys
-/// of files may have the same names.
+/// Returns constants of operations that are named outside of the struct that declares them (`attr`). Readers of texts
+/// pass names on without knowing any, and exporters have their own tables. Variables and keys of files above the
+/// operations may have the same names.
 std::vector<std::string> attributes_by_name(const Source& s) {
   static const std::set<std::string> texts = {"compile/graph/graph_text.cpp", "tensor/attrs.cpp"};
   static const std::set<std::string> sees = {"tensor", "autograd", "compile"};
@@ -283,7 +286,8 @@ std::vector<std::string> attributes_by_name(const Source& s) {
   return faults;
 }
 
-/// Extents and offsets come from users and files: tensor/extents.h is where they are added and multiplied.
+/// Returns unchecked arithmetic of extents and offsets, which come from users and files: tensor/extents.h adds and
+/// multiplies them.
 std::vector<std::string> unchecked_arithmetic(const Source& s) {
   if (!in_library(s) || s.path == "tensor/extents.h") return {};
   static const std::regex pattern(R"(__builtin_\w+_overflow)");
@@ -319,7 +323,8 @@ BOOST_AUTO_TEST_CASE(internals_are_left_alone) {
   BOOST_TEST(internals_of_others({"nn/x_kernel.cpp", "#include \"ferrite/tensor/kernel/tile.h\"\n"}).empty());
   BOOST_TEST(internals_of_others({"nn/x.cpp", "#include \"ferrite/tensor/kernel/gemm.h\"\n"}).empty());
 }
-/// "Everything a program needs": all that is public, but what names Eigen and what only compilers and tests need.
+/// The header has "everything a program needs": all that is public, except what names Eigen and what only compilers and
+/// tests need.
 BOOST_AUTO_TEST_CASE(one_header_reaches_all) {
   const std::set<std::string> apart = {"tensor/eigen.h",
                                        "tensor/spdlog_sink.h",
@@ -352,7 +357,7 @@ BOOST_AUTO_TEST_CASE(one_header_reaches_all) {
     if (is_public_header(s) && !is_umbrella(s.path) && !writes_operations(s.path) && !is_optional(s.path))
       BOOST_TEST(reached.contains(s.path) != apart.contains(s.path), s.path);
 }
-/// The smaller header is a part of the whole one, without what only training, export and compilers need.
+/// The smaller header is a part of the whole one, without the headers that only training, export and compilers need.
 BOOST_AUTO_TEST_CASE(one_small_header_reaches_what_runs_nets) {
   const std::set<std::string> whole = reached_from("ferrite.h"), small = reached_from("inference.h");
   for (const char* header : {"dsl/builder.h", "io/any_file.h", "nn/recurrent/gru.h", "nn/stream/stream.h"})

@@ -1,11 +1,13 @@
-// What kernels may include, and what includes them: they are compiled once for each instruction set.
+// The headers that kernels may include, and the sources that may include kernels: they are compiled once for each
+// instruction set.
 #include "house/sources.h"
 
 using namespace house_rules;
 
 namespace {
 
-/// Packets are compiled once for each instruction set: what is no kernel does not reach them. Eigen is for programs.
+/// Returns includes of packets outside kernels: packets are compiled once for each instruction set. Eigen is for
+/// programs.
 std::vector<std::string> packets_outside_kernels(const Source& s) {
   if (!in_library(s) || s.path == "tensor/eigen.h") return {};
   static const std::regex eigen(R"(#include\s*[<"](Eigen|unsupported)/[^\n]*)");
@@ -16,8 +18,8 @@ std::vector<std::string> packets_outside_kernels(const Source& s) {
   return faults;
 }
 
-/// Kernels take numbers and plain structs: functions of containers, strings and the like would be compiled for their
-/// instruction set and serve all of the library.
+/// Returns uses of containers in kernels. Kernels take numbers and plain structs: functions of containers, strings and
+/// the like would be compiled for their instruction set and be used by all of the library.
 std::vector<std::string> containers_in_kernels(const Source& s) {
   if (!in_library(s) || !is_kernel(s)) return {};
   static const std::regex pattern(

@@ -1,4 +1,4 @@
-// SECURITY.md gives the caps that are in the code, all of them.
+// SECURITY.md lists all caps that are in the code, with their values.
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 #include <fstream>
@@ -23,7 +23,7 @@ std::uint64_t digits(std::string text) {
   return std::stoull(text, nullptr, 0);
 }
 
-/// "100,000", "2^20", "4 GiB".
+/// Returns the number in a text: "100,000", "2^20", "4 GiB".
 std::optional<std::uint64_t> number_in_words(const std::string& text) {
   static const std::regex pattern(R"(([0-9,]+)(?:\^([0-9]+)| (KiB|MiB|GiB))?)");
   std::smatch m;
@@ -34,7 +34,7 @@ std::optional<std::uint64_t> number_in_words(const std::string& text) {
   return n;
 }
 
-/// What a constant of a source is defined as: a number, or one that is shifted.
+/// Returns the value of a constant in a source: a number, or a shifted one.
 std::optional<std::uint64_t> number_in_code(const std::string& source, const std::string& name) {
   const std::regex pattern("\\b" + name + R"( = (?:std::\w+\{)?([0-9'xa-f]+)\}?(?: << ([0-9]+))?;)");
   std::smatch m;
@@ -80,16 +80,16 @@ BOOST_AUTO_TEST_CASE(the_page_says_what_the_code_says) {
   }
 }
 
-/// Every constant of io/ that is named as a cap stands in the table, but for those that bound nothing a file asks for.
+/// Every constant of io/ that is named as a cap is in the table, except those that do not limit what a file asks for.
 BOOST_AUTO_TEST_CASE(no_cap_is_missing) {
   const std::set<std::string> no_caps = {
       "kMostAtOnce",      // of one system call: the rest follows
-      "kMostNpyFront",    // kMostNpyHeader and what stands before it
+      "kMostNpyFront",    // kMostNpyHeader and the bytes before it
       "kMostComment",     // of the zip format, whose field is 16 bits
-      "kMostName",        // a guess at a name's length, to take memory at once
+      "kMostName",        // an estimate of a name's length, to allocate once
       "kLongestName",     // of temporary names, and of those that get suggestions
       "kMostCandidates",  // for suggestions in errors
-      "kMost",            // in file_dtype.cpp, Shape's own
+      "kMost",            // of Shape, in file_dtype.cpp
       "kMostElements",
   };
   std::set<std::string> listed;

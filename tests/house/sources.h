@@ -1,5 +1,5 @@
 #pragma once
-// The sources of the project as the rules of this folder read them, and how a rule is tried.
+// The sources of the project, as the rules of this folder read them, and how a rule is tried.
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 #include <fstream>
@@ -14,7 +14,7 @@ namespace house_rules {
 namespace fs = std::filesystem;
 
 struct Source {
-  std::string path;  ///< from the root, with slashes
+  std::string path;  ///< path from the root, with slashes
   std::string text;
 };
 
@@ -24,18 +24,18 @@ inline const std::set<std::string> kFolders = {"tensor", "autograd", "compile", 
 inline std::string folder_of(const std::string& path) { return path.substr(0, path.find('/')); }
 inline bool is_header(const Source& s) { return s.path.ends_with(".h"); }
 inline bool in_library(const Source& s) { return kFolders.contains(folder_of(s.path)); }
-/// What is compiled once for each instruction set, and headers of it alone.
+/// Returns whether a source is compiled once for each instruction set, or is a header for such sources alone.
 inline bool is_kernel(const Source& s) { return s.path.ends_with("_kernel.cpp") || s.path.ends_with("_kernel.h"); }
-/// Whether a header at the root, which only includes others.
+/// Returns whether a header is one at the root, which only includes others.
 inline bool is_umbrella(const std::string& path) { return path == "ferrite.h" || path == "inference.h"; }
-/// Whether a header is installed: those at the top of a folder, and in the subfolders of nn/ except detail/.
+/// Returns whether a header is installed: those at the top of a folder, and in the subfolders of nn/ except detail/.
 inline bool is_public_header(const Source& s) {
   static const std::regex pattern(R"((\w+|nn/\w+)/\w+\.h)");
   if (is_umbrella(s.path)) return true;
   return in_library(s) && s.path.find("/detail/") == std::string::npos && std::regex_match(s.path, pattern);
 }
 
-/// The headers of ours that a source includes.
+/// Returns the headers of ours that a source includes.
 inline std::vector<std::string> included_by(const Source& s) {
   static const std::regex pattern(R"(#include\s*[<"]ferrite/([^">]+)[">])");
   std::vector<std::string> found;
@@ -49,7 +49,7 @@ inline std::string read(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// All text files of the project that are ours.
+/// Returns all text files of the project that are ours.
 inline const std::vector<Source>& sources() {
   static const std::vector<Source> all = [] {
     std::vector<Source> list;
@@ -60,7 +60,7 @@ inline const std::vector<Source>& sources() {
       const bool fixtures = at->path().filename() == "data" && at->path().parent_path().filename() == "tests";
       if (at->is_directory() && skipped.contains(at->path().filename().string()) && !fixtures)
         at.disable_recursion_pending();
-      const bool git = at->path().filename() == ".git";  // of a worktree
+      const bool git = at->path().filename() == ".git";  // ".git" is a file in a worktree
       if (!at->is_regular_file() || git || !kinds.contains(at->path().extension().string())) continue;
       list.push_back({fs::relative(at->path(), root).generic_string(), read(at->path())});
     }
@@ -71,7 +71,7 @@ inline const std::vector<Source>& sources() {
 
 using Rule = std::vector<std::string> (*)(const Source&);
 
-/// Every source obeys a rule, and a bad example is caught.
+/// Checks that every source obeys a rule, and that the rule catches a bad example.
 inline void enforce(Rule rule, const Source& bad, std::size_t faults = 1) {
   BOOST_TEST(rule(bad).size() == faults, "the rule does not catch its bad example");
   for (const Source& s : sources())
@@ -85,13 +85,13 @@ inline std::vector<std::string> matches(const std::string& text, const std::rege
   return found;
 }
 
-/// Code without comments and string literals.
+/// Returns code without comments and string literals.
 inline std::string code_of(const std::string& text) {
   static const std::regex pattern(R"(//[^\n]*|"(?:\\.|[^"\\\n])*")");
   return std::regex_replace(text, pattern, "");
 }
 
-/// Headers that a file reaches, itself among them.
+/// Returns the headers that a file reaches, itself among them.
 inline std::set<std::string> reached_from(const std::string& header) {
   static const std::regex pattern(R"re(#include "ferrite/([^"]+)")re");
   std::set<std::string> seen;
@@ -107,7 +107,7 @@ inline std::set<std::string> reached_from(const std::string& header) {
   return seen;
 }
 
-/// Whether a header has packets, which only kernels read: *_kernel.cpp.
+/// Returns whether a header has packets, which only kernels (*_kernel.cpp) read.
 inline bool has_packets(const std::string& header) { return reached_from(header).contains("tensor/kernel/packet.h"); }
 
 }  // namespace house_rules

@@ -1,5 +1,5 @@
-// What the objects of kernels define, read with nm: a level's symbols stand in its own namespaces, so that the linker
-// never takes a function of one instruction set for another's.
+// Symbols that the objects of kernels define, read with nm: those of a level are in its own namespaces, so that the
+// linker never takes a function of one instruction set for another's.
 #include <array>
 #include <boost/test/unit_test.hpp>
 #include <cstdio>
@@ -10,15 +10,15 @@
 
 namespace {
 
-/// Symbols of a list of nm --defined-only --extern-only --demangle (weak ones are among them) that another level may
-/// define, too: those whose name names none of the level's namespaces.
+/// Returns the symbols in a list of nm --defined-only --extern-only --demangle (weak ones included) that another level
+/// may also define: those whose name contains none of the level's namespaces.
 std::vector<std::string> shared_symbols(const std::string& list, const std::string& level) {
   const std::string own = "ferrite::detail::" + level + "::";
   const std::string of_nn = "ferrite::nn::detail::" + level + "::";
   std::vector<std::string> shared;
   std::istringstream lines(list);
   for (std::string line; std::getline(lines, line);) {
-    if (line.find_first_not_of("0123456789abcdef") != 16) continue;  // the name of a file, or nothing
+    if (line.find_first_not_of("0123456789abcdef") != 16) continue;  // the name of a file, or an empty line
     const std::string name = line.substr(19);
     if (name.find(own) == std::string::npos && name.find(of_nn) == std::string::npos) shared.push_back(line.substr(17));
   }
@@ -50,7 +50,7 @@ struct Close {
   void operator()(std::FILE* f) const { pclose(f); }
 };
 
-/// What a command prints.
+/// Returns the output of a command.
 std::string output_of(const std::string& command) {
   const std::unique_ptr<std::FILE, Close> pipe(popen(command.c_str(), "r"));
   std::string text;
@@ -64,7 +64,7 @@ std::string output_of(const std::string& command) {
   return text;
 }
 
-/// As it is: the same nm finds the symbols that must be there, and those of a source of no level, this program.
+/// This nm also finds the symbols that must exist, and those of a source without a level, this program.
 BOOST_AUTO_TEST_CASE(a_level_defines_nothing_outside_its_namespaces) {
   std::istringstream levels(FERRITE_KERNEL_OBJECTS);
   for (std::string of_level; std::getline(levels, of_level, '|');) {

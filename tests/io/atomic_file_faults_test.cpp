@@ -1,4 +1,4 @@
-/// Saving while every system call fails in turn: an error with the system's words, and the old file.
+/// Saving while every system call fails in turn: the error has the system's message, and the old file stays.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -28,7 +28,7 @@ using io_test::says;
 using io_test::TemporaryFolder;
 namespace io = ferrite::io;
 
-/// Replaces system calls for one test.
+/// Replaces system calls in one test.
 class Broken {
  public:
   Broken() : kept_(system_calls()) {}
@@ -94,7 +94,7 @@ int interrupted_fsync(int fd) {
   return ::fsync(fd);
 }
 
-/// A save that must fail with this message and leave the old file alone.
+/// Checks that a save fails with this message and leaves the old file alone.
 void check_keeps_old(const std::string& message) {
   const TemporaryFolder folder;
   put(folder / "model", "old");
@@ -150,7 +150,7 @@ BOOST_AUTO_TEST_CASE(every_failing_call_is_reported) {
          "every name is taken");
 }
 
-/// Puts an obstacle where the first temporary file would be: each is left as it was, and another name is taken.
+/// An obstacle has the name of the first temporary file: it is left as it was, and another name is taken.
 BOOST_AUTO_TEST_CASE(a_taken_temporary_name_is_left_alone) {
   static std::function<void(const std::string&)> obstruct;
   static std::string taken;
@@ -187,8 +187,8 @@ BOOST_AUTO_TEST_CASE(a_taken_temporary_name_is_left_alone) {
   save_beside([](const std::string& path) { BOOST_REQUIRE(::mkfifo(path.c_str(), 0600) == 0); });
 }
 
-/// A FIFO, a folder and a link under the name of a temporary file that nobody holds any more: none is ours, and a FIFO
-/// must not even be opened, since its writer would feel that.
+/// A FIFO, a folder and a link have the name of a temporary file whose process has ended: none is ours, and a FIFO must
+/// not even be opened, because its writer would notice.
 BOOST_AUTO_TEST_CASE(what_is_no_file_is_neither_opened_nor_removed) {
   static std::vector<std::string> opened;
   opened.clear();
@@ -215,7 +215,7 @@ BOOST_AUTO_TEST_CASE(what_is_no_file_is_neither_opened_nor_removed) {
   BOOST_TEST(folder.leftovers() == 3);
 }
 
-/// The child dies at the n-th system call of a save, for every n: before it, and after it.
+/// The child dies at the n-th system call of a save, for every n: before the call, and after it.
 BOOST_AUTO_TEST_CASE(a_death_at_any_system_call_leaves_a_whole_file) {
   static int countdown;
   static bool afterwards;

@@ -1,4 +1,4 @@
-/// Saving: the old file or the new one, never anything else, whenever the process is killed.
+/// Saving leaves the old file or the new one, never anything else, whenever the process is killed.
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -174,7 +174,7 @@ BOOST_AUTO_TEST_CASE(a_limit_on_the_size_of_files) {
   BOOST_TEST((WIFEXITED(status) && WEXITSTATUS(status) == 0));
 }
 
-/// A process number that nobody has: that of a child that has ended.
+/// Returns the number of no process: that of a child that has ended.
 pid_t dead_process() {
   const pid_t child = ::fork();
   if (child == 0) ::_exit(0);
@@ -221,7 +221,7 @@ BOOST_AUTO_TEST_CASE(threads_that_save_to_one_name) {
   BOOST_TEST(folder.leftovers() == 0);
 }
 
-/// A child saves the numbers 1, 2, ... again and again and is killed; the file is always whole and never goes back.
+/// A child saves the numbers 1, 2, ... and is killed; the file is always whole and its number never decreases.
 BOOST_AUTO_TEST_CASE(twenty_kills_lose_nothing) {
   const TemporaryFolder folder;
   const fs::path path = folder / "model.safetensors";

@@ -1,4 +1,4 @@
-/// Folders of classes: what is listed, in which order, and what is refused.
+/// Folders of classes: the files listed, their order, and errors.
 #include "ferrite/io/class_folders.h"
 
 #include <boost/test/unit_test.hpp>
@@ -35,7 +35,7 @@ BOOST_AUTO_TEST_CASE(sorted_classes_and_files) {
       boost::test_tools::per_element());
   BOOST_TEST(all.labels.to_vector<std::int64_t>() == (std::vector<std::int64_t>{0, 1, 2, 2, 2}),
              boost::test_tools::per_element());
-  BOOST_TEST(io::list_class_folders(folder.path()).files.size() == 6U);  // the note, too
+  BOOST_TEST(io::list_class_folders(folder.path()).files.size() == 6U);  // includes the note
 }
 
 BOOST_AUTO_TEST_CASE(links_do_not_lead_in_circles) {

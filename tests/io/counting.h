@@ -1,5 +1,5 @@
 #pragma once
-/// Bytes that live on the heap through operator new, as counting_new.h counts them.
+/// Counts the bytes that live on the heap through operator new; counting_new.h does the counting.
 #include <atomic>
 #include <cstddef>
 #include <cstdlib>
@@ -10,7 +10,7 @@ namespace counting {
 inline std::atomic<std::size_t> live{0};
 inline std::atomic<std::size_t> most{0};
 
-/// In front of every block, as large as the strictest alignment: the block's size.
+/// Size of the space before every block, which holds the block's size: the strictest alignment.
 inline constexpr std::size_t kFront = alignof(std::max_align_t);
 static_assert(kFront >= sizeof(std::size_t));
 
@@ -31,7 +31,7 @@ inline void give(void* user) noexcept {
   std::free(block);
 }
 
-/// The most that lives at once while f runs, beyond what lives before.
+/// Returns the largest number of bytes that live at once while f runs, beyond those that lived before.
 template <class F>
 std::size_t peak(F&& f) {
   const std::size_t before = live;

@@ -1,6 +1,6 @@
 #pragma once
-/// Counts the bytes that live on the heap through operator new. Include in one source of a test program.
-/// ThreadSanitizer brings its own operator new, so the counts are 0 with it.
+/// Counts the bytes that live on the heap through operator new. Include it in one source of a test program.
+/// ThreadSanitizer has its own operator new, so the counts are 0 with it.
 #include "counting.h"
 #include "support/sanitized.h"
 

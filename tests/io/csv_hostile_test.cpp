@@ -19,7 +19,7 @@ std::string repeated(std::string_view text, int n) {
   return all;
 }
 
-/// Of those that are refused later, the numbers of the column "a" are.
+/// Returns the cases. In those that are refused later, the numbers of the column "a" are refused.
 std::vector<Case> cases() {
   using enum Verdict;
   const auto nul = [](std::string text) {
@@ -94,7 +94,7 @@ void check(const Case& c) {
   }
 }
 
-/// Any one byte changed, and any cut: refused or read, nothing else.
+/// Checks that a file with any one byte changed, or cut anywhere, is refused or read, nothing else.
 void check_changes() {
   const std::string sound = "a,\"b \"\"c\"\"\"\r\n1.5,\"x\n,y\"\n-2e3,\n";
   for (std::size_t n = 0; n < sound.size(); ++n)

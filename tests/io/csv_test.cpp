@@ -1,4 +1,4 @@
-/// CSV tables: what is read, in which dtype, and what is written. Expected values stand in the tests.
+/// CSV tables: the values read, their dtypes, and the text written. Expected values are in the tests.
 #include "ferrite/io/csv.h"
 
 #include <bit>
@@ -26,7 +26,7 @@ const std::string kFlowers =
     "7,3.2,versicolor\n"
     "-6.25e-1,+2,setosa\n";
 
-/// An error that says all of this.
+/// Returns a predicate on errors whose message holds all of these parts.
 auto says(Texts parts) {
   return [parts = std::move(parts)](const Error& error) {
     const std::string text = error.what();
@@ -172,8 +172,8 @@ BOOST_AUTO_TEST_CASE(classes) {
 }
 
 BOOST_AUTO_TEST_CASE(errors_name_the_line_of_an_editor) {
-  // Lines 1 and 2 are the header, 3 is empty, 4 and 5 one record; the bad number stands in line 7, in a record that
-  // begins in line 6.
+  // Lines 1 and 2 are the header, 3 is empty, 4 and 5 one record; the bad number is in line 7, in a record that begins
+  // in line 6.
   const CsvTable t = parse_csv("\"a\nb\",c\n\n\"1\n2\",3\n\"4\n5\",x6\n7,8\n9,ten\n", "data.csv");
   BOOST_CHECK_EXCEPTION(t.column("c"), IoError, says({"data.csv: line 7, column 'c': not a number: 'x6'"}));
   BOOST_CHECK_EXCEPTION(parse_csv("a\n\n\n1\n2\n3\n\nx\n").column("a"), IoError, says({"line 8"}));
@@ -232,7 +232,7 @@ BOOST_AUTO_TEST_CASE(numbers_and_texts_come_back) {
   BOOST_TEST((t.column("d", Dtype::f64).to_vector<double>() == doubles));
   BOOST_TEST((t.column("f").to_vector<float>() == floats));
   BOOST_TEST((t.text("\xef\xbb\xbf mark") == texts));
-  BOOST_TEST((parse_csv(io::serialize_csv({""}, {texts})).text("") == texts));  // one column: "" is no empty line
+  BOOST_TEST((parse_csv(io::serialize_csv({""}, {texts})).text("") == texts));  // one column: "" is not an empty line
 }
 
 BOOST_AUTO_TEST_CASE(files) {
@@ -241,7 +241,7 @@ BOOST_AUTO_TEST_CASE(files) {
   io::write_csv(path, {"a", "b"}, {Tensor::from<float>({1, 2}), Texts{"x", "y"}});
   BOOST_TEST(io::read_csv(path).text("b") == (Texts{"x", "y"}), boost::test_tools::per_element());
   BOOST_CHECK_THROW(io::write_csv(path, {"a"}, {}), ShapeError);
-  BOOST_TEST(io::read_csv(path).rows() == 2);  // what threw has changed nothing
+  BOOST_TEST(io::read_csv(path).rows() == 2);  // the error has changed nothing
   BOOST_TEST(folder.leftovers() == 0);
   std::ofstream(path) << "a\nx\n";
   BOOST_CHECK_EXCEPTION(io::read_csv(path).column("a"), IoError, says({path.string() + ": line 2, column 'a'"}));
@@ -249,7 +249,8 @@ BOOST_AUTO_TEST_CASE(files) {
   BOOST_CHECK_THROW(io::read_csv(folder.path()), IoError);
 }
 
-/// Eight bytes a field, however short the fields are, and the text itself, once in the test and once in the table.
+/// The limit is eight bytes per field, however short the fields are, and the text itself, once in the test and once in
+/// the table.
 BOOST_AUTO_TEST_CASE(memory_is_bounded_by_the_file) {
   const std::string wide = std::string(200'000, ',') + "\n" + std::string(200'000, ',') + "\n";
   std::string deep, quoted = "\"";

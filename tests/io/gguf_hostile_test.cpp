@@ -37,7 +37,7 @@ void check(const Case& c) {
   }
 }
 
-/// Any cut of a sound file is refused: it is never read past its end.
+/// Checks that a sound file cut anywhere is refused, without reading past its end.
 void check_all_cuts() {
   const std::string whole = hostile_gguf::good().bytes();
   for (std::size_t n = 0; n < whole.size(); ++n) {
@@ -46,7 +46,7 @@ void check_all_cuts() {
   }
 }
 
-/// Any one bit of the head changed: refused or read, nothing else.
+/// Checks that a file with any one bit of the head changed is refused or read, nothing else.
 void check_all_flips() {
   const std::string whole = hostile_gguf::good().bytes();
   for (std::size_t i = 0; i + 32 < whole.size(); ++i) {
@@ -63,7 +63,7 @@ void check_all_flips() {
   }
 }
 
-/// Beyond the bytes themselves a file takes at most as many again and 1 MiB, until its tensors are asked for.
+/// Checks that a file takes at most twice its bytes and 1 MiB until its tensors are read.
 void check_memory(const std::string& bytes) {
   std::size_t most = 0;
   most = counting::peak([&] { io::parse_gguf(bytes_of(bytes)).metadata(); });

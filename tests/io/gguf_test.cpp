@@ -1,4 +1,4 @@
-/// GGUF: every type of tensor to the bits of the package gguf, metadata by type, and the writer's bytes.
+/// GGUF: every type of tensor compared bit for bit with the package gguf, metadata by type, and the writer's bytes.
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -36,7 +36,7 @@ std::string text_of(const std::vector<std::byte>& bytes) {
 
 io::TensorFile expected() { return io::read_safetensors(fixtures() / "expected.safetensors"); }
 
-/// Elements whose bits differ; a NaN equals any NaN.
+/// Returns the number of elements whose bits differ; a NaN equals any NaN.
 std::size_t differing(const Tensor& a, const Tensor& b) {
   const auto x = a.values<float>(), y = b.values<float>();
   std::size_t n = 0;
@@ -79,7 +79,7 @@ BOOST_AUTO_TEST_CASE(every_type_has_the_bits_of_the_package) {
 }
 
 BOOST_AUTO_TEST_CASE(blocks_hold_numbers_at_the_corners) {
-  // What the fixture is made for is there: infinity, NaN, denormal numbers and both zeros.
+  // The fixture contains what it is made for: infinity, NaN, denormal numbers and both zeros.
   for (const char* name : {"Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q4_K", "Q5_K", "Q6_K"}) {
     BOOST_TEST_CONTEXT(name) {
       std::size_t infinite = 0, nan = 0, zero = 0, finite = 0;

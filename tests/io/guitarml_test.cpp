@@ -1,4 +1,4 @@
-/// GuitarML's files against PyTorch's results, streamed, and refused where they are not what they say.
+/// GuitarML's files: compared with PyTorch's results, streamed, and refused if their contents contradict their header.
 #include <fstream>
 #include <iterator>
 
@@ -79,7 +79,7 @@ BOOST_AUTO_TEST_CASE(plain_weights_may_have_the_names_of_the_wrapper) {
   BOOST_TEST(io::parse_json_weights(std::as_bytes(std::span(text))).tensor("model_data").shape().str() == "[2]");
 }
 
-/// CoreAudioML's bias_fl = False: the same file without the bias computes less by that bias.
+/// CoreAudioML writes such files with bias_fl = False. Without the bias the same file computes less by that bias.
 BOOST_AUTO_TEST_CASE(a_product_without_a_bias_is_read) {
   std::string text = content("lstm");
   const auto parse = [&] { return io::parse_guitarml(std::as_bytes(std::span(text)), "g.json"); };

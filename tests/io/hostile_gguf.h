@@ -1,5 +1,5 @@
 #pragma once
-/// Every line of the list of hostile GGUF files, made in memory: what the file is, and what must become of it.
+/// A table of hostile GGUF files, made in memory: the file, and how reading it must end.
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -50,7 +50,7 @@ struct File {
   }
 };
 
-/// A file of one key and the tensor "a" of 8 f32.
+/// Returns a file of one key and the tensor "a" of 8 f32.
 inline File good() { return {{key("general.architecture", kString, text("x"))}, {tensor("a", {4, 2}, kF32, 0)}, 32}; }
 inline std::string with_key(const std::string& k) {
   File f = good();

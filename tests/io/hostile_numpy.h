@@ -1,5 +1,5 @@
 #pragma once
-/// Every line of the list of hostile npy and npz files, made in memory: what the file is, and what must become of it.
+/// A table of hostile npy and npz files, made in memory: the file, and how reading it must end.
 #include <string>
 #include <utility>
 #include <vector>
@@ -8,14 +8,14 @@
 
 namespace numpy_test {
 
-/// What must become of a file. With a message it is refused by an error that holds the message.
+/// A file and how reading it must end. With a message it is refused by an error that holds the message.
 struct Case {
   std::string name;
   std::string bytes;
   std::string message{};
 };
 
-/// An npy file of any header; the length is right unless another is given.
+/// Returns an npy file with any header; the length is right unless another is given.
 inline std::string npy(const std::string& header, const std::string& data = "", int version = 1, long length = -1) {
   const auto n = length < 0 ? header.size() : static_cast<std::size_t>(length);
   const std::string prefix =
@@ -27,7 +27,7 @@ inline std::string dict(const std::string& descr, const std::string& shape, cons
   return "{'descr': " + descr + ", 'fortran_order': " + fortran + ", 'shape': " + shape + ", }\n";
 }
 
-/// A file of a dtype and a shape with n bytes behind its header.
+/// Returns a file of a dtype and a shape with n bytes after its header.
 inline std::string array(const std::string& descr, const std::string& shape, std::size_t n, char fill = '\0') {
   return npy(dict(descr, shape), std::string(n, fill));
 }
@@ -251,7 +251,7 @@ inline std::vector<Case> of_shapes() {
   };
 }
 
-/// Archives; "a" is the tensor that cannot be had where asking for it is what fails.
+/// Returns archives; "a" is the tensor that cannot be read, if reading it is what fails.
 inline std::vector<Case> of_archives() {
   using namespace zip_test;
   const std::string sound = array("'<f4'", "(2,)", 8);

@@ -9,15 +9,15 @@ namespace hostile_torch {
 
 using namespace torch_builder;
 
-/// What the file is, and a part of what the error says; where that is empty, it reads.
+/// A file, and a part of the error's message; if that is empty, the file can be read.
 struct Case {
   std::string name;
   std::string bytes;
   std::string message;
-  std::string key{};  ///< of the part that is asked for
+  std::string key{};  ///< key of the part that is read
 };
 
-/// A checkpoint of a pickle of any opcodes.
+/// Returns a checkpoint of a pickle of any opcodes.
 inline Case raw(const std::string& name, const std::string& data_pkl, const std::string& message) {
   return {name, checkpoint(data_pkl), message};
 }
@@ -84,7 +84,7 @@ inline std::vector<Case> of_globals() {
   };
 }
 
-/// What may stand beside the part that is asked for, "m", and what may not.
+/// Returns cases of values next to the part "m" that is read: those allowed, and those refused.
 inline std::vector<Case> of_parts() {
   const auto beside = [](const std::string& name, const std::string& value, const std::string& message = "") {
     return Case{name, checkpoint(pickle("}(" + text("x") + value + text("m") + "}" + text("w") + good_tensor() + "su")),
@@ -152,7 +152,7 @@ inline std::vector<Case> of_parts() {
   };
 }
 
-/// NumPy's numbers as one asks for them, in protocols 2 and 3.
+/// Returns NumPy's numbers as it pickles them, in protocols 2 and 3.
 inline std::vector<Case> of_numpy_numbers() {
   const std::string scalar = global("numpy.core.multiarray", "scalar");
   const auto dtype = [](const std::string& name, const std::string& order = "<") {

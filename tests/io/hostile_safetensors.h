@@ -1,5 +1,5 @@
 #pragma once
-/// Every line of the list of hostile safetensors files, made in memory: what the file is, and what must become of it.
+/// A table of hostile safetensors files, made in memory: the file, and how reading it must end.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -23,14 +23,14 @@ inline std::string file_of(const std::string& header, const std::string& data = 
   return length_of(header.size()) + header + data;
 }
 
-/// A file of n bytes of data and one tensor "a" of these words.
+/// Returns a file of n bytes of data and one tensor "a" described by these texts.
 inline std::string one(const std::string& dtype, const std::string& shape, const std::string& offsets, std::size_t n,
                        char fill = '\0') {
   return file_of("{\"a\":{\"dtype\":" + dtype + ",\"shape\":" + shape + ",\"data_offsets\":" + offsets + "}}",
                  std::string(n, fill));
 }
 
-/// An entry of one byte at an offset.
+/// Returns an entry of one byte at an offset.
 inline std::string byte_at(const std::string& name, const std::string& offsets) {
   return "\"" + name + "\":{\"dtype\":\"U8\",\"shape\":[" + std::string(offsets == "[0,0]" ? "0" : "1") +
          "],\"data_offsets\":" + offsets + "}";

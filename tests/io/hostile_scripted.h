@@ -14,7 +14,7 @@ inline std::vector<Case> of_scripted() {
                        const std::string& message) {
     return Case{name, scripted(value, code), message};
   };
-  /// A module with this parameter, or with these opcodes for its state.
+  /// A module with these attributes.
   const auto made = [&](const std::string& name, const std::string& attributes, const std::string& message) {
     return with(name, instance("Net", attributes), net, message);
   };

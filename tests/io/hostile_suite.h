@@ -1,5 +1,5 @@
 #pragma once
-/// What the tables of hostile files share: their errors, their seeds for fuzzing, their test suites.
+/// Helpers of the tables of hostile files: their errors, their seeds for fuzzing, their test suites.
 #include <boost/test/unit_test.hpp>
 #include <cstdlib>
 #include <filesystem>
@@ -14,11 +14,11 @@
 
 namespace hostile_suite {
 
-/// What must become of a file.
+/// The way in which reading a file must end.
 enum class Verdict {
-  legal,          ///< reads, and all that is in it too
+  legal,          ///< the file can be read, and all that is in it
   refused,        ///< reading throws
-  refused_later,  ///< reads, but what is named "a" in it cannot be had
+  refused_later,  ///< the file can be read, but not the tensor "a" in it
 };
 
 struct Case {
@@ -28,7 +28,7 @@ struct Case {
   std::string message;  ///< a part of the error's text
 };
 
-/// A predicate on errors: one sentence that begins with `where` and holds the message.
+/// Returns a predicate on errors: one sentence that begins with `where` and holds the message.
 inline auto says(std::string where, std::string message) {
   return [where = std::move(where), message = std::move(message)](const ferrite::IoError& error) {
     const std::string text = error.what();
@@ -40,7 +40,7 @@ inline auto says(std::string where, std::string message) {
   };
 }
 
-/// With FERRITE_WRITE_CORPUS=<folder> a file is written to <folder>/<target>/<name>, as a seed for that fuzz target.
+/// Writes a file to <folder>/<target>/<name> as a seed for that fuzz target, if FERRITE_WRITE_CORPUS=<folder> is set.
 inline void write_seed(const std::string& target, const std::string& name, std::string_view bytes) {
   const char* root = std::getenv("FERRITE_WRITE_CORPUS");
   if (root == nullptr) return;
@@ -50,7 +50,7 @@ inline void write_seed(const std::string& target, const std::string& name, std::
 
 using NamedTests = std::vector<std::pair<std::string, std::function<void()>>>;
 
-/// Registers a suite of tests that a table made. For the first value of a static variable.
+/// Registers a suite of tests from a table. Call it to initialise a static variable.
 inline bool add_suite(const std::string& name, const NamedTests& tests) {
   namespace ut = boost::unit_test;
   ut::test_suite* suite = BOOST_TEST_SUITE(name);

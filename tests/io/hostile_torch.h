@@ -8,7 +8,7 @@
 
 namespace hostile_torch {
 
-/// A checkpoint {"a": tensor} with one part changed.
+/// Returns a checkpoint {"a": tensor} with one part changed.
 template <class F>
 Case lie(const std::string& name, F&& change, const std::string& message) {
   TensorParts parts;

@@ -1,5 +1,5 @@
 #pragma once
-/// Hostile and odd but legal zip archives, made in memory: what they are, and what must become of them.
+/// Hostile, and odd but legal zip archives, made in memory: the file, and how reading it must end.
 #include <functional>
 #include <string>
 #include <vector>
@@ -14,21 +14,21 @@ using hostile_suite::Verdict;
 
 using Change = std::function<void(Member&)>;
 
-/// An archive of the members "a", changed, and "b".
+/// Returns an archive of the members "a", changed, and "b".
 inline std::string with(const Change& change) {
   Member a = stored("a", "first contents");
   change(a);
   return archive_of({a, stored("b", "second contents")});
 }
 
-/// The same with "a" deflated.
+/// Returns an archive of the members "a", deflated and changed, and "b".
 inline std::string with_packed(const Change& change, const std::string& contents = "first contents") {
   Member a = packed("a", contents);
   change(a);
   return archive_of({a});
 }
 
-/// A change of both headers.
+/// Returns a change of both headers.
 inline Change both(const std::function<void(Header&)>& change) {
   return [change](Member& m) {
     change(m.local);

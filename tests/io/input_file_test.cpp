@@ -1,4 +1,4 @@
-/// What cannot be read as a file, and files that change while they are read.
+/// Paths that cannot be read as files, and files that change while they are read.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -41,7 +41,7 @@ boost::test_tools::assertion_result as_user(ut::test_unit_id) {
   return result;
 }
 
-/// One system call replaced for one test.
+/// Replaces one system call in one test.
 template <class F>
 class Replaced {
  public:
@@ -114,7 +114,7 @@ BOOST_AUTO_TEST_CASE(errors_begin_with_the_path) {
   check_refused(folder / "file", (folder / "file").string() + ": too short to be a safetensors file: 5 bytes");
 }
 
-/// A huge file that is something else is refused by its first bytes: no memory is taken for the rest.
+/// A huge file of another format is refused by its first bytes, without memory for the rest.
 BOOST_AUTO_TEST_CASE(a_huge_hole) {
   const TemporaryFolder folder;
   put(folder / "file", "");

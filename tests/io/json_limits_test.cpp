@@ -1,4 +1,4 @@
-/// Work and memory of reading JSON, in proportion to the text: many keys, many layers, many small lists.
+/// Work and memory of reading JSON are proportional to the text: many keys, many layers, many small lists.
 #include "ferrite/io/json_weights.h"
 #include "ferrite/io/rtneural.h"
 #include "io/counting.h"
@@ -16,7 +16,7 @@ constexpr std::size_t kLong = unless_sanitized(4'000'000, 200'000);
 
 std::span<const std::byte> bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
 
-/// head, piece(0), piece(1), ... and tail, about so many bytes.
+/// Returns head, piece(0), piece(1), ... and tail, about `bytes` bytes long.
 template <class Piece>
 std::string filled(const std::string& head, Piece piece, const std::string& tail, std::size_t bytes = kLong) {
   std::string s = head;
@@ -24,7 +24,7 @@ std::string filled(const std::string& head, Piece piece, const std::string& tail
   return s + tail;
 }
 
-/// Beyond the text at most so many times its length, and 1 MiB.
+/// Checks that f takes at most a multiple of the text's length, and 1 MiB, beyond the text.
 template <class F>
 void check_cost(const std::string& text, double most, F&& read) {
   std::size_t peak = 0;
@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(what_a_net_does_not_need_costs_little) {
   check_refused_net("{\"layers\":[{\"type\":\"dense\",\"weights\":{\"a\":[[1]],\"b\":[0]}}]}", "has 0");
 }
 
-/// The layers themselves are what was asked for: their number is bounded by work alone.
+/// The layers themselves are the result, so only work limits their number.
 BOOST_AUTO_TEST_CASE(thousands_of_layers) {
   for (const char* entry : {R"({"type":"dense","activation":"tanh","weights":[[[1]],[0]]})",
                             R"({"type":"gru","weights":[[[1,2,3]],[[1,2,3]],[1,2,3]]})"})

@@ -1,4 +1,4 @@
-// RTNeural's JSON, weights as JSON, Keras's layout: what is read, written and refused.
+// RTNeural's JSON, weights as JSON, Keras's layout: reading, writing and errors.
 #include "ferrite/io/json_weights.h"
 #include "ferrite/io/keras.h"
 #include "ferrite/io/rtneural.h"
@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(numbers_have_points_in_every_locale) {
   BOOST_TEST(within((*net_of(written))(x), net(x), 1e-6));
 }
 
-/// Beyond the text: ten times its length and 1 MiB, whatever it holds.
+/// The limit beyond the text is ten times its length and 1 MiB, whatever it holds.
 BOOST_AUTO_TEST_CASE(memory_is_bounded_by_the_text) {
   const auto repeated = [](const char* part, std::size_t n) {
     std::string s;
@@ -177,7 +177,7 @@ BOOST_AUTO_TEST_CASE(what_rtneural_lacks_is_not_written) {
   refuses(std::make_unique<nn::Activation>("tanh", nn::activation("tanh")), "cannot begin with an activation");
 }
 
-/// Columns z, r, h of Keras, each of its own value, and where they must arrive.
+/// Columns z, r, h of Keras have distinct values, and must arrive in our order.
 BOOST_AUTO_TEST_CASE(keras_gates_arrive_in_our_order) {
   const Tensor z = full({1, 2}, 1.0), r = full({1, 2}, 2.0), h = full({1, 2}, 3.0);
   const auto file = [&](const Tensor& bias) {
@@ -205,7 +205,7 @@ BOOST_AUTO_TEST_CASE(keras_gates_arrive_in_our_order) {
                         says("'a.recurrent_kernel' has no kernel beside it"));
 }
 
-/// Names that were probably meant: a misspelling, one behind a prefix, else what there is.
+/// The error suggests names: for a misspelling, for a name with a prefix missing, else all names.
 BOOST_AUTO_TEST_CASE(an_unknown_name_is_answered_with_names) {
   const Tensor x = full({1}, 1.0);
   const auto file = [&](const std::vector<std::string>& names) {

@@ -1,4 +1,4 @@
-/// Models of Keras by way of scripts/keras_weights.py, against what Keras makes of an input.
+/// Models of Keras, converted by scripts/keras_weights.py, compared with Keras's results.
 #include <cmath>
 #include <cstdlib>
 
@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
 namespace io = ferrite::io;
 namespace nn = ferrite::nn;
 
-/// Keras's default backend is one that need not be there.
+/// Selects a backend for Keras: its default one may not be installed.
 const bool kBackend = setenv("KERAS_BACKEND", "torch", 0) == 0;
 
 struct Net : nn::Module {
@@ -53,7 +53,7 @@ struct Inner : nn::Module {
   Inner() { adopt("same_name", same_name), adopt("norm", norm); }
 };
 
-/// What with_options of make_keras_fixtures.py builds, but for the numbers a test changes.
+/// The model that with_options of make_keras_fixtures.py builds, except for the numbers that a test changes.
 struct WithOptions : nn::Module {
   struct Numbers {
     double scaled = 0.02, plain = 0.1;
@@ -146,12 +146,12 @@ BOOST_AUTO_TEST_CASE(a_net_with_another_option_than_the_model_is_refused) {
   refuses({.stride = 1}, "'strided.stride' is 2 in the file, 1 in the model");
   refuses({.padding = ferrite::ConvolutionPadding::causal}, "'same.padding_left' is 4 in the file, 9 in the model");
   refuses({.padding = {4}}, "'same.padding_right' is 5 in the file, 4 in the model");
-  const WithOptions net({.plain = 0.1F});  // as a program says that keeps it as an f32
+  const WithOptions net({.plain = 0.1F});  // a program that keeps it as an f32
   io::load(net, file);
   io::load(net, file.renamed([](std::string_view name) { return "keras." + std::string(name); }), {.prefix = "keras."});
 }
 
-/// A number of the model that a file has in another form; a file of PyTorch has none of them.
+/// A file has a number of the model in another form; a file of PyTorch has none of them.
 BOOST_AUTO_TEST_CASE(settings_in_other_forms) {
   const nn::LayerNorm norm(2);
   const Tensor two = ferrite::ones({2});
@@ -167,7 +167,7 @@ BOOST_AUTO_TEST_CASE(settings_in_other_forms) {
   io::load(norm, io::tensor_file_of({{"weight", two}, {"bias", two}}, "k"));
 }
 
-/// Of a bias alone, as JSON weights have it: a GRU that resets before the product has one bias.
+/// JSON weights have a bias alone: a GRU that resets before the product has one bias.
 BOOST_AUTO_TEST_CASE(the_bias_of_a_gru_tells_when_it_resets) {
   const io::TensorFile file = io::from_keras(io::tensor_file_of(
       {{"kernel", ferrite::ones({2, 9})}, {"recurrent_kernel", ferrite::ones({3, 9})}, {"bias", ferrite::ones({9})}},

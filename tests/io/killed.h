@@ -1,5 +1,5 @@
 #pragma once
-/// A child that works and is killed once it has come far enough: by what it has done, not by the clock.
+/// Kills a child once it has come far enough, judged by what it has done, not by the clock.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -9,7 +9,7 @@
 
 namespace io_test {
 
-/// Runs work(tell) in a child, which is killed after it has called tell() so many times, wherever it is then. It must
+/// Runs work(tell) in a child, which is killed after it has called tell() `steps` times, wherever it is then. It must
 /// not end by itself.
 inline void kill_after(int steps, const std::function<void(const std::function<void()>&)>& work) {
   int ends[2];

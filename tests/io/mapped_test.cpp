@@ -1,4 +1,5 @@
-/// Mapped safetensors files: what stands on the file, what is copied, and what a mapped file costs and survives.
+/// Mapped safetensors files: which tensors are views of the file, which are copied, and what a mapped file costs and
+/// survives.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -42,7 +43,7 @@ void put(const fs::path& path, const std::string& bytes) { std::ofstream(path, s
 
 std::size_t page() { return static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)); }
 
-/// Bytes of this process in memory.
+/// Returns the bytes of this process that are in memory.
 std::size_t resident() {
   std::ifstream in("/proc/self/statm");
   std::size_t all = 0, pages = 0;
@@ -51,13 +52,13 @@ std::size_t resident() {
   return pages * page();
 }
 
-/// An F32 tensor in a header.
+/// Returns the entry of an F32 tensor in a header.
 std::string entry(const std::string& name, std::uint64_t n, std::uint64_t begin) {
   return "\"" + name + R"(":{"dtype":"F32","shape":[)" + std::to_string(n) + R"(],"data_offsets":[)" +
          std::to_string(begin) + "," + std::to_string(begin + 4 * n) + "]}";
 }
 
-/// A file of F32 tensors "x" and "y" of nx and ny elements, counted from 1, whose data begin at byte `data_at`.
+/// Returns a file of F32 tensors "x" and "y" of nx and ny elements, counted from 1, whose data begin at byte `data_at`.
 std::string two(std::size_t nx, std::size_t ny, std::size_t data_at) {
   std::string header = "{" + entry("x", nx, 0) + "," + entry("y", ny, 4 * nx) + "}";
   BOOST_REQUIRE(header.size() + 8 <= data_at);
@@ -69,7 +70,7 @@ std::string two(std::size_t nx, std::size_t ny, std::size_t data_at) {
   return hostile::file_of(header, data);
 }
 
-/// Whether two readings of a file give the same tensor, without a copy.
+/// Returns whether two readings of a file return the same memory for a tensor, without a copy.
 bool on_the_file(const io::TensorFile& file, std::string_view name, io::Elements elements) {
   const Tensor a = file.tensor(name, elements), b = file.tensor(name, elements);
   return a.raw() == b.raw();
@@ -121,7 +122,7 @@ BOOST_AUTO_TEST_CASE(tensors_in_their_own_dtype_stand_on_the_file) {
   BOOST_TEST(on_the_file(io::read_tensors(path, kMap), "f32", io::Elements::as_stored));
 }
 
-// Others' files may have data anywhere: an odd header, bytes before.
+// Files of other writers may have data anywhere: after an odd header, or after other bytes.
 BOOST_AUTO_TEST_CASE(unaligned_tensors_are_copied) {
   const TemporaryFolder folder;
   for (std::size_t at = 160; at < 168; ++at) {
@@ -134,7 +135,7 @@ BOOST_AUTO_TEST_CASE(unaligned_tensors_are_copied) {
   }
 }
 
-// Behind the file's end its last page has zeros, and behind that there may be nothing.
+// After the file's end its last page has zeros, and after the page there may be nothing.
 BOOST_AUTO_TEST_CASE(a_tensor_at_the_end_of_the_last_page_is_copied) {
   const TemporaryFolder folder;
   for (std::size_t behind = 0; behind <= 160; behind += 4) {
@@ -143,7 +144,7 @@ BOOST_AUTO_TEST_CASE(a_tensor_at_the_end_of_the_last_page_is_copied) {
     put(path, two((page() - at - behind) / 4 - n, n, at));
     BOOST_REQUIRE(fs::file_size(path) == page() - behind);
     const io::TensorFile file = io::read_safetensors(path, kMap);
-    // 100 bytes of elements: two lines of 64 and one more.
+    // The 100 bytes of elements are two lines of 64, and kernels read one more line.
     BOOST_TEST(on_the_file(file, "y", io::Elements::as_stored) == (behind >= 192 - 4 * n), behind << " bytes behind");
     BOOST_TEST(on_the_file(file, "x", io::Elements::as_stored));
     const double first = static_cast<double>((page() - at - behind) / 4 - n + 1);
@@ -181,7 +182,7 @@ BOOST_AUTO_TEST_CASE(a_file_of_2_gb_takes_no_memory, *boost::unit_test::precondi
     std::fstream out(path, std::ios::binary | std::ios::in | std::ios::out);
     out << hostile::file_of(header);
   }
-  fs::resize_file(path, 256 + 64 + 4 * n);  // sparse: zeros that take no room
+  fs::resize_file(path, 256 + 64 + 4 * n);  // sparse: zeros that take no space
   BOOST_REQUIRE(fs::file_size(path) > std::uint64_t{2} << 30);
   ferrite::trim();
   const std::size_t before = resident();
@@ -211,7 +212,7 @@ BOOST_AUTO_TEST_CASE(saving_over_a_mapped_file_leaves_its_values) {
   BOOST_TEST(identical(old, counting({100}, 1)));
 }
 
-// Parameters, moments and counters stand on the file; what writes there ends the test.
+// Parameters, moments and counters are views of the file; a write to it would end the test.
 BOOST_AUTO_TEST_CASE(training_from_a_mapped_file_leaves_the_file) {
   const TemporaryFolder folder;
   const fs::path path = folder / "gru.safetensors";

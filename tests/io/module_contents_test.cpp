@@ -32,7 +32,7 @@ BOOST_AUTO_TEST_CASE(floats_are_converted_unless_forbidden) {
              "  'bias' has dtype F64, the model needs f32");
 }
 
-/// 1e39 would load as infinity.
+/// The number 1e39 would load as infinity.
 BOOST_AUTO_TEST_CASE(numbers_beyond_the_dtype_of_the_parameter) {
   const Dense wide(2, 1, 1, doubles());
   wide.weight.assign(Tensor::from({1e39, -1e39}, wide.weight.shape()));
@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(an_unsupported_dtype_matters_only_where_it_is_wanted) {
   BOOST_TEST(error_of(dense, file) == "m.safetensors: 'weight' has dtype F8_E4M3, the model needs f32");
 }
 
-/// The last thing that can fail is the values themselves: nothing must have been assigned by then.
+/// The values are the last thing that can fail, and nothing may have been assigned by then.
 BOOST_AUTO_TEST_CASE(a_bad_bool_leaves_the_module_alone) {
   struct Flagged : nn::Module {
     Buffer early, flag;
@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(tied_variables_are_written_once_and_come_back) {
   BOOST_TEST(equal_modules(tied, other));
 }
 
-/// A model that does not tie the two reads both from the one entry.
+/// A model that does not tie the two parameters reads both from the one entry.
 BOOST_AUTO_TEST_CASE(an_alias_serves_a_model_that_is_not_tied) {
   struct Apart : nn::Module {
     Dense a{2, 2, 0}, b{2, 2, 0};

@@ -1,4 +1,4 @@
-/// Modules in files: names, shapes, transposes, and everything that does not fit.
+/// Modules in files: names, shapes, transposes, and everything that may not fit.
 #include <boost/test/unit_test.hpp>
 
 #include "ferrite/io/module_file.h"
@@ -31,7 +31,7 @@ BOOST_AUTO_TEST_CASE(saved_and_loaded_to_the_bit) {
   BOOST_TEST(report.unexpected.empty());
 }
 
-/// A length of header like 128 begins as a pickle does.
+/// A header whose length is 128 or so begins as a pickle does.
 BOOST_AUTO_TEST_CASE(headers_of_every_length_are_recognised) {
   const TemporaryFolder folder;
   for (int k = 1; k < 140; ++k) {
@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(matrices_are_turned_on_the_way_in) {
   BOOST_TEST(net.steps.peek().item<std::int64_t>() == 9);
 }
 
-/// A square matrix has the same shape both ways: only its values tell.
+/// A square matrix has the same shape both ways: only its values show whether it is transposed.
 BOOST_AUTO_TEST_CASE(square_matrices_are_turned_too) {
   const Dense square(2, 2, 1);
   const io::TensorFile file = file_of(square);

@@ -21,7 +21,7 @@ std::string repeated(const std::string& text, std::size_t n) {
   return out;
 }
 
-/// A model of an LSTM of one unit: 4 * 2 + 6 + 2 weights.
+/// Returns a model of an LSTM of one unit: 4 * 2 + 6 + 2 weights.
 std::string lstm(const std::string& weights, const std::string& more = "") {
   return R"({"version": "0.5.4", "architecture": "LSTM", "config": {"input_size": 1, "hidden_size": 1,)"
          R"( "num_layers": 1}, "weights": )" +
@@ -118,7 +118,7 @@ void check_all_flips() {
   }
 }
 
-/// At most twice the bytes and 1 MiB for what is refused, however its sizes lie.
+/// Checks that a refused file takes at most twice its bytes and 1 MiB, whatever sizes it declares.
 void check_memory() {
   const std::string wide = R"({"input_size": 1, "condition_size": 1, "head_size": 1, "channels": 2000000000,)"
                            R"( "kernel_size": 1, "dilations": [1], "activation": "Tanh", "head_bias": false})";

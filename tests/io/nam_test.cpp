@@ -1,4 +1,5 @@
-/// `.nam`: models against numpy's results, trained further, streamed sample by sample, and written with their bits.
+/// `.nam`: models compared with numpy's results, trained further, streamed sample by sample, and written with their
+/// bits.
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -52,7 +53,7 @@ std::vector<Tensor> parameters(const nn::Layer& l) {
   return all;
 }
 
-/// All outputs of a stream, step by step.
+/// Returns all outputs of a stream, step by step.
 Tensor streamed(nn::Stream& stream, const Tensor& x) {
   const std::vector<float> in = x.to_vector<float>();
   std::vector<float> out(in.size());
@@ -149,7 +150,7 @@ BOOST_AUTO_TEST_CASE(what_is_written_reads_as_the_same_bits) {
 }
 
 BOOST_AUTO_TEST_CASE(weights_of_the_file_are_those_that_are_written) {
-  // The list itself, number by number, for the two forms that old files have.
+  // Compares the list itself, number by number, for the two forms of old files.
   for (const char* name : {"lstm", "wavenet"}) {
     const std::string from = content(fixtures() / (std::string(name) + ".nam")), to = io::serialize_nam(model(name));
     const auto weights = [](const std::string& text) {
@@ -160,7 +161,7 @@ BOOST_AUTO_TEST_CASE(weights_of_the_file_are_those_that_are_written) {
   }
 }
 
-/// As the trainer writes it; without a bound it is PyTorch's.
+/// The bounds are written as the trainer writes them; without a bound PyTorch's is used.
 BOOST_AUTO_TEST_CASE(bounds_of_hardtanh_are_read_and_written) {
   const std::string bounds = content(fixtures() / "wavenet_bounds.nam");
   const std::string written = io::serialize_nam(parsed(bounds));

@@ -30,7 +30,7 @@ void parse_npz(Bytes bytes) {
   }
 }
 
-/// And what it takes: never much for so small files.
+/// Checks a case, and its memory: never much for such small files.
 void check(const Case& c, const Parse& parse) {
   const Bytes bytes = std::as_bytes(std::span(c.bytes));
   const std::size_t peak = counting::peak([&] {
@@ -42,7 +42,7 @@ void check(const Case& c, const Parse& parse) {
   BOOST_TEST(peak <= 10 * c.bytes.size() + (1u << 20));
 }
 
-/// Any cut of a sound file is refused: it is never read past its end.
+/// Checks that a sound file cut anywhere is refused, without reading past its end.
 void check_cuts(const std::string& whole, const Parse& parse) {
   for (std::size_t n = 0; n < whole.size(); ++n) {
     const std::vector<char> cut(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(n));
@@ -50,7 +50,7 @@ void check_cuts(const std::string& whole, const Parse& parse) {
   }
 }
 
-/// Any one bit changed: refused or read, nothing else.
+/// Checks that a file with any one bit changed is refused or read, nothing else.
 void check_flips(const std::string& whole, const Parse& parse) {
   for (std::size_t i = 0; i < 8 * whole.size(); ++i) {
     std::string flipped = whole;

@@ -1,4 +1,4 @@
-/// npy and npz: files of NumPy (tests/data/numpy, and the script beside it), the writer's bytes, round trips.
+/// npy and npz: files of NumPy (tests/data/numpy, and the script next to it), the writer's bytes, round trips.
 #include "ferrite/io/numpy.h"
 
 #include <algorithm>
@@ -42,7 +42,7 @@ std::span<const std::byte> as_bytes(const std::string& text) { return std::as_by
 
 fs::path fixtures() { return support::fixture_path("numpy"); }
 
-/// Element i of every fixture in C order, by the formula of make_numpy_fixtures.py; u1 counts from 0.
+/// Returns element i of every fixture in C order, by the formula of make_numpy_fixtures.py; u1 counts from 0.
 template <class T>
 std::vector<T> expected(std::int64_t n, bool is_unsigned) {
   std::vector<T> values;
@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(arrays_of_numpy) {
     }
 }
 
-/// Numbers of an array of NumPy beyond those of i32, and of i64.
+/// NumPy's arrays may hold numbers beyond those of i32, and of i64.
 BOOST_AUTO_TEST_CASE(large_unsigned_numbers) {
   const auto read = [](const std::string& dtype, const std::string& bytes) {
     return io::parse_npy(as_bytes(numpy_test::npy(numpy_test::dict("'" + dtype + "'", "(1,)"), bytes)));
@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(large_unsigned_numbers) {
                         says("npy: an unsigned integer is above 2^63 - 1, the largest i64: 9223372036854775808"));
 }
 
-/// An archive says of complex numbers what it gives: real ones with an axis of parts.
+/// An archive reports complex numbers as what it returns: real ones with an axis of parts.
 BOOST_AUTO_TEST_CASE(complex_members) {
   const std::string bytes = zip_test::archive_of({zip_test::stored("z.npy", numpy_test::array("'<c8'", "(3,)", 24))});
   const io::TensorFile file = io::parse_npz(as_bytes(bytes));
@@ -157,7 +157,7 @@ BOOST_AUTO_TEST_CASE(arrays_that_are_refused) {
                         says(".npy: the dtype is structured: '[('x', '<f4'), ('y', '<i4')]"));
 }
 
-/// The files same_*: what we write for the tensor that we read is what NumPy wrote.
+/// For the files same_* we write, for the tensor that we read, the bytes that NumPy wrote.
 BOOST_AUTO_TEST_CASE(the_writer_gives_numpys_bytes) {
   int compared = 0;
   for (const fs::directory_entry& entry : fs::directory_iterator(fixtures())) {
@@ -265,7 +265,7 @@ BOOST_AUTO_TEST_CASE(files_that_are_not_there) {
   BOOST_CHECK_EXCEPTION(io::read_npz(folder.path()), IoError, says("not a regular file: it is a folder"));
 }
 
-/// Beyond the bytes given: the tensor; or, for an archive, a share of its directory and headers.
+/// The limit beyond the bytes is the tensor, or for an archive a share of its directory and headers.
 BOOST_AUTO_TEST_CASE(memory_is_bounded) {
   const std::string large = numpy_test::array("'>f8'", "(1000, 1000)", 8'000'000);
   Tensor tensor;

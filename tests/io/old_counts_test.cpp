@@ -1,4 +1,4 @@
-// Checkpoints of 0.1.0 have one count of steps, f64, for a group: it becomes that of each of its parameters.
+// Checkpoints of 0.1.0 have one count of steps, f64, for a group, which becomes the count of each of its parameters.
 #include "ferrite/io/module_file.h"
 #include "ferrite/nn/layers/layers.h"
 #include "ferrite/nn/optim/adam.h"
@@ -18,7 +18,7 @@ struct Training {
     nadam.add_group({Parameter("late", zeros({2}))});
     for (int t = 0; t < 3; ++t) nadam.step({ones({2, 3}), ones({3}), ones({2})});
   }
-  /// What an old version would have written, but for one count.
+  /// Returns what an old version would have written, except for one count.
   std::vector<io::NamedTensor> old(double steps) const {
     std::vector<io::NamedTensor> tensors = io::contents(net, {.states = nadam.states()}).tensors;
     for (io::NamedTensor& t : tensors) {
@@ -61,7 +61,7 @@ BOOST_AUTO_TEST_CASE(that_are_none_are_refused_and_nothing_has_changed) {
   BOOST_TEST((t.values("step.1") == std::vector<double>{3}));
 }
 
-/// Only counts: one number is no moment of a vector.
+/// Only counts are spread: one number is not a moment of a vector.
 BOOST_AUTO_TEST_CASE(nothing_else_is_spread) {
   const Training t;
   std::vector<io::NamedTensor> tensors = t.old(5);

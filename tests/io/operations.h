@@ -1,5 +1,5 @@
 #pragma once
-/// Bounds on the work that reading takes, in instructions: the same on every run, whatever else the machine does.
+/// Limits on the work of reading, in instructions: the same on every run, whatever else the machine does.
 #include <boost/test/unit_test.hpp>
 #include <cstddef>
 
@@ -8,8 +8,8 @@
 
 namespace operations {
 
-/// Whether the system counts, and no sanitizer adds instructions of its own; if not, a case that needs nothing else is
-/// skipped, visibly.
+/// A precondition: the system counts instructions, and no sanitizer adds its own. If not, a case that needs nothing
+/// else is skipped, visibly.
 inline boost::test_tools::assertion_result counted(boost::unit_test::test_unit_id) {
   boost::test_tools::assertion_result result(!support::kSanitized && bench::Instructions().available());
   result.message() << "instructions are not counted here";
@@ -19,11 +19,11 @@ inline boost::test_tools::assertion_result counted(boost::unit_test::test_unit_i
 #ifdef FERRITE_OPTIMIZED
 inline constexpr double kAsOptimized = 1;
 #else
-inline constexpr double kAsOptimized = 20;  ///< so many times as many where the library is not optimised, at most
+inline constexpr double kAsOptimized = 20;  ///< largest factor of instructions if the library is not optimised
 #endif
 
-/// Runs f and demands at most so many instructions for each of its bytes, and 20 million for what does not depend on
-/// their number.
+/// Runs f and checks that it takes at most a number of instructions for each byte, and 20 million independent of their
+/// number.
 template <class F>
 void check_linear(std::size_t bytes, double instructions_a_byte, F&& f) {
   const bench::Instructions counter;

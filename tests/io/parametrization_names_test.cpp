@@ -1,4 +1,4 @@
-// Normed weights of older checkpoints: the names that torch.nn.utils.weight_norm and spectral_norm gave.
+// Normed weights of older checkpoints, with the names that torch.nn.utils.weight_norm and spectral_norm gave.
 #include "ferrite/dsl/builder.h"
 #include "ferrite/io/module_file.h"
 #include "ferrite/io/torch.h"
@@ -22,7 +22,7 @@ io::TensorFile file_of(const std::vector<std::pair<std::string, Shape>>& entries
 
 BOOST_AUTO_TEST_SUITE(parametrization_names)
 
-/// What PyTorch 2.13 writes for these three modules, in its order.
+/// The names are what PyTorch 2.13 writes for these three modules, in its order.
 BOOST_AUTO_TEST_CASE(a_net_takes_an_old_checkpoint) {
   using B = dsl::Builder;
   const dsl::Network net = dsl::sequence(2)

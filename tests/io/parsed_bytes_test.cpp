@@ -1,4 +1,4 @@
-// Files parsed in memory: bytes that are given away live as long as the file or a copy of it.
+// Files parsed in memory: bytes that were moved into a file live as long as the file or a copy of it.
 #include <functional>
 
 #include "ferrite/io/numpy.h"

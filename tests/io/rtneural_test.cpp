@@ -1,5 +1,5 @@
-/// RTNeural's JSON: convolutions, norms and activations against PyTorch, and recurrent layers at other sample rates
-/// against numpy.
+/// RTNeural's JSON: convolutions, norms and activations compared with PyTorch, and recurrent layers at other sample
+/// rates with numpy.
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(convolutions_norms_and_activations_compute_what_pytorch_com
   BOOST_TEST(identical(streamed(*n, input()), (*n)(input())));
 }
 
-/// Keras's Dense and Conv1D with use_bias=False, as RTNeural's models/dense.json has them; by hand.
+/// Keras's Dense and Conv1D with use_bias=False, as in RTNeural's models/dense.json; the results are computed by hand.
 BOOST_AUTO_TEST_CASE(layers_without_bias_are_read) {
   const auto n = parsed(R"({"in_shape": [null, 2], "layers": [
       {"type": "dense", "activation": "", "shape": [null, 3], "weights": [[[1, 2, 3], [4, 5, 6]]]},

@@ -38,7 +38,7 @@ void check(const Case& c) {
     BOOST_CHECK_EXCEPTION(file.tensor("a"), IoError, says(c));
 }
 
-/// Any cut of a sound file is refused: it is never read past its end.
+/// Checks that a sound file cut anywhere is refused, without reading past its end.
 void check_all_cuts() {
   const std::string whole = hostile::file_of(hostile::kGood, std::string(16, '\0'));
   for (std::size_t n = 0; n < whole.size(); ++n) {
@@ -47,7 +47,7 @@ void check_all_cuts() {
   }
 }
 
-/// Any one byte of the header changed: refused or read, nothing else.
+/// Checks that a file with any one byte of the header changed is refused or read, nothing else.
 void check_all_flips() {
   const std::string whole = hostile::file_of(hostile::kGood, std::string(16, '\0'));
   for (std::size_t i = 0; i < 8 + hostile::kGood.size(); ++i) {

@@ -1,5 +1,5 @@
-/// Work and memory of reading headers made to be slow or large: instructions in proportion to the header, and at most
-/// ten times its bytes and 1 MiB.
+/// Work and memory of reading headers that are made to be slow or large: instructions proportional to the header, and
+/// at most ten times its bytes and 1 MiB.
 #include <boost/test/unit_test.hpp>
 #include <functional>
 #include <span>
@@ -38,7 +38,7 @@ std::size_t cost_of(const std::string& file, bool legal) {
   return bytes;
 }
 
-/// A header of many tensors, names in no order, padded by long names up to `bytes`.
+/// Returns a header of many tensors, with names in no order, padded by long names up to `bytes`.
 std::string of_tensors(std::size_t count, std::size_t bytes) {
   const std::size_t padding = bytes / count > 90 ? bytes / count - 90 : 0;
   std::string header = "{";
@@ -52,7 +52,7 @@ std::string of_tensors(std::size_t count, std::size_t bytes) {
   return header + "}";
 }
 
-/// One piece again and again up to a size.
+/// Returns pieces repeated up to a size.
 std::string filled(const std::string& head, const std::function<std::string(std::size_t)>& piece,
                    const std::string& tail, std::size_t bytes) {
   std::string out = head;

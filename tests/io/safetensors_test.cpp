@@ -38,7 +38,7 @@ std::string content(const fs::path& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-/// A file of one tensor "x" of n elements, packed one byte off any alignment.
+/// Returns a file of one tensor "x" of n elements, stored one byte off any alignment.
 std::string packed(const std::string& dtype, const std::vector<std::uint16_t>& values) {
   std::string data(1 + 2 * values.size(), '\0');
   std::memcpy(data.data() + 1, values.data(), 2 * values.size());
@@ -54,7 +54,7 @@ std::vector<std::uint16_t> all_of_16_bits() {
   return all;
 }
 
-/// IEEE binary16 by its definition.
+/// Returns the value of an IEEE binary16 by its definition.
 double half(std::uint16_t bits) {
   const int exponent = (bits >> 10) & 31;
   const int mantissa = bits & 1023;
@@ -153,7 +153,8 @@ BOOST_AUTO_TEST_CASE(an_unknown_name_is_an_error_with_advice) {
                         says("m.safetensors: no tensor of this name: 'q'; there are 'weight'"));
 }
 
-/// The header that safetensors 0.8.0 (Python, numpy.save) wrote for tensors of zeros of these names, dtypes and shapes.
+/// The header is what safetensors 0.8.0 (Python, numpy.save) wrote for tensors of zeros of these names, dtypes and
+/// shapes.
 BOOST_AUTO_TEST_CASE(the_writer_orders_and_escapes_as_the_reference) {
   const std::string odd = "q\"\\\n\x01\x7f/\xc3\xa9\xe2\x80\xa8";
   const std::vector<io::NamedTensor> tensors = {
@@ -228,8 +229,8 @@ BOOST_AUTO_TEST_CASE(the_writer_refuses_what_no_reader_would_take) {
   BOOST_CHECK_THROW(write({{"a", x}}, {{"k", "\xff"}}), IoError);
 }
 
-/// Files written by the reference (tests/data/safetensors, and the script beside them): all read; those of our dtypes,
-/// with metadata in no more than one key (the reference has no order), are written again byte for byte.
+/// The reference wrote these files (tests/data/safetensors, and the script next to them). All can be read; those of our
+/// dtypes, with at most one key of metadata (the reference has no order), are written again byte for byte.
 BOOST_AUTO_TEST_CASE(files_of_the_reference_writer) {
   const std::vector<std::string_view> ours = {"F32", "F64", "I32", "I64", "BOOL", "F16", "BF16", "I8"};
   int compared = 0;

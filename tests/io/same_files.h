@@ -1,5 +1,5 @@
 #pragma once
-/// Files that are held to each other: every tensor to the bit, every word of the metadata.
+/// Compares files: every tensor bit for bit, and all metadata.
 #include <boost/test/unit_test.hpp>
 #include <cstring>
 #include <string_view>
@@ -20,7 +20,7 @@ inline void check_same(const ferrite::Tensor& actual, const ferrite::Tensor& wan
   }
 }
 
-/// All tensors and metadata of a file are those of another.
+/// Checks that two files have the same tensors and metadata.
 inline void check_same(const io::TensorFile& actual, const io::TensorFile& wanted) {
   BOOST_TEST(actual.size() == wanted.size());
   for (const std::string_view name : wanted.names()) {

@@ -1,5 +1,5 @@
 #pragma once
-/// Files as the tests of saving write and read them.
+/// Writes and reads files for the tests of saving.
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 #include <fstream>
@@ -25,7 +25,7 @@ inline void save(const std::filesystem::path& path, const std::string& text) {
   ferrite::io::write_atomically(path, std::as_bytes(std::span(text)));
 }
 
-/// A predicate on errors: the text holds this part.
+/// Returns a predicate on errors whose text holds this part.
 inline auto says(const std::string& part) {
   return [part](const ferrite::IoError& error) {
     BOOST_TEST_INFO("the error says: " << error.what());

@@ -1,4 +1,4 @@
-/// Modules that torch.jit.save wrote: the parameters and buffers of state_dict(), to the bit, by its names
+/// Modules that torch.jit.save wrote: the parameters and buffers of state_dict(), bit for bit and by its names
 /// (tests/data/torch_scripted, and tests/data/make_scripted_fixtures.py).
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
@@ -58,8 +58,8 @@ BOOST_AUTO_TEST_CASE(every_fixture_has_its_state_dict_value_for_value) {
   BOOST_TEST(seen == 9);
 }
 
-/// A tensor that is no parameter and no buffer is left out, as state_dict() leaves it out; a buffer that is not
-/// persistent is in both, since TorchScript does not know the difference.
+/// A tensor that is neither a parameter nor a buffer is left out, as state_dict() leaves it out. A buffer that is not
+/// persistent is included, since TorchScript does not record the difference.
 BOOST_AUTO_TEST_CASE(of_all_attributes_parameters_and_buffers) {
   const std::vector<std::string> names = {"weight", "kept", "passing"};
   BOOST_TEST(names_of(read("attributes")) == names, tt::per_element());
@@ -101,7 +101,7 @@ BOOST_AUTO_TEST_CASE(a_module_with_a_state_of_its_own_is_refused) {
   BOOST_CHECK_EXCEPTION(read("of_its_own"), IoError, says("save the weights: torch.save(model.state_dict(), path)"));
 }
 
-/// Versions before buffers were listed: then every tensor counts.
+/// Old versions did not list buffers, so every tensor counts.
 BOOST_AUTO_TEST_CASE(code_that_lists_no_buffers) {
   using namespace torch_builder;
   const std::string bytes =
@@ -111,7 +111,7 @@ BOOST_AUTO_TEST_CASE(code_that_lists_no_buffers) {
   BOOST_TEST(names_of(io::parse_torch(std::as_bytes(std::span(bytes)))) == names, tt::per_element());
 }
 
-/// Lists count for the class that they stand in, and only as PyTorch indents them.
+/// Lists count for the class in which they are, and only if indented as PyTorch does.
 BOOST_AUTO_TEST_CASE(lists_belong_to_their_class) {
   using namespace torch_builder;
   const std::string both = text("x") + good_tensor() + text("y") + good_tensor();

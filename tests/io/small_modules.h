@@ -22,7 +22,7 @@ using ferrite::Tensor;
 namespace io = ferrite::io;
 namespace nn = ferrite::nn;
 
-/// first, first + 1, ... in row-major order.
+/// Returns first, first + 1, ... in row-major order.
 inline Tensor counting(const Shape& shape, double first, Dtype dtype = Dtype::f32) {
   std::vector<double> values(static_cast<std::size_t>(shape.numel()));
   std::iota(values.begin(), values.end(), first);
@@ -63,7 +63,7 @@ struct Net : nn::Module {
   }
 };
 
-/// Two names for one parameter.
+/// A module with two names for one parameter.
 struct Tied : nn::Module {
   Dense a{2, 2, 1};
   Tied() {
@@ -88,7 +88,7 @@ inline io::TensorFile file_of(const nn::Module& module, const io::SaveOptions& o
   return file_of(what.tensors, what.metadata);
 }
 
-/// The tensors of Net as a file has them, to be damaged.
+/// Returns the tensors of Net as a file has them, to be damaged.
 inline std::vector<io::NamedTensor> tensors_of_net(double first = 100) {
   return {
       {"body.weight", counting({3, 2}, first)}, {"body.bias", counting({3}, first)},
@@ -102,13 +102,13 @@ inline void replace(std::vector<io::NamedTensor>& tensors, const std::string& na
     if (tensor.name == name) tensor.tensor = value;
 }
 
-/// Everything a module holds, as the bytes of its file.
+/// Returns everything a module holds, as the bytes of its file.
 inline std::vector<std::byte> snapshot(const nn::Module& module) {
   const io::ModuleContents what = io::contents(module);
   return io::serialize_safetensors(what.tensors, what.metadata);
 }
 
-/// The text of the error that loading gives; the module must be as before.
+/// Returns the text of the error of loading; checks that the module is as before.
 inline std::string error_of(const nn::Module& module, const io::TensorFile& file, const io::LoadOptions& options = {}) {
   const std::vector<std::byte> before = snapshot(module);
   std::string text;

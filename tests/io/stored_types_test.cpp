@@ -1,4 +1,4 @@
-// Files keep bf16, f16 and i8: what is read as it is stored is written as it was.
+// Files keep bf16, f16 and i8: a tensor that is read as stored is written unchanged.
 #include <algorithm>
 #include <fstream>
 
@@ -22,7 +22,7 @@ namespace {
 
 Tensor stored(Dtype t) { return cast(Tensor::from<float>({0.1F, -2.5F, 100, -0.0F, 7, 3}, {2, 3}), t); }
 
-/// One of each kind, a strided one among them; NumPy has no bf16.
+/// Returns one tensor of each kind, a strided one among them; NumPy has no bf16.
 std::vector<io::NamedTensor> all(bool brains) {
   std::vector<io::NamedTensor> list{{"f16", stored(Dtype::f16)},
                                     {"i8", stored(Dtype::i8)},

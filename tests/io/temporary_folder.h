@@ -1,5 +1,5 @@
 #pragma once
-/// A folder for the time of a test.
+/// A temporary folder for one test.
 #include <cstdlib>
 #include <filesystem>
 #include <stdexcept>
@@ -7,7 +7,7 @@
 
 namespace io_test {
 
-/// A folder of its own for one test, removed with all that is in it.
+/// A separate folder for one test, removed with all its contents.
 class TemporaryFolder {
  public:
   TemporaryFolder() {
@@ -25,7 +25,7 @@ class TemporaryFolder {
 
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
-  /// Names in the folder that begin with a dot: temporary files left behind.
+  /// Returns the number of names in the folder that begin with a dot: leftover temporary files.
   int leftovers() const {
     int n = 0;
     for (const auto& entry : std::filesystem::directory_iterator(path_))

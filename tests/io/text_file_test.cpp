@@ -1,4 +1,4 @@
-// Files of text: bytes come back as they were.
+// Text files: bytes are read as they were written.
 #include "ferrite/io/text_file.h"
 
 #include <boost/test/unit_test.hpp>

@@ -1,4 +1,4 @@
-/// The words of errors: quoting, UTF-8, JSON escapes, near names.
+/// Texts of errors: quoting, UTF-8, JSON escapes, near names.
 #include <boost/test/unit_test.hpp>
 
 #include "ferrite/io/detail/io_text.h"
@@ -8,7 +8,7 @@ namespace {
 
 using namespace ferrite::io::detail;
 
-/// UTF-8 of a code point by its definition, surrogates too.
+/// Returns the UTF-8 of a code point by its definition, also for surrogates.
 std::string encoded(std::uint32_t c) {
   const auto byte = [](std::uint32_t v) { return std::string(1, static_cast<char>(v)); };
   const auto tail = [&](std::uint32_t shift) { return byte(0x80 | (0x3f & shift)); };

@@ -1,4 +1,4 @@
-/// The .ts files of the time series archive: values, labels, targets, and every malformed file, one named case each.
+/// The .ts files of the time series archive: values, labels, targets, and a named case for every malformed file.
 /// With FERRITE_WRITE_CORPUS=<folder> the malformed ones are also written to ts/ there, as seeds for tests/fuzz.
 #include "ferrite/io/time_series.h"
 
@@ -159,7 +159,7 @@ void check(const Case& c) {
   BOOST_TEST(peak <= 10 * c.text.size() + (1u << 16));
 }
 
-/// Any cut and any one byte changed: refused or read, nothing else.
+/// Checks that a file cut anywhere, or with any one byte changed, is refused or read, nothing else.
 void check_changes() {
   for (std::size_t n = 0; n < kMotions.size(); ++n)
     for (int byte = -1; byte < 256; ++byte) {

@@ -24,13 +24,13 @@ inline std::string repeated(std::string_view text, std::size_t n) {
   return out;
 }
 
-/// BINUNICODE
+/// Returns the opcode BINUNICODE with its text.
 inline std::string text(std::string_view s) { return "X" + little_endian(s.size(), 4) + std::string(s); }
-/// LONG1 of 8 bytes
+/// Returns the opcode LONG1 of 8 bytes.
 inline std::string integer(std::int64_t value) {
   return "\x8a\x08" + little_endian(static_cast<std::uint64_t>(value), 8);
 }
-/// LONG1 of 9 bytes: 2^64 - 1 and the like
+/// Returns the opcode LONG1 of 9 bytes, for numbers up to 2^64 - 1.
 inline std::string wide_integer(std::uint64_t value) { return "\x8a\x09" + little_endian(value, 8) + '\0'; }
 inline std::string tuple(const std::string& items) { return "(" + items + "t"; }
 inline std::string global(const std::string& module, const std::string& name) {
@@ -44,7 +44,7 @@ inline const std::string kHooks = global("collections", "OrderedDict") + ")R";
 inline const std::string kFloatStorage = global("torch", "FloatStorage");
 inline const std::string kRebuild = global("torch._utils", "_rebuild_tensor_v2");
 
-/// A tensor and what it says of itself, to be changed in one place.
+/// A tensor and its description, to be changed in one place.
 struct TensorParts {
   std::string tag = text("storage");
   std::string storage_class = kFloatStorage;
@@ -61,12 +61,12 @@ struct TensorParts {
   std::string str() const { return call(function, storage() + offset + size + stride + rest); }
 };
 
-/// A tensor [2, 2] that is sound.
+/// Returns a sound tensor [2, 2].
 inline std::string good_tensor() { return TensorParts().str(); }
 
-/// PROTO 2, the value, STOP.
+/// Returns PROTO 2, the value, STOP.
 inline std::string pickle(const std::string& value) { return "\x80\x02" + value + "."; }
-/// A pickle of {"a": value}.
+/// Returns a pickle of {"a": value}.
 inline std::string named(const std::string& value) { return pickle("}" + text("a") + value + "s"); }
 
 using Members = std::vector<std::pair<std::string, std::string>>;
@@ -80,12 +80,12 @@ inline std::string zip(const Members& members) {
 
 inline std::string floats(std::size_t n) { return repeated(std::string("\0\0\x80\x3f", 4), n); }
 
-/// A checkpoint of a pickle and a storage "0" of four ones.
+/// Returns a checkpoint of a pickle and a storage "0" of four ones.
 inline std::string checkpoint(const std::string& data_pkl, const std::string& storage = floats(4)) {
   return zip({{"a/data.pkl", data_pkl}, {"a/byteorder", "little"}, {"a/data/0", storage}, {"a/version", "3\n"}});
 }
 
-/// What torch.jit.save writes: a pickle whose classes the sources declare.
+/// Returns what torch.jit.save writes: a pickle whose classes the sources declare.
 inline std::string scripted(const std::string& value, const std::string& code, const std::string& storage = floats(4)) {
   return zip({{"a/data.pkl", pickle(value)},
               {"a/code/__torch__.py", code},
@@ -93,16 +93,16 @@ inline std::string scripted(const std::string& value, const std::string& code, c
               {"a/data/0", storage},
               {"a/version", "3\n"}});
 }
-/// An instance of a class "__torch__.<name>" with these attributes.
+/// Returns an instance of a class "__torch__.<name>" with these attributes.
 inline std::string instance(const std::string& name, const std::string& attributes) {
   return global("__torch__", name) + ")\x81}(" + attributes + "ub";
 }
-/// The source of a module's class.
+/// Returns the source of a module's class.
 inline std::string module_class(const std::string& name, const std::string& parameters, const std::string& rest = "") {
   return "class " + name + "(Module):\n  __parameters__ = [" + parameters + "]\n  __buffers__ = []\n" + rest;
 }
 
-/// The form before 1.6: the object, the keys of its storages, and the storages.
+/// Returns the format before 1.6: the object, the keys of its storages, and the storages.
 inline std::string legacy(const std::string& object, const std::string& keys = pickle("]" + text("0") + "a"),
                           const std::string& storages = little_endian(4, 8) + floats(4),
                           const std::string& version = pickle(integer(1001)), const std::string& system = pickle("}")) {

@@ -37,7 +37,7 @@ std::vector<std::string> sound_files() {
   return {checkpoint(named(good_tensor())), legacy(named(good_tensor()))};
 }
 
-/// Any cut of a sound file is refused: it is never read past its end.
+/// Checks that a sound file cut anywhere is refused, without reading past its end.
 void check_all_cuts() {
   for (const std::string& whole : sound_files())
     for (std::size_t n = 0; n < whole.size(); ++n) {
@@ -46,7 +46,7 @@ void check_all_cuts() {
     }
 }
 
-/// Any one bit changed: refused or read, nothing else.
+/// Checks that a file with any one bit changed is refused or read, nothing else.
 void check_all_flips() {
   for (const std::string& whole : sound_files())
     for (std::size_t i = 0; i < whole.size(); ++i)
@@ -62,7 +62,7 @@ void check_all_flips() {
       }
 }
 
-/// The same of the pickle alone, in an archive whose CRCs are right.
+/// Checks the same for the pickle alone, in an archive with valid CRCs.
 void check_all_flips_of_the_pickle() {
   const std::string whole = torch_builder::named(torch_builder::good_tensor());
   for (std::size_t i = 0; i < whole.size(); ++i)

@@ -1,5 +1,5 @@
-/// Memory and work of reading checkpoints made to be large or slow: at most ten times the pickle and the directory, and
-/// 1 MiB; instructions in proportion to them.
+/// Memory and work of reading checkpoints that are made to be large or slow: at most ten times the pickle and the
+/// directory, and 1 MiB; instructions proportional to them.
 #include <unistd.h>
 
 #include <boost/test/unit_test.hpp>
@@ -26,8 +26,8 @@ using ferrite::IoError;
 using support::unless_sanitized;
 namespace io = ferrite::io;
 
-/// A record of Python's is a few bytes; work in proportion to the square of their number would be a thousand times
-/// this.
+/// Limit of instructions per byte. A record of Python's is a few bytes; work proportional to the square of their number
+/// would be a thousand times this.
 constexpr double kInstructionsAByte = 500;  // measured: 5 to 420
 
 constexpr std::size_t many(std::size_t n) { return unless_sanitized(n, n / 10); }
@@ -52,13 +52,13 @@ void check_cost(const std::string& file, std::size_t header, bool legal) {
   BOOST_TEST(bytes <= 10 * header + (1u << 20));
 }
 
-/// The same of a checkpoint with this pickle.
+/// Checks the cost of a checkpoint with this pickle.
 void check_pickle(const std::string& value, bool legal) {
   const std::string data_pkl = pickle(value);
   check_cost(checkpoint(data_pkl), data_pkl.size(), legal);
 }
 
-/// n pieces between a front and an end.
+/// Returns n pieces between a front and an end.
 std::string filled(const std::string& front, std::size_t n, const std::function<std::string(std::size_t)>& piece,
                    const std::string& end) {
   std::string out = front;
@@ -66,7 +66,7 @@ std::string filled(const std::string& front, std::size_t n, const std::function<
   return out + end;
 }
 
-/// Tensors [2, 2] of protocol 4, as short as Python writes them: all that repeats comes from the memo.
+/// Returns tensors [2, 2] of protocol 4, as short as Python writes them: everything repeated comes from the memo.
 std::string short_tensors(std::size_t n) {
   const std::string front = std::string("N0") + kRebuild +
                             "\x94"
@@ -92,7 +92,7 @@ std::string short_tensors(std::size_t n) {
       front + "}(", n, [&](std::size_t i) { return text("t" + std::to_string(i)) + "\x94" + tensor; }, "u");
 }
 
-/// Adds up what is read from files while it lives.
+/// Adds up the bytes read from files while it lives.
 class CountedReads {
  public:
   CountedReads() : normal_(io::detail::system_calls().read) {
@@ -213,7 +213,7 @@ BOOST_AUTO_TEST_CASE(many_storages) {
   check_cost(zip(members), data_pkl.size() + directory, true);
 }
 
-/// A module of many, by one class with a long name that is said once; its source counts beside the pickle.
+/// A module holds many others of one class, whose long name occurs once; its source counts with the pickle.
 BOOST_AUTO_TEST_CASE(many_modules) {
   const std::string name(900, 'N');
   const std::string code = module_class("Outer", "") + module_class(name, "\"w\", ");
@@ -236,7 +236,7 @@ BOOST_AUTO_TEST_CASE(one_module_again_and_again) {
   check_cost(scripted(value, module_class("Outer", "")), value.size(), true);
 }
 
-/// Sources that inflate to much more than the pickle are refused before what they declare takes memory.
+/// Sources that inflate to much more than the pickle are refused before their declarations take memory.
 BOOST_AUTO_TEST_CASE(code_with_many_classes) {
   std::string code;
   for (std::size_t i = 0; i < 50'000; ++i) code += "class C" + std::to_string(i) + ":\n";
@@ -276,7 +276,7 @@ BOOST_AUTO_TEST_CASE(a_large_file_is_read_once_and_lightly) {
   io::write_torch(folder / "big.pt", tensors);
   const std::size_t size = std::filesystem::file_size(folder / "big.pt");
   BOOST_TEST(size > 4 * 10 * kFloats);
-  // Copied and its checksums computed: a few instructions for each byte.
+  // The bytes are copied and their checksums computed: a few instructions for each byte.
   operations::check_linear(size, 8, [&] {
     const CountedReads reads;
     const io::TensorFile file = io::read_torch(folder / "big.pt");
@@ -287,7 +287,7 @@ BOOST_AUTO_TEST_CASE(a_large_file_is_read_once_and_lightly) {
   });
 }
 
-/// PyTorch stores what it writes; a zip tool may have packed it again, and zeros then shrink a thousand times.
+/// PyTorch stores what it writes, but a zip tool may have compressed it, and zeros then shrink a thousand times.
 BOOST_AUTO_TEST_CASE(constant_storages_may_be_compressed) {
   using zip_test::packed, zip_test::stored;
   constexpr std::size_t n = 1 << 20;

@@ -1,5 +1,5 @@
 /// States of optimisers exchanged with PyTorch in the middle of runs: tests/data/make_optimizer_fixtures.py writes what
-/// is read, tests/data/check_torch_optimizer.py goes on from what is written.
+/// is read, tests/data/check_torch_optimizer.py continues from what is written.
 #include "ferrite/io/torch_optimizer.h"
 
 #include <boost/test/unit_test.hpp>
@@ -26,7 +26,7 @@ const std::vector<std::string> kNames = {"weight", "bias", "v", "m"};
 
 io::TensorFile numbers() { return support::fixture("torch_optimizers.safetensors"); }
 
-/// The weight as we hold it: [3, 4].
+/// Returns a weight in our layout: [3, 4].
 Tensor ours(const io::TensorFile& file, const std::string& where, const std::string& name) {
   const Tensor t = file.tensor(where + "/" + name);
   return name == "weight" ? contiguous(transpose(t)) : t;
@@ -36,7 +36,7 @@ struct Run {
   std::vector<Parameter> parameters;
   std::unique_ptr<nn::Optimizer> optimizer;
 
-  /// Parameters that begin where the file has them, and an optimiser of two groups.
+  /// Makes parameters with the initial values of the file, and an optimiser of two groups.
   Run(const std::string& kind, const std::string& where) {
     const io::TensorFile file = numbers();
     for (const std::string& name : kNames)
@@ -103,7 +103,7 @@ BOOST_AUTO_TEST_CASE(what_pytorch_saved_after_ten_steps_goes_on) {
   }
 }
 
-/// Written and read again, a state has its bits; a run that goes on from it too.
+/// A state that is written and read again has its bits, and so does a run that resumes from it.
 BOOST_AUTO_TEST_CASE(what_is_written_is_read) {
   const io_test::TemporaryFolder folder;
   for (const std::string& kind : kKinds) {
@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(what_is_written_is_read) {
   }
 }
 
-/// PyTorch would write over a number that parameters shared once for each of them.
+/// PyTorch would overwrite a number that parameters share once for each of them.
 BOOST_AUTO_TEST_CASE(every_parameter_is_written_with_numbers_of_its_own) {
   Run run("NAdam", "init");
   run.steps(0, 2);
@@ -161,7 +161,7 @@ BOOST_AUTO_TEST_CASE(pytorch_goes_on_from_what_we_write, *boost::unit_test::prec
 
 namespace {
 
-/// A file of a state, as its reader shows it, to be changed in one place.
+/// The contents of a state's file, as its reader shows them, to be changed in one place.
 struct Contents {
   std::vector<io::NamedTensor> tensors;
   io::Metadata plain;
@@ -188,7 +188,7 @@ struct Wrong {
 
 }  // namespace
 
-/// Everything that a file may say and must not, with the whole sentence that it gets; nothing has changed then.
+/// Every wrong content of a file is refused with its full message, and nothing has changed.
 BOOST_AUTO_TEST_CASE(states_that_do_not_fit_are_refused) {
   const std::vector<Wrong> table = {
       {"'param_groups.0.betas' is (0.9, 0.9), the optimiser's is (0.9, 0.999); make it with the options of the "
@@ -244,7 +244,7 @@ BOOST_AUTO_TEST_CASE(states_that_do_not_fit_are_refused) {
   }
 }
 
-/// Parameters of one group that PyTorch updated 10 times, 3 times and never.
+/// PyTorch has updated parameters of one group 10 times, 3 times and never.
 BOOST_AUTO_TEST_CASE(counts_that_differ_in_a_group_are_read_and_written) {
   for (const std::string kind : {"Adam", "NAdam", "Adagrad"}) {
     Contents c(kind);
@@ -267,7 +267,7 @@ BOOST_AUTO_TEST_CASE(counts_that_differ_in_a_group_are_read_and_written) {
   }
 }
 
-/// Adagrad of PyTorch has its states from the beginning, and goes on from no file without them.
+/// PyTorch's Adagrad has its states from the beginning, and cannot resume from a file without them.
 BOOST_AUTO_TEST_CASE(states_of_adagrad_are_written_before_the_first_step) {
   const Run run("Adagrad", "init");
   const io::TensorFile written = io::parse_torch(io::serialize_torch_optimizer(*run.optimizer));
@@ -288,7 +288,7 @@ BOOST_AUTO_TEST_CASE(another_optimisers_state_is_refused) {
   BOOST_CHECK_THROW(io::load_torch_optimizer(lion, support::fixture_path("torch_optimizers.pt"), "Adam"), ValueError);
 }
 
-/// A momentum that a schedule changes is that of the file.
+/// A momentum that a schedule changes is read from the file.
 BOOST_AUTO_TEST_CASE(a_cycled_momentum_is_loaded) {
   const Parameter p("p", zeros({2}));
   nn::Adam a({p}), b({p}), c({p});

@@ -1,4 +1,4 @@
-/// PyTorch files: what torch.save wrote, value for value, and what we write.
+/// PyTorch files: reading what torch.save wrote, value for value, and writing.
 #include "ferrite/io/torch.h"
 
 #include <array>
@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(a_key_that_names_nothing) {
   BOOST_CHECK_EXCEPTION(read("bare", "x"), IoError, says("no part of this name: 'x'"));
 }
 
-/// A Namespace, paths, arrays, objects and a whole module beside the weights: what was not asked for is skipped.
+/// A Namespace, paths, arrays, objects and a whole module next to the weights: values that are not read are skipped.
 BOOST_AUTO_TEST_CASE(weights_beside_what_only_python_can_build) {
   for (const std::string name : {"beside", "beside_4"}) BOOST_TEST_CONTEXT(name) {
       for (const std::string part : {"model", "ema"}) {
@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(weights_beside_what_only_python_can_build) {
     }
 }
 
-/// As x.value and x.item().
+/// Enums and scalars are read as x.value and x.item().
 BOOST_AUTO_TEST_CASE(enums_and_numpy_scalars_are_values) {
   const io::Metadata expected = wanted("beside").metadata();
   BOOST_TEST(expected.size() == 22U);
@@ -185,7 +185,7 @@ BOOST_AUTO_TEST_CASE(big_endian_values) {
   check_same(read.tensor("a"), Tensor::from({1.0f, 2.0f, 3.0f, 4.0f}, {2, 2}), "a");
 }
 
-/// 0, 1, 2, 3 as f32.
+/// Returns 0, 1, 2, 3 as f32.
 std::string counting_storage() {
   const std::array<float, 4> values = {0, 1, 2, 3};
   return {reinterpret_cast<const char*>(values.data()), sizeof(values)};

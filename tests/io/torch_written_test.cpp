@@ -1,5 +1,5 @@
-/// PyTorch itself loads what we write. Needs a Python with torch and safetensors, named by FERRITE_PYTHON; skipped
-/// visibly without.
+/// PyTorch loads what we write. Needs a Python with torch and safetensors, named by FERRITE_PYTHON; skipped visibly
+/// without it.
 #include <boost/test/unit_test.hpp>
 #include <cstdlib>
 #include <filesystem>

@@ -15,18 +15,18 @@ inline std::string number(std::uint64_t value, int width) {
 inline std::string u16(std::uint64_t value) { return number(value, 2); }
 inline std::string u32(std::uint64_t value) { return number(value, 4); }
 
-/// A chunk with the byte that follows an odd one.
+/// Returns a chunk with the byte that follows an odd one.
 inline std::string chunk(const std::string& name, const std::string& content) {
   return name + u32(content.size()) + content + std::string(content.size() % 2, '\0');
 }
 
-/// A format chunk of 16 bytes.
+/// Returns a format chunk of 16 bytes.
 inline std::string plain(unsigned tag, unsigned channels, unsigned rate, unsigned bits) {
   const unsigned frame = channels * ((bits + 7) / 8);
   return chunk("fmt ", u16(tag) + u16(channels) + u32(rate) + u32(rate * frame) + u16(frame) + u16(bits));
 }
 
-/// A format chunk of 40 bytes.
+/// Returns a format chunk of 40 bytes.
 inline std::string extensible(unsigned tag, unsigned channels, unsigned rate, unsigned bits, unsigned valid) {
   const unsigned frame = channels * ((bits + 7) / 8);
   return chunk("fmt ", u16(0xfffe) + u16(channels) + u32(rate) + u32(rate * frame) + u16(frame) + u16(bits) + u16(22) +
@@ -34,7 +34,7 @@ inline std::string extensible(unsigned tag, unsigned channels, unsigned rate, un
                            std::string("\x00\x00\x00\x00\x10\x00\x80\x00\x00\xaa\x00\x38\x9b\x71", 14));
 }
 
-/// A whole that declares `size` bytes.
+/// Returns a file that declares `size` bytes.
 inline std::string riff(std::uint64_t size, const std::string& chunks) { return "RIFF" + u32(size) + "WAVE" + chunks; }
 inline std::string riff(const std::string& chunks) { return riff(chunks.size() + 4, chunks); }
 

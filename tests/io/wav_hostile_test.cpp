@@ -14,10 +14,10 @@ namespace io = ferrite::io;
 using namespace wav_test;
 
 struct Case {
-  std::string name, bytes, message;  ///< no message: the file is legal
+  std::string name, bytes, message;  ///< empty `message`: the file is legal
 };
 
-/// RF64 that declares these sizes; its samples are four bytes.
+/// Returns an RF64 that declares these sizes; its samples are four bytes.
 std::string long_form(std::uint64_t whole, std::uint64_t samples, const std::string& chunks) {
   return "RF64" + u32(0xffffffff) + "WAVE" +
          chunk("ds64", number(whole, 8) + number(samples, 8) + number(2, 8) + u32(0)) + chunks;
@@ -135,7 +135,7 @@ void check(const Case& c) {
   BOOST_TEST(peak <= 10 * c.bytes.size() + (1u << 16));
 }
 
-/// Any cut and any one byte changed: refused or read, nothing else.
+/// Checks that a file cut anywhere, or with any one byte changed, is refused or read, nothing else.
 void check_changes(const std::string& sound) {
   for (std::size_t n = 0; n < sound.size(); ++n)
     for (int byte = -1; byte < 256; ++byte) {
@@ -144,7 +144,7 @@ void check_changes(const std::string& sound) {
       if (byte >= 0) changed[n] = static_cast<char>(byte);
       try {
         parse(changed);
-        BOOST_REQUIRE(byte >= 0);  // no cut is a sound file
+        BOOST_REQUIRE(byte >= 0);  // a cut file is never sound
       } catch (const IoError& error) {
         BOOST_REQUIRE(std::string(error.what()).starts_with("x: "));
       }

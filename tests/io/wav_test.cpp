@@ -1,5 +1,5 @@
-/// WAV files: what Python's wave, SciPy and libsndfile wrote is read (tests/data/make_wav_fixtures.py), and what we
-/// write is read by them.
+/// WAV files: files of Python's wave, SciPy and libsndfile are read (tests/data/make_wav_fixtures.py), and these read
+/// what we write.
 #include "ferrite/io/wav.h"
 
 #include <boost/test/unit_test.hpp>
@@ -49,7 +49,7 @@ BOOST_AUTO_TEST_CASE(what_others_write) {
   BOOST_TEST(io::read_wav(fixture("rf64_PCM_16.wav")).rate == 22050);
 }
 
-/// The ends of the scales and the smallest steps (ITU-T G.711, tables 1 and 2), in units of 16 bits.
+/// Tests the ends of the scales and the smallest steps (ITU-T G.711, tables 1 and 2), in units of 16 bits.
 BOOST_AUTO_TEST_CASE(laws_of_telephony) {
   using namespace wav_test;
   const auto read = [](unsigned tag, const std::string& codes) {
@@ -59,8 +59,8 @@ BOOST_AUTO_TEST_CASE(laws_of_telephony) {
   check_samples(read(6, "\xaa\xd5\xd4\x55\x54\x2a"), {1, 6}, {32256, 8, 24, -8, -24, -32256});
 }
 
-/// Sizes of 64 bits, those of a program that could not go back to fill them in, and chunks that are no longer than 4
-/// GiB.
+/// Files with sizes of 64 bits, with sizes of a program that could not go back to fill them in, and with chunks of at
+/// most 4 GiB.
 BOOST_AUTO_TEST_CASE(long_forms) {
   using namespace wav_test;
   const std::string form = plain(1, 1, 8000, 16), samples("\x00\x40\x00\xc0\x7f", 5);
@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE(long_forms) {
   check_samples(read(81, 0, 0xffffffff), {1, 0}, {});
 }
 
-/// The chunk `fact` of formats other than integers says how many frames there are, each of all channels.
+/// The chunk `fact` of formats other than integers holds the number of frames, each of all channels.
 BOOST_AUTO_TEST_CASE(float_files_say_how_many_frames_they_have) {
   for (const auto& [channels, frames] : {std::pair<std::int64_t, std::int64_t>{1, 7}, {2, 3}, {5, 300}, {3, 0}}) {
     const auto bytes = io::serialize_wav({full({channels, frames}, 0.5), 8000}, WavFormat::float32);
@@ -108,7 +108,7 @@ BOOST_AUTO_TEST_CASE(integers_come_back) {
   }
 }
 
-/// Chunks begin at even places: a byte stands behind samples of an odd size, and RIFF's size counts it.
+/// Chunks begin at even places: a byte follows samples of an odd size, and RIFF's size counts it.
 BOOST_AUTO_TEST_CASE(samples_of_an_odd_size) {
   for (const std::int64_t frames : {1, 2, 3}) {
     const auto bytes = io::serialize_wav({zeros({1, frames}), 8000}, WavFormat::pcm24);

@@ -1,5 +1,5 @@
 #pragma once
-/// Zip archives made by hand, so that every field can lie.
+/// Zip archives made by hand, any field of which can be wrong.
 #include <zlib.h>
 
 #include <cstdint>
@@ -23,7 +23,7 @@ inline std::uint32_t crc_of(const std::string& text) {
       crc32(0, reinterpret_cast<const Bytef*>(text.data()), static_cast<uInt>(text.size())));
 }
 
-/// A raw deflate stream.
+/// Returns a raw deflate stream.
 inline std::string deflated(const std::string& text) {
   z_stream stream{};
   if (deflateInit2(&stream, 9, Z_DEFLATED, -15, 9, Z_DEFAULT_STRATEGY) != Z_OK) throw std::runtime_error("deflate");
@@ -38,7 +38,7 @@ inline std::string deflated(const std::string& text) {
   return out;
 }
 
-/// What both headers of a member say.
+/// The fields that both headers of a member have.
 struct Header {
   std::string name{};
   std::uint16_t flags = 0;
@@ -60,9 +60,9 @@ struct Member {
   Header central{};
   std::string payload{};
   std::string behind{};               ///< bytes after the payload
-  std::string comment{};              ///< in the central directory
-  std::uint16_t volume = 0;           ///< in the central directory
-  std::optional<std::uint32_t> at{};  ///< where the central directory says the local header is
+  std::string comment{};              ///< comment in the central directory
+  std::uint16_t volume = 0;           ///< volume in the central directory
+  std::optional<std::uint32_t> at{};  ///< place of the local header according to the central directory
 };
 
 inline Member stored(const std::string& name, const std::string& contents) {
@@ -83,21 +83,21 @@ inline Member packed(const std::string& name, const std::string& contents) {
   return member;
 }
 
-/// An extra field.
+/// Returns an extra field.
 inline std::string extra(std::uint16_t id, const std::string& data) {
   return little(id) + little(static_cast<std::uint16_t>(data.size())) + data;
 }
 
-/// What is around the members.
+/// The parts of an archive around its members.
 struct Around {
-  std::string before{};                  ///< at the front; offsets count from the front of all
-  std::string between{};                 ///< behind the central directory
-  std::string comment{};                 ///< behind the end record
-  std::string behind{};                  ///< behind all
+  std::string before{};                  ///< bytes at the front; offsets count from the front of all
+  std::string between{};                 ///< bytes after the central directory
+  std::string comment{};                 ///< comment after the end record
+  std::string behind{};                  ///< bytes after everything
   std::optional<std::uint16_t> here{};   ///< number of members in this volume
   std::optional<std::uint16_t> total{};  ///< number of members
-  std::optional<std::uint32_t> size{};   ///< of the central directory
-  std::optional<std::uint32_t> begin{};  ///< of the central directory
+  std::optional<std::uint32_t> size{};   ///< size of the central directory
+  std::optional<std::uint32_t> begin{};  ///< begin of the central directory
   std::uint16_t volume = 0;
 };
 
@@ -121,7 +121,7 @@ inline std::string archive_of(const std::vector<Member>& members, const Around& 
          around.comment + around.behind;
 }
 
-/// The zip64 end record and its locator.
+/// Returns the zip64 end record and its locator.
 inline std::string end64(std::uint64_t members, std::uint64_t size, std::uint64_t begin, std::uint64_t at,
                          std::uint64_t length = 44) {
   return "PK\6\6" + little(length) + little(std::uint32_t{0x002d002d}) + std::string(8, '\0') + little(members) +

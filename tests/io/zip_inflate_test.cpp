@@ -1,4 +1,4 @@
-/// Deflate streams and CRCs beside zlib: what it packed, and what it says of damaged streams.
+/// Deflate streams and CRCs compared with zlib: its compressed streams, and its verdict on damaged ones.
 #include "ferrite/io/zip/zip.h"
 
 #include <zlib.h>
@@ -21,7 +21,7 @@ using Bytes = std::vector<std::byte>;
 
 Bytef* zlib_bytes(const std::byte* bytes) { return reinterpret_cast<Bytef*>(const_cast<std::byte*>(bytes)); }
 
-/// A raw stream by zlib.
+/// Returns a raw stream compressed by zlib.
 Bytes packed(const Bytes& contents, int level, int strategy) {
   z_stream stream{};
   BOOST_REQUIRE(deflateInit2(&stream, level, Z_DEFLATED, -15, 9, strategy) == Z_OK);
@@ -62,7 +62,7 @@ Outcome of_zlib(const Bytes& stream, std::size_t room) {
   return outcome;
 }
 
-/// In memory of their own, so that a sanitizer sees what is read or written outside.
+/// Inflates in separate memory, so that a sanitizer sees accesses outside.
 Outcome ours(const Bytes& stream, std::size_t room) {
   const Bytes exact(stream.begin(), stream.end());
   Bytes out(room);
@@ -72,7 +72,7 @@ Outcome ours(const Bytes& stream, std::size_t room) {
   return {result.end, std::string(result.damage), std::move(out), result.read};
 }
 
-/// Contents of several kinds: noise, few letters, runs, repeated pieces near and far.
+/// Returns contents of several kinds: noise, few letters, runs, repeated pieces near and far.
 Bytes contents_of(std::size_t size, int kind, std::mt19937& random) {
   Bytes bytes(size);
   for (std::size_t i = 0; i < size; ++i) {
@@ -83,12 +83,12 @@ Bytes contents_of(std::size_t size, int kind, std::mt19937& random) {
     if (kind == 2) bytes[i] = static_cast<std::byte>(i / 1000);
     if (kind >= 3) bytes[i] = i >= back && r % 5 != 0 ? bytes[i - back] : static_cast<std::byte>(r >> 24);
   }
-  for (std::size_t i = 40'000; kind == 4 && i < size; ++i) bytes[i] = bytes[i - 32'768];  // the farthest
+  for (std::size_t i = 40'000; kind == 4 && i < size; ++i) bytes[i] = bytes[i - 32'768];  // the largest distance
   return bytes;
 }
 
-/// Whether both say the same. Where no length of the code of lengths is given, zlib reads on until there is no end of a
-/// block, or no more.
+/// Returns whether both outcomes agree. If the code of lengths has no lengths, zlib reads on until it misses an end of
+/// a block or input.
 bool agree(const Outcome& mine, const Outcome& theirs) {
   if (mine.damage == "invalid code lengths set" && theirs.damage != mine.damage)
     return theirs.end == End::cut_short || theirs.damage == "invalid code -- missing end-of-block";
@@ -138,8 +138,8 @@ BOOST_AUTO_TEST_CASE(every_cut_is_noticed) {
   }
 }
 
-/// Streams with a few bits changed, most of them in the tables at their front: zlib's verdict in zlib's words. All
-/// faults that there are occur.
+/// A few bits of the streams are changed, most of them in the tables at their front: the verdict is zlib's, in its
+/// words. All faults that exist occur.
 BOOST_AUTO_TEST_CASE(damaged_streams_are_what_zlib_says) {
   constexpr std::size_t kRoom = 1 << 16;
   std::mt19937 random(3);

@@ -1,4 +1,4 @@
-/// Zip archives: every hostile one a named case, what is written is read, and the memory that reading takes. With
+/// Zip archives: a named case for every hostile one, round trips, and the memory that reading takes. With
 /// FERRITE_WRITE_CORPUS=<folder> the small ones are also written to npz/ there, as seeds for tests/fuzz/npz_fuzz.cpp.
 #include "ferrite/io/zip/zip.h"
 
@@ -54,7 +54,7 @@ void check(const Case& c) {
   BOOST_CHECK_EXCEPTION(archive.read(*entry, kMost), IoError, says(c.message));
 }
 
-/// A sound archive with all there is: zip64, a descriptor, extra fields, comments, both methods.
+/// Returns a sound archive with every feature: zip64, a descriptor, extra fields, comments, both methods.
 std::string rich() {
   using namespace zip_test;
   Member a = packed("a", "first contents, first contents");
@@ -71,9 +71,9 @@ std::string rich() {
   return archive_of({a, b}, {.between = end64(2, size, end - size, end), .comment = "the end"});
 }
 
-/// Nothing but an IoError may come of damaged bytes, and where they are read, the contents are the right ones.
+/// Reads damaged bytes, which may only throw IoError; if they are read, the contents must be right.
 void try_to_read(const std::string& bytes) {
-  // Memory of its own, so that a sanitizer sees what is read beyond the end.
+  // Separate memory, so that a sanitizer sees reads beyond the end.
   const std::vector<char> exact(bytes.begin(), bytes.end());
   try {
     const ZipArchive archive(std::as_bytes(std::span(exact)), "x.zip");
@@ -197,7 +197,7 @@ BOOST_AUTO_TEST_CASE(the_writer_refuses_names) {
   BOOST_CHECK_EXCEPTION(writer.finish(), IoError, says("a name occurs twice: 'a'"));
 }
 
-/// 65535 and more members need zip64. The directory is what reading may take ten times of.
+/// 65535 members and more need zip64. Reading may take ten times the directory.
 BOOST_AUTO_TEST_CASE(many_members_take_little_memory) {
   for (const int count : {65534, 65535, 65536, 100'000}) {
     if (support::kSanitized && count != 65535) continue;

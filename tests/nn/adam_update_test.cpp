@@ -1,5 +1,5 @@
-// Adam's update as one operation: the bits of its definition in operations, whatever the size, the layout, the number
-// of threads and whether the moments' own buffers are written.
+// Adam's update as one operation has the bits of its definition in operations, for any size, layout and number of
+// threads, and whether or not it writes to the moments' own buffers.
 #include <cmath>
 #include <limits>
 
@@ -31,7 +31,7 @@ nn::detail::Rule rule_of(const nn::AdamConstants& c) {
           .numbers = {c.beta1, 1 - c.beta1}};
 }
 
-/// w, g, m, v (which is not negative) and the three numbers.
+/// Returns w, g, m, v (which is not negative) and the three numbers.
 Tensors operands(const Shape& shape, Dtype dtype, std::uint32_t call = 0) {
   Tensors in;
   for (std::uint64_t i = 0; i < 4; ++i) in.push_back(uniform(shape, {11, i, call}, i < 3 ? -1 : 0, 1, dtype));
@@ -58,7 +58,7 @@ void check_same(const Tensors& in, const nn::AdamConstants& constants) {
 const nn::AdamConstants kKinds[] = {
     {}, {.weight_decay = 0.05}, {.beta1 = 0.5, .weight_decay = 0.05, .decoupled = true}};
 
-/// Counts applications and names the first.
+/// A recorder that counts applications and keeps the name of the first.
 class Counter final : public Recorder {
  public:
   void record(const Primitive& op, const Attrs&, Inputs, std::span<Tensor>) override { names.emplace_back(op.name); }
@@ -92,7 +92,7 @@ BOOST_AUTO_TEST_SUITE(adam)
 BOOST_AUTO_TEST_CASE(the_operation_has_the_bits_of_its_definition_at_every_length) {
   for (const nn::AdamConstants& constants : kKinds)
     for (const Dtype dtype : {Dtype::f32, Dtype::f64})
-      for (const std::int64_t first : {0, 112})  // and where quotients begin to be multiplied by a reciprocal
+      for (const std::int64_t first : {0, 112})  // 112: where quotients begin to be multiplied by a reciprocal
         for (std::int64_t n = first; n <= first + 67; ++n)
           check_same(operands({n}, dtype, static_cast<std::uint32_t>(n)), constants);
 }
@@ -113,8 +113,8 @@ BOOST_AUTO_TEST_CASE(and_of_many_values_at_many_steps) {
   }
 }
 
-/// sqrt(v') / sqrt(correction2) by a reciprocal is off by a place in two of 10^9 cases; its remainder puts that right.
-/// This is one, at the 37th step: 0x1.466e7ep+0.
+/// sqrt(v') / sqrt(correction2) by a reciprocal is off by one place in two of 10^9 cases, which its remainder corrects.
+/// This is one of them, at the 37th step: 0x1.466e7ep+0.
 BOOST_AUTO_TEST_CASE(and_where_a_quotient_needs_its_remainder) {
   Tensors in = operands({4096}, Dtype::f32);
   const Tensor root = full({4096}, static_cast<double>(0x1.466e7ep+0F));
@@ -141,7 +141,7 @@ BOOST_AUTO_TEST_CASE(and_of_special_values) {
       check_same(in, {.epsilon = 0});
     };
     check();
-    for (std::size_t k = 0; k < 4; ++k) in[k] = flatten(expand(in[k], {20, 8}));  // enough for a reciprocal
+    for (std::size_t k = 0; k < 4; ++k) in[k] = flatten(expand(in[k], {20, 8}));  // enough elements for a reciprocal
     check();
   }
 }

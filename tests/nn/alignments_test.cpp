@@ -1,5 +1,5 @@
 // Losses over alignments of targets longer than a packet of states: values from the number of alignments, gradients
-// from central differences; and what a NaN among the scores leaves.
+// from central differences, and the effect of a NaN among the scores.
 #include <cmath>
 #include <limits>
 
@@ -13,7 +13,7 @@ using support::within;
 
 namespace {
 
-/// [1, S]: 1, 2, 3 in turn, the first `repeated` labels twice.
+/// Returns labels [1, S]: 1, 2, 3 in turn, the first `repeated` labels twice.
 Tensor labels(std::int64_t S, std::int64_t repeated = 0) {
   return Tensor::build<std::int64_t>({1, S}, [&](std::span<std::int64_t> y) {
     for (std::int64_t s = 0; s < S; ++s)
@@ -30,8 +30,8 @@ double ln_binomial(std::int64_t n, std::int64_t k) {
 
 BOOST_AUTO_TEST_SUITE(alignments)
 
-// T frames of C equally probable classes: of C^T paths binomial(T + S - r, 2 S) give S labels, r of which are the same
-// as the one before (Graves et al. 2006: a blank must stand between those).
+// In T frames of C equally probable classes, binomial(T + S - r, 2 S) of the C^T paths give S labels, r of which are
+// the same as the one before (Graves et al. 2006: a blank must separate those).
 BOOST_AUTO_TEST_CASE(ctc_counts_paths_of_any_number_of_labels) {
   const std::int64_t C = 4;
   for (const Dtype dtype : {Dtype::f32, Dtype::f64})
@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE(a_nan_among_the_scores_makes_the_loss_nan) {
     const Tensor target = full({1, 1}, 1, Dtype::i64);
     const double ctc = nn::ctc_loss(reshape(scores, {6, 1, 2}), target).item();  // some path reads every score
     BOOST_TEST(std::isnan(ctc), "ctc_loss, score " << k);
-    // [T = 3, U + 1 = 2, C = 2]: no path ends before the label (8) or gives another one behind it (11).
+    // [T = 3, U + 1 = 2, C = 2]: no path ends before the label (8) or emits another one after it (11).
     const Tensor grid = reshape(scores, {1, 3, 2, 2});
     const double rnnt = nn::rnnt_loss(grid, target, {}, {}, {.blank = 0, .log_probs = true}).item();
     BOOST_TEST(std::isnan(rnnt) == (k != 8 && k != 11), "rnnt_loss, score " << k);

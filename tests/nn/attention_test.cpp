@@ -1,4 +1,4 @@
-// Attention besides its values, which tests/golden compares with PyTorch: refusals, first weights, padding, pieces,
+// Attention apart from its values, which tests/golden compares with PyTorch: errors, first weights, padding, pieces,
 // dropout, files, long streams.
 #include "ferrite/nn/layers/attention.h"
 
@@ -33,21 +33,21 @@ Tensor draw(const Shape& shape, std::uint64_t stream = 1) {
   return uniform(shape, {.seed = 8, .stream = stream}, -1, 1);
 }
 
-/// The outputs of a stream of one row for x [1, T, D].
+/// Returns the outputs of a stream of one row for x [1, T, D].
 Tensor streamed(nn::Stream& stream, const Tensor& x) {
   std::vector<float> out(static_cast<std::size_t>(x.numel()));
   stream.steps(x.shape()[1], x.to_vector<float>(), out);
   return Tensor::from(out, x.shape());
 }
 
-/// Every kind of positions, shared heads and first keys.
+/// Options with every kind of positions, shared heads and first keys.
 const std::vector<Options> kCausal = {
     {.embed_dim = 8, .num_heads = 2, .causal = true},
     {.embed_dim = 8, .num_heads = 4, .kv_heads = 2, .causal = true, .positions = nn::Positions::rotary},
     {.embed_dim = 12, .num_heads = 6, .kv_heads = 1, .causal = true, .positions = nn::Positions::alibi},
     {.embed_dim = 8, .num_heads = 2, .bias = false, .add_bias_kv = true, .add_zero_attn = true, .causal = true}};
 
-/// A layer of a user that holds attention: its step is the program of attention's operations.
+/// A user's layer that holds attention: its step is the program of attention's operations.
 struct Holder final : nn::Layer {
   MultiheadAttention inner;
   explicit Holder(const Options& o) : inner(o, kSeed) { adopt("inner", inner); }
@@ -199,7 +199,7 @@ BOOST_AUTO_TEST_CASE(begins_as_pytorchs_does) {
   BOOST_TEST(layer.parameter_count() == 32 * 64 + 64 + 2 * 16 + 32 * 32 + 32);
 }
 
-/// In files the matrices are [out, in], and two of them that are exchanged are noticed.
+/// Files hold the matrices as [out, in], and exchanging two of them is noticed.
 BOOST_AUTO_TEST_CASE(files_hold_the_weights_as_pytorch_does) {
   const Options o{.embed_dim = 6, .num_heads = 2, .kdim = 6, .vdim = 4};
   const MultiheadAttention from(o, kSeed), to(o);
@@ -217,7 +217,7 @@ BOOST_AUTO_TEST_CASE(files_hold_the_weights_as_pytorch_does) {
   BOOST_TEST(!within(to.attend(q, q, v), y, 1e-3));
 }
 
-/// Padding may hold anything, and changes no bit.
+/// Padding may hold anything without changing a bit.
 BOOST_AUTO_TEST_CASE(a_row_of_a_batch_is_the_row_alone) {
   std::vector<Options> all = kCausal;
   for (Options o : kCausal) {
@@ -239,7 +239,8 @@ BOOST_AUTO_TEST_CASE(a_row_of_a_batch_is_the_row_alone) {
   }
 }
 
-/// A loss of the steps that count has the gradients, to the bit, that it has with zeros as padding, and none there.
+/// A loss of the steps that count has bit for bit the gradients that it has with zeros as padding, and none in the
+/// padding.
 BOOST_AUTO_TEST_CASE(padding_reaches_no_gradient) {
   std::vector<Options> all = kCausal;
   for (Options o : kCausal) {
@@ -274,7 +275,7 @@ BOOST_AUTO_TEST_CASE(padding_reaches_no_gradient) {
   }
 }
 
-/// No step sees another one across a reset; distances are the same in every piece.
+/// No step sees another across a reset; distances are the same in every piece.
 BOOST_AUTO_TEST_CASE(a_reset_begins_a_sequence) {
   for (Options o : kCausal)
     for (const bool causal : {true, false}) {
@@ -313,7 +314,7 @@ BOOST_AUTO_TEST_CASE(weights_are_those_that_attend_applies) {
   BOOST_TEST(amin(select(select(w, 0, 1), 2, 2)).item() > 0);
 }
 
-/// Of a dropout that drops nothing the bits are those of none; one that drops all leaves the bias of out_proj.
+/// Dropout of nothing has the bits of no dropout; dropout of everything leaves the bias of out_proj.
 BOOST_AUTO_TEST_CASE(weights_are_dropped_while_training) {
   const auto layer = [](double p) {
     return MultiheadAttention({.embed_dim = 8, .num_heads = 4, .kv_heads = 2, .dropout = p, .causal = true}, kSeed);
@@ -329,7 +330,7 @@ BOOST_AUTO_TEST_CASE(weights_are_dropped_while_training) {
   BOOST_TEST(identical(half(x), none(x)));
 }
 
-/// More steps than a block of a product, and than a block of a softmax's sum.
+/// The stream has more steps than a block of a product, and than a block of a softmax's sum.
 BOOST_AUTO_TEST_CASE(long_streams_have_the_bits_of_the_whole) {
   for (Options o : kCausal) {
     o.capacity = 1100;
@@ -341,7 +342,7 @@ BOOST_AUTO_TEST_CASE(long_streams_have_the_bits_of_the_whole) {
   }
 }
 
-/// A step as a program has these bits, too, and both take each other's states.
+/// A step as a program also has these bits, and each accepts the other's states.
 BOOST_AUTO_TEST_CASE(layers_that_hold_attention_stream) {
   for (Options o : kCausal) {
     o.capacity = 12;
@@ -390,7 +391,7 @@ BOOST_AUTO_TEST_CASE(a_stream_that_is_full_says_so) {
   BOOST_TEST(identical(streamed(stream, x), net(x)));
 }
 
-/// A sequence in pieces would begin anew with each, so that is refused.
+/// Each piece of a sequence would start over, so pieces are refused.
 BOOST_AUTO_TEST_CASE(pieces_are_refused) {
   const auto net = dsl::sequence(8).attention(2, {.causal = true}).build(1);
   const nn::Carry carry(net, 1);

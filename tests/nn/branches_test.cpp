@@ -1,4 +1,4 @@
-// Layers side by side: values, names, copies, and what is refused.
+// Parallel layers: values, names, copies, and errors.
 #include "ferrite/nn/layers/branches.h"
 
 #include "ferrite/autograd/tape.h"
@@ -28,7 +28,7 @@ dsl::Network joined() { return dsl::sequence(3).concat(parts(), "all").linear(2,
 
 BOOST_AUTO_TEST_SUITE(branches)
 
-/// The layers inside by themselves; fails if two are exchanged or one is left out.
+/// The expected values come from the layers inside one by one; fails if two are exchanged or one is left out.
 BOOST_AUTO_TEST_CASE(gives_what_the_branches_give) {
   const Tensor x = uniform({2, 7, 3}, {3, 1, 0}, -1, 1);
   for (const bool adds : {true, false}) {
@@ -57,15 +57,15 @@ BOOST_AUTO_TEST_CASE(variables_are_named_by_their_branch) {
   BOOST_TEST(sum().rows()[0].kind == "parallel");
   BOOST_TEST(sum().rows()[0].output == "[B, T, 4]");
   BOOST_TEST(joined().rows()[0].output == "[B, T, 12]");
-  // gru 3 gates of 4 units from 3 and 4 inputs, linear, convolution
+  // 3 gates of 4 units from 3 and 4 inputs of the GRU, the linear layer, the convolution.
   BOOST_TEST(sum().rows()[0].multiply_adds == 3 * 4 * (3 + 4) + 3 * 4 + 3 * 3 * 4);
 }
 
-/// Modes reach the branches, and gradients all their parameters.
+/// Modes reach the branches, and gradients reach all their parameters.
 BOOST_AUTO_TEST_CASE(branches_train) {
   const auto net = joined();
   const Tensor x = uniform({2, 7, 3}, {3, 1, 0}, -1, 1);
-  BOOST_TEST(!identical(net(x), net(x)));  // dropout draws each time
+  BOOST_TEST(!identical(net(x), net(x)));  // dropout makes new draws each time
   net.eval();
   BOOST_TEST(identical(net(x), net(x)));
   Tape tape;

@@ -1,4 +1,4 @@
-// States between calls: a compiled function follows reset, restore and another carry; a model may be moved.
+// States between calls: a compiled function sees reset, restore and another carry; a model may be moved.
 #include "ferrite/nn/carry.h"
 
 #include "ferrite/autograd/tape.h"
@@ -18,7 +18,7 @@ namespace {
 
 Tensor draw(const Shape& shape, std::uint64_t stream) { return uniform(shape, {31, stream, 0}, -1, 1); }
 
-/// An LSTM on a GRU, and a head.
+/// An LSTM after a GRU, and a head.
 struct Net : nn::Module {
   nn::Lstm first{2, 4, {.layers = 2}, {.seed = 1, .prefix = "first"}};
   nn::Gru second{4, 3, {}, {.seed = 1, .prefix = "second"}};
@@ -29,7 +29,7 @@ struct Net : nn::Module {
   }
 };
 
-/// One way of training on pieces: losses of all of them.
+/// One way of training on pieces, with the losses of all of them.
 struct Twin {
   Net net;
   nn::Adam adam{net.parameters(), {.learning_rate = 0.05}};
@@ -46,7 +46,7 @@ struct Twin {
 
 BOOST_AUTO_TEST_SUITE(carries)
 
-/// Truncated back-propagation over several epochs, with a reset between them, compiled and eager.
+/// Truncated back-propagation runs over several epochs, with a reset between them, compiled and eager.
 BOOST_AUTO_TEST_CASE(a_compiled_step_begins_every_epoch_from_zeros) {
   Twin eager, planned;
   const auto step = compile([&](const Tensor& x, const Tensor& y) { return planned.step(x, y, planned.carry); });
@@ -60,7 +60,7 @@ BOOST_AUTO_TEST_CASE(a_compiled_step_begins_every_epoch_from_zeros) {
   }
 }
 
-/// One row begins anew, the others go on; so does a compiled function that reads the states.
+/// One row restarts, the others continue; a compiled function that reads the states does the same.
 BOOST_AUTO_TEST_CASE(one_row_begins_anew) {
   const Net net;
   const nn::Carry carry(net, 3), fresh(net, 3), whole(net, 3);
@@ -93,7 +93,7 @@ BOOST_AUTO_TEST_CASE(a_compiled_function_follows_restored_states) {
   BOOST_TEST(carry.variables()[2].name() == "second.h");
 }
 
-/// Another carry from call to call, as an argument of the compiled function.
+/// Each call passes another carry as an argument of the compiled function.
 BOOST_AUTO_TEST_CASE(another_carry_is_an_argument) {
   const Net net;
   const nn::Carry a(net, 3), b(net, 3), c(net, 3), d(net, 3);
@@ -108,7 +108,7 @@ BOOST_AUTO_TEST_CASE(another_carry_is_an_argument) {
   BOOST_TEST(f.plans() == 3U);
 }
 
-/// What a plan cannot see is noticed by `verify`.
+/// `verify` notices what a plan cannot see.
 BOOST_AUTO_TEST_CASE(a_captured_pointer_to_another_carry_is_noticed) {
   const Net net;
   const nn::Carry a(net, 1), b(net, 1);
@@ -121,7 +121,7 @@ BOOST_AUTO_TEST_CASE(a_captured_pointer_to_another_carry_is_noticed) {
   BOOST_CHECK_EXCEPTION(f.verify(x), TraceError, says("another variable 'first.h'"));
 }
 
-/// Layers are known by what they are, not by where they stand.
+/// A carry identifies layers independently of their addresses.
 BOOST_AUTO_TEST_CASE(a_model_may_be_moved) {
   nn::Gru gru(2, 3, {}, {.seed = 1});
   const auto like = gru.clone();

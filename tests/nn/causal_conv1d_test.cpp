@@ -1,4 +1,4 @@
-// The causal convolution besides its values, which tests/golden compares with PyTorch.
+// The causal convolution apart from its values, which tests/golden compares with PyTorch.
 #include "ferrite/nn/layers/causal_conv1d.h"
 
 #include <cmath>
@@ -25,7 +25,7 @@ nn::CausalConv1dOptions sizes(std::int64_t in, std::int64_t out, std::int64_t ke
   return {.in_channels = in, .out_channels = out, .kernel_size = kernel, .dilation = dilation, .groups = groups};
 }
 
-/// Plain, wide enough for sums of several blocks, in groups, by channel, of one tap.
+/// Options: plain, wide enough for sums of several blocks, in groups, by channel, with one tap.
 const std::vector<nn::CausalConv1dOptions> kAll = {sizes(3, 5, 3, 2),       sizes(130, 7, 3),     sizes(6, 4, 2, 3, 2),
                                                    sizes(40, 40, 5, 1, 40), sizes(3, 6, 3, 1, 3), sizes(4, 2, 1)};
 
@@ -33,7 +33,7 @@ const std::vector<nn::CausalConv1dOptions> kAll = {sizes(3, 5, 3, 2),       size
 
 BOOST_AUTO_TEST_SUITE(causal_conv1d)
 
-/// Loops over the definition; fails if taps, channels or groups are exchanged.
+/// The expected values are loops over the definition; fails if taps, channels or groups are exchanged.
 BOOST_AUTO_TEST_CASE(is_the_sum_of_its_definition) {
   for (const auto& o : kAll) {
     const nn::CausalConv1d layer(o, {.seed = 1, .dtype = Dtype::f64});
@@ -93,7 +93,7 @@ BOOST_AUTO_TEST_CASE(pieces_have_the_bits_of_the_whole) {
   const auto net =
       dsl::sequence(3).causal_conv1d(4, 3, {.dilation = 2}).gru(4).causal_conv1d(2, 2, {.groups = 2}).build(1);
   const Tensor x = uniform({3, 12, 3}, {.seed = 2}, -1, 1), y = net(x);
-  for (const std::int64_t length : {1, 2, 5, 12}) {  // shorter than what is carried, too
+  for (const std::int64_t length : {1, 2, 5, 12}) {  // also shorter than the carried steps
     const nn::Carry carry(net, 3);
     const auto planned = compile([&](const Tensor& piece) { return net(piece, {.carry = &carry}); });
     for (const bool compiled : {false, true}) {
@@ -121,7 +121,7 @@ BOOST_AUTO_TEST_CASE(a_reset_begins_a_sequence) {
     for (const std::vector<std::int64_t>& at : {std::vector<std::int64_t>{}, {0}, {1, 2}, {5, 11, 12, 16}}) {
       std::vector<std::int64_t> marks(34, 0), begins{0};
       for (const std::int64_t t : at) {
-        marks[static_cast<std::size_t>(17 + t)] = 1;  // of the second row
+        marks[static_cast<std::size_t>(17 + t)] = 1;  // in the second row
         if (t > 0) begins.push_back(t);
       }
       begins.push_back(17);
@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(a_reset_begins_a_sequence) {
   }
 }
 
-/// What follows a padded piece follows each row's last valid step.
+/// After a padded piece each row continues from its last valid step.
 BOOST_AUTO_TEST_CASE(rows_of_different_lengths_are_carried_on_from_their_ends) {
   const nn::CausalConv1d layer(sizes(3, 4, 3, 2), {.seed = 1});
   const Tensor x = uniform({3, 9, 3}, {.seed = 2}, -1, 1);
@@ -164,7 +164,7 @@ BOOST_AUTO_TEST_CASE(rows_of_different_lengths_are_carried_on_from_their_ends) {
   }
 }
 
-/// With a stride, the outputs of stride 1 at its multiples: whole, in pieces, and after resets.
+/// The outputs with a stride are those of stride 1 at its multiples: whole, in pieces, and after resets.
 BOOST_AUTO_TEST_CASE(a_stride_leaves_every_so_manieth_output) {
   for (nn::CausalConv1dOptions o : kAll) {
     const nn::CausalConv1d every(o, {.seed = 1});
@@ -198,9 +198,9 @@ BOOST_AUTO_TEST_CASE(a_stride_leaves_every_so_manieth_output) {
                         says("causal_conv1d: 2 steps give one, the first one 0 later"));
 }
 
-/// A layer of a user that holds one and has no step of its own runs on tensors, and must not forget.
-/// What inputs add to later outputs is summed as they come. Fails if it is taken from before a block of steps, other
-/// weights or a new sequence, or if an activation is lost behind the sums.
+/// A user's layer that holds a convolution and has no step runs on tensors, and must keep its state. What inputs
+/// contribute to later outputs is summed as they come. Fails if that is taken from before a block of steps, from other
+/// weights or a new sequence, or if an activation after the sums is lost.
 BOOST_AUTO_TEST_CASE(streams_go_on_behind_blocks_other_weights_and_a_new_sequence) {
   for (const char* activation : {"relu", "tanh"}) {
     const auto act = [&](dsl::Builder b) { return activation == std::string("relu") ? b.relu() : b.tanh(); };

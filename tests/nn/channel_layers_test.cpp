@@ -1,5 +1,4 @@
-// Layers on channels: what is refused and in which words, running numbers in compiled training, channels that stand
-// last.
+// Layers on channels: errors and their messages, running statistics in compiled training, channels as the last axis.
 #include "ferrite/autograd/tape.h"
 #include "ferrite/nn/layers/activations.h"
 #include "ferrite/nn/layers/convolution.h"
@@ -119,7 +118,7 @@ BOOST_AUTO_TEST_CASE(wrong_inputs_say_what_is_wrong) {
   BOOST_TEST(norm(draw({1, 3})).shape().str() == "[1, 3]");
 }
 
-/// Every layer with the channels last gives what it gives with the axes exchanged.
+/// Every layer with the channels last has the results that it has with the axes exchanged.
 BOOST_AUTO_TEST_CASE(channels_may_stand_last) {
   const Tensor x = draw({2, 4, 6, 5}), last = movedim(x, {1}, {3});
   const auto check = [&](const nn::Layer& first, const nn::Layer& other) {
@@ -147,7 +146,7 @@ BOOST_AUTO_TEST_CASE(channels_may_stand_last) {
   check(nn::Prelu({.num_parameters = 4}), nn::Prelu({.num_parameters = 4, .channels_last = true}));
 }
 
-/// A compiled training step assigns the running numbers as an eager one does, once a call.
+/// A compiled training step assigns the running statistics as an eager one does, once per call.
 BOOST_AUTO_TEST_CASE(running_numbers_of_a_compiled_step) {
   const nn::BatchNorm1d eager({.num_features = 3}, kSeed), compiled({.num_features = 3}, kSeed);
   const auto step = [](const nn::BatchNorm1d& norm, const Tensor& x) {

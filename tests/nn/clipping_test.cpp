@@ -1,4 +1,4 @@
-// Joint norms at the ends of the range: finite gradients stay finite, and keep their directions.
+// Joint norms at the ends of the range: finite gradients stay finite and keep their directions.
 #include <cmath>
 
 #include "ferrite/autograd/tape.h"
@@ -16,7 +16,7 @@ struct Case {
   Dtype dtype;
   double magnitude;
 };
-/// Where squares overflow, where the norm itself does, where squares are denormal or 0, and in between.
+/// Cases in which squares overflow, the norm itself overflows, squares are denormal or 0, and others in between.
 const Case kCases[] = {{Dtype::f32, 1e20},  {Dtype::f32, 2e38},  {Dtype::f32, 1e-25}, {Dtype::f32, 1e-38},
                        {Dtype::f32, 3e15},  {Dtype::f32, 1e-13}, {Dtype::f32, 0.5},   {Dtype::f64, 1e200},
                        {Dtype::f64, 1e308}, {Dtype::f64, 1e-200}};
@@ -25,7 +25,7 @@ Tensors gradients(const Case& c) {
   return {full({3}, c.magnitude, c.dtype), Tensor(), cast(Tensor::from({-0.5 * c.magnitude}, {1}), c.dtype)};
 }
 
-/// (3 + 0.5^p)^(1/p) times the magnitude, in long doubles.
+/// Returns (3 + 0.5^p)^(1/p) times the magnitude, in long doubles.
 long double norm_of(const Case& c, double order) {
   const long double m = static_cast<long double>(c.magnitude);
   if (std::isinf(order)) return m;

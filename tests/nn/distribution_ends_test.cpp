@@ -1,5 +1,5 @@
-// Distributions outside their support and at its ends. Expected numbers: the closed forms that the cases say, and
-// scipy.stats 1.x where they say so; torch.distributions 2.13 gives NaN, or clamps, in most of them.
+// Distributions outside their support and at its ends. Expected numbers are the closed forms in the cases, and
+// scipy.stats 1.x where they say so; torch.distributions 2.13 returns NaN, or clamps, in most of them.
 #include <limits>
 
 #include "ferrite/autograd/lenient_grad.h"
@@ -23,7 +23,7 @@ Tensor floats(const std::vector<double>& v) { return cast(numbers(v), Dtype::f32
 
 using Function = std::function<Tensor(const Tensors& x)>;
 
-/// The gradients of the sum of what f gives.
+/// Returns the gradients of the sum of what f returns.
 Tensors gradients(const Function& f, const Tensors& operands) {
   Tape tape;
   Tensors x;
@@ -41,7 +41,7 @@ bool finite(const Tensors& all) {
 
 BOOST_AUTO_TEST_SUITE(distribution_ends)
 
-/// scipy.stats.gamma.logpdf(1.5, a, scale=1/2) = -0.89278, -1.61371, -1.52209 for a = 0.5, 1, 2.
+/// Expected: scipy.stats.gamma.logpdf(1.5, a, scale=1/2) = -0.89278, -1.61371, -1.52209 for a = 0.5, 1, 2.
 BOOST_AUTO_TEST_CASE(gamma_gives_minus_infinity_outside_its_support) {
   const auto log_prob = [](double a, const std::vector<double>& x) {
     return Gamma(number(a), number(2)).log_prob(numbers(x));
@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE(beta_gives_minus_infinity_outside_its_support) {
                                 {number(a), number(b), numbers({-1, 2, kInfinity, 0.25})})));
 }
 
-/// A part that excludes a value, all parts that do, and a part of weight 0.
+/// One part excludes a value, all parts do, and a part has weight 0.
 BOOST_AUTO_TEST_CASE(mixtures_have_finite_gradients_where_parts_exclude_a_value) {
   const Tensor logits = numbers({0.3, -0.2});
   const auto check = [](const char* name, const Function& f, const Tensors& x, double expected) {
@@ -93,7 +93,7 @@ BOOST_AUTO_TEST_CASE(mixtures_have_finite_gradients_where_parts_exclude_a_value)
   const auto gammas = [](const Tensors& x) {
     return Mixture<Gamma>(Categorical::from_logits(x[0]), Gamma(x[1], x[2])).log_prob(x[3]);
   };
-  // At 0 the first part has density 2 e^0, the second none.
+  // At 0 the first part has density 2 e^0, the second has 0.
   const double share = 1 / (1 + std::exp(-0.5));
   check("gamma at 0", gammas, {logits, numbers({1, 3}), numbers({2, 1}), numbers({0})}, std::log(2 * share));
   check("gamma below 0", gammas, {logits, numbers({1, 3}), numbers({2, 1}), numbers({-1})}, -kInfinity);
@@ -112,15 +112,15 @@ BOOST_AUTO_TEST_CASE(mixtures_have_finite_gradients_where_parts_exclude_a_value)
   };
   check("uniform", uniforms, {logits, numbers({0, 2}), numbers({0.5})}, std::log(share));
   check("uniform, no part", uniforms, {logits, numbers({0, 2}), numbers({1.5})}, -kInfinity);
-  // A pole of a part of weight 0.
+  // A part of weight 0 has a pole.
   check("weight 0", gammas, {numbers({0, -kInfinity}), numbers({1, 0.5}), numbers({2, 1}), numbers({0})},
         std::log(2.0));
   BOOST_TEST(
       within(mixture_mean(Categorical::from_probabilities(numbers({1, 0})), numbers({3, kInfinity})), number(3), 0));
 }
 
-/// Neither parts nor weights have a gradient from a value at a pole or outside of all parts: a batch with such values
-/// has the gradient of its other value alone.
+/// A value at a pole or outside of all parts gives neither parts nor weights a gradient: a batch with such values has
+/// the gradient of its other value alone.
 BOOST_AUTO_TEST_CASE(mixtures_have_no_gradient_at_a_pole_and_where_no_part_is) {
   const auto density = [](const Tensors& x) {
     return Mixture<Gamma>(Categorical::from_logits(x[0]), Gamma(x[1], x[2])).log_prob(x[3]);
@@ -134,7 +134,7 @@ BOOST_AUTO_TEST_CASE(mixtures_have_no_gradient_at_a_pole_and_where_no_part_is) {
   for (const Dtype dtype : {Dtype::f32, Dtype::f64})
     for (const bool weightless : {false, true}) {
       const auto of = [&](const std::vector<double>& v) { return cast(numbers(v), dtype); };
-      // Two parts have a pole at 0; the weight of one of them may be 0.
+      // Two parts have a pole at 0; one of them may have weight 0.
       const Tensor logits = weightless ? of({-kInfinity, 0.3, -0.2}) : of({0.1, 0.3, -0.2});
       const Tensor a = of({0.25, 0.5, 3}), rate = of({1, 2, 1});
       const Tensors alone = all_of(logits, a, rate, of({1.5}));
@@ -165,7 +165,7 @@ BOOST_AUTO_TEST_CASE(other_densities_at_their_ends) {
   BOOST_TEST(within(Laplace(number(1), number(2)).log_prob(far), none, 0));
 }
 
-/// torch.distributions.Bernoulli(1e-30).log_prob(1) is -15.9, ln of the dtype's epsilon.
+/// PyTorch loses them: torch.distributions.Bernoulli(1e-30).log_prob(1) is -15.9, ln of the dtype's epsilon.
 BOOST_AUTO_TEST_CASE(bernoulli_keeps_the_digits_of_small_probabilities) {
   const Tensor p = floats({1e-30, 1e-12, 0.25, 0.75});
   const Bernoulli b = Bernoulli::from_probabilities(p);
@@ -193,12 +193,12 @@ BOOST_AUTO_TEST_CASE(what_bernoulli_excludes_has_no_probability) {
     BOOST_TEST(within(b.variance(), numbers({0, 0}), 0));
     BOOST_TEST(within(kl_divergence(of({0.25, 0.25}), b), numbers({kInfinity, kInfinity}), 0));
     BOOST_TEST(within(kl_divergence(b, b), numbers({0, 0}), 0));
-    // ln(1 / 0.75) and ln(1 / 0.25).
+    // The expected values are ln(1 / 0.75) and ln(1 / 0.25).
     BOOST_TEST(within(kl_divergence(b, of({0.25, 0.25})), numbers({-std::log(0.75), -std::log(0.25)}), 1e-15));
   }
   const Tensor draws = Bernoulli::from_probabilities(floats({0, 1})).sample(RandomKey{.seed = 1}, {1000});
   BOOST_TEST(within(sum(draws, {0}), floats({0, 1000}), 0));
-  // d ln(1 - p) / dp = -1 at 0; ln p has slope 1 at 1.
+  // d ln(1 - p) / dp is -1 at 0; ln p has slope 1 at 1.
   const auto f = [](const Tensors& x) { return Bernoulli::from_probabilities(x[0]).log_prob(numbers({0, 1})); };
   BOOST_TEST(within(gradients(f, {numbers({0, 1})})[0], numbers({-1, 1}), 0));
   BOOST_TEST(finite(gradients([](const Tensors& x) { return Bernoulli::from_probabilities(x[0]).entropy(); },
@@ -216,7 +216,7 @@ BOOST_AUTO_TEST_CASE(divergences_from_what_cannot_be_are_infinite) {
   for (const std::vector<double>& p : {std::vector<double>{0, 0}, {kInfinity, 1}}) BOOST_CHECK_THROW(of(p), ValueError);
 }
 
-/// Draws whose parameters push them to an end stay where their density is finite, as PyTorch's gamma numbers do.
+/// Draws that their parameters push to an end stay where the density is finite, as PyTorch's gamma numbers do.
 BOOST_AUTO_TEST_CASE(draws_lie_within_the_support) {
   const RandomKey key{.seed = 5};
   for (const Dtype dtype : {Dtype::f32, Dtype::f64}) {
@@ -226,7 +226,7 @@ BOOST_AUTO_TEST_CASE(draws_lie_within_the_support) {
     BOOST_TEST(all_finite(g.log_prob(g.sample(key, {2000}))));
     const nn::Beta b(of(0.001), of(0.001));
     BOOST_TEST(all_finite(b.log_prob(b.sample(key, {2000}))));
-    // The steps of floats about 1e7 are as wide as the interval.
+    // Floats near 1e7 are as far apart as the interval is wide.
     const Uniform u(of(1e7), of(1e7 + 1));
     BOOST_TEST(all_finite(u.log_prob(u.sample(key, {2000}))));
     const Exponential e(of(3));
@@ -234,8 +234,8 @@ BOOST_AUTO_TEST_CASE(draws_lie_within_the_support) {
   }
 }
 
-/// Marsaglia and Tsang's first step: the mean of x^(1/a) about concentrations of 1, where it changes; and Poisson
-/// numbers on both sides of 10, where the method changes. Means and variances within six deviations of their errors.
+/// Means and variances are tested within six deviations of their errors: of x^(1/a) near concentrations of 1, where
+/// Marsaglia and Tsang's first step changes, and of Poisson numbers on both sides of 10, where the method changes.
 BOOST_AUTO_TEST_CASE(moments_of_draws_where_their_method_changes) {
   const std::int64_t n = 40000;
   const auto check = [&](const char* name, const Tensor& x, double mean, double variance, double kurtosis) {

@@ -1,6 +1,6 @@
 // Every distribution, and mixtures of it, at and beyond the ends of its support, with ordinary, tiny and huge
 // parameters, in f32 and f64: no NaN in values or gradients, density 0 outside, cdf 0 and 1 there. torch.distributions
-// 2.13 gives NaN in gradients of most of these.
+// 2.13 has NaN in the gradients of most of these.
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -17,16 +17,16 @@ namespace {
 
 constexpr double kFar = std::numeric_limits<double>::infinity();
 
-/// Functions of parameters and a value, both of rank 0.
+/// A function of parameters and a value, both of rank 0.
 using Value = std::function<Tensor(const Tensors& p, const Tensor& x)>;
 
 struct Row {
   std::string name;
-  double low, high;                   ///< the support
+  double low, high;                   ///< ends of the support
   std::vector<Tensors> parameters{};  ///< f64
   Value log_prob{}, cdf{};
   std::function<Tensors(const Tensors& p)> moments{};  ///< entropy, mean, variance
-  Value mixture{};  ///< log_prob of two parts; p ends with the logits of their weights
+  Value mixture{};  ///< log_prob of a mixture of two parts; p ends with the logits of their weights
 };
 
 std::vector<Tensors> all_pairs(const std::vector<double>& a, const std::vector<double>& b) {
@@ -97,7 +97,7 @@ bool any_nan(const Tensor& t) {
   return false;
 }
 
-/// Checks that neither f nor a gradient is NaN; gives f.
+/// Returns f, after a check that neither f nor a gradient is NaN.
 double checked_value(const std::string& what, const std::function<Tensor(const Tensors&)>& f, const Tensors& operands) {
   Tape tape;
   Tensors x;
@@ -152,8 +152,8 @@ BOOST_AUTO_TEST_CASE(no_value_and_no_gradient_is_nan_at_any_end) {
       }
 }
 
-/// In f32 the quotient of 1e30 and 1e-30 is infinite, and its inverse 0. In units of 1e60: normal (s^2 - 1) / 2 - ln s,
-/// others s - 1 - ln s, of which s or ln s remains.
+/// In f32 the quotient of 1e30 and 1e-30 is infinite, and its inverse 0. In units of 1e60 a normal has (s^2 - 1) / 2 -
+/// ln s and others s - 1 - ln s, of which s or ln s remains.
 BOOST_AUTO_TEST_CASE(divergences_of_widths_far_apart) {
   const auto of = [](double v) { return full({}, v, Dtype::f32); };
   using Of = std::function<Tensor(const Tensors&)>;

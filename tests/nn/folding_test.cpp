@@ -1,4 +1,4 @@
-// Batch norms folded into the layers before them: the results of evaluation, and what must stay apart.
+// Batch norms folded into the layers before them: the results of evaluation, and norms that must stay separate.
 #include "ferrite/nn/layers/sequential.h"
 
 #include "ferrite/dsl/builder.h"
@@ -15,7 +15,7 @@ namespace {
 
 Tensor numbers(const Shape& shape, std::uint64_t seed) { return uniform(shape, {seed}, 0.5, 2, Dtype::f64); }
 
-/// With every parameter and buffer drawn anew.
+/// Builds a net and draws new values for every parameter and buffer.
 dsl::Network seen(const dsl::Builder& words) {
   dsl::Network net = words.build(1, Dtype::f64);
   std::uint64_t seed = 10;
@@ -35,7 +35,7 @@ std::size_t count(const nn::Sequential& chain, const std::string& part) {
   return n;
 }
 
-/// Folds `folded` norms and leaves `left` of them, with the results of the net.
+/// Checks that `folded` norms are folded and `left` remain, with the results of the net.
 void try_folding(const dsl::Builder& words, const Shape& x_shape, std::size_t folded, std::size_t left = 0) {
   const dsl::Network net = seen(words);
   const Tensor x = numbers(x_shape, 3) - 1;
@@ -76,7 +76,7 @@ BOOST_AUTO_TEST_CASE(inner_chains_and_computed_weights) {
   try_folding(dsl::image(2, 4, 4).weight_norm([](B& b) { b.conv2d(3, 2); }).batch_norm(), {2, 2, 4, 4}, 2);
 }
 
-/// A folded net streams with the bits of its own whole sequence, and keeps the names of its layers.
+/// A folded net streams with the bits that it has on the whole sequence, and keeps the names of its layers.
 BOOST_AUTO_TEST_CASE(a_folded_net_streams) {
   const dsl::Network net = seen(dsl::sequence(2).causal_conv1d(3, 2, {}, "conv").batch_norm().linear(1, "head"));
   const auto plain = nn::fold_batch_norms(net);
@@ -89,7 +89,8 @@ BOOST_AUTO_TEST_CASE(a_folded_net_streams) {
   BOOST_TEST(identical(Tensor::from(y, {1, 4, 1}), (*plain)(x)));
 }
 
-/// A norm whose channels are elsewhere than the layer's outputs is not that layer's, whatever their numbers are.
+/// A norm whose channels are on another axis than the layer's outputs does not belong to that layer, even if the
+/// numbers agree.
 BOOST_AUTO_TEST_CASE(other_channels_stay_apart) {
   const nn::Init init{.seed = 2, .prefix = {}, .dtype = Dtype::f64};
   const auto chain = [&](auto layer, auto norm) {

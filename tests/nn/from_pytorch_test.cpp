@@ -1,4 +1,4 @@
-// The table of docs/from-pytorch.md of names that mean something else in PyTorch: every row holds for the code.
+// The table in docs/from-pytorch.md of names that mean something else in PyTorch: every row is true of the code.
 #include <fstream>
 #include <functional>
 #include <iterator>
@@ -23,7 +23,7 @@ using support::within;
 
 namespace {
 
-/// The first cell of each row.
+/// Returns the first cell of each row.
 std::set<std::string> rows_of_the_page() {
   std::ifstream file(std::string(FERRITE_SOURCE_DIR) + "/docs/from-pytorch.md");
   const std::string text{std::istreambuf_iterator<char>(file), {}};
@@ -35,12 +35,12 @@ std::set<std::string> rows_of_the_page() {
   return rows;
 }
 
-/// 2, 1 and 3 for the classes 0, 1 and 2, which are as many as the targets.
+/// Weights 2, 1 and 3 for the classes 0, 1 and 2; there are as many classes as targets.
 const Tensor kWeight = Tensor::from<float>({2, 1, 3});
 const Tensor kTargets = Tensor::from<std::int64_t>({2, 0, 2});
 
 Tensor scores() { return uniform({3, 3}, {.seed = 1}, -2, 2); }
-/// The weight of each target's class.
+/// Returns the weight of each target's class.
 Tensor of_classes() { return Tensor::from<float>({3, 2, 3}); }
 Tensor weighted_mean(const Tensor& losses, const Tensor& weights) { return sum(losses * weights) / sum(weights); }
 
@@ -51,7 +51,7 @@ void check_class_losses(const Loss& loss, const Tensor& x) {
   BOOST_TEST(within(loss(x, {.element_weight = kWeight}), weighted_mean(each, kWeight), 1e-6));
 }
 
-/// By row what shows it; expected values are sums by hand over the losses of elements.
+/// Tests by row; expected values are sums by hand over the losses of elements.
 const std::map<std::string, std::function<void()>> kRows = {
     {"`F.cross_entropy(x, y, weight=w)`, `F.nll_loss`: a weight for each class",
      [] {

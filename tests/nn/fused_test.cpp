@@ -1,5 +1,5 @@
-// The fused form and the scan against the unrolled one: values to the bit, gradients within rounding; rows and chunks
-// to the bit.
+// The fused form and the scan compared with the unrolled one: values to the bit, gradients within rounding, rows and
+// chunks to the bit.
 #include "ferrite/autograd/tape.h"
 #include "ferrite/nn/carry.h"
 #include "ferrite/nn/recurrent/gru.h"
@@ -62,7 +62,7 @@ std::unique_ptr<nn::Recurrent> layer(const std::string& kind, const Setting& s, 
   return std::make_unique<nn::Rnn>(D, s.H, o, init);
 }
 
-/// Output, states, gradients of the input, the initial states and all parameters.
+/// Returns output, states, and gradients of the input, the initial states and all parameters.
 Tensors everything(const std::string& kind, const Setting& s, nn::Form form, Dtype dtype) {
   const auto net = layer(kind, s, form, dtype);
   nn::Context context;
@@ -70,7 +70,7 @@ Tensors everything(const std::string& kind, const Setting& s, nn::Form form, Dty
   std::vector<std::int64_t> lengths;
   for (std::int64_t b = 0; b < s.B; ++b) lengths.push_back(1 + (b * 5 + 2) % s.T);
   if (s.lengths) context.lengths = Tensor::from(lengths, {s.B});
-  if (s.lengths) {  // what stands in the padding is nobody's business
+  if (s.lengths) {  // values in the padding are undefined
     const Tensor valid = lt(arange(s.T), unsqueeze(context.lengths, 1));
     x = where(unsqueeze(valid, 2), x, std::nan(""));
   }
@@ -125,7 +125,7 @@ BOOST_AUTO_TEST_CASE(all_sizes) {
   }
 }
 
-/// Weights that are beyond the second cache are met in another order of rows and units.
+/// Weights larger than the second-level cache are read in another order of rows and units.
 BOOST_AUTO_TEST_CASE(large) { compare("gru", {.H = 320, .B = 17, .T = 2}, Dtype::f32); }
 
 BOOST_AUTO_TEST_CASE(all_options) {
@@ -144,7 +144,7 @@ BOOST_AUTO_TEST_CASE(all_options) {
               k % 3 ? Dtype::f64 : Dtype::f32);
 }
 
-/// Weight gradients over more than one block of 256 rows.
+/// Weight gradients are sums over more than one block of 256 rows.
 BOOST_AUTO_TEST_CASE(one_feature_with_and_without_a_gradient) {
   for (const std::string& kind : kKinds)
     for (const Dtype dtype : {Dtype::f32, Dtype::f64})
@@ -171,7 +171,7 @@ BOOST_AUTO_TEST_CASE(long_sequences) {
   compare("lstm", {.H = 3, .B = 1, .T = 600}, Dtype::f64);
 }
 
-/// Values and all gradients, weights included, for any number of threads.
+/// Values and all gradients, weights included, are the same for any number of threads.
 BOOST_AUTO_TEST_CASE(threads_do_not_change_a_bit) {
   for (const std::string& kind : kKinds) {
     const Setting s{.H = 65, .B = 37, .T = 24, .layers = 1, .both_ways = true, .lengths = true, .resets = true};
@@ -226,7 +226,7 @@ BOOST_AUTO_TEST_CASE(one_bias_alone_is_refused) {
   });
 }
 
-/// Only what is asked for: the rest costs nothing and stays undefined.
+/// Only the requested gradients are computed: the others cost nothing and stay undefined.
 BOOST_AUTO_TEST_CASE(gradients_of_constants_are_not_formed) {
   const nn::Gru gru(3, 4, {.seed = 1});
   const RecurrentWeights<Tensor> w = nn::values_of(gru.weights());

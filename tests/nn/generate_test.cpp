@@ -1,4 +1,4 @@
-// Generating: chains whose next token is known, and draws beside those of sample_logits one by one.
+// Generating: chains whose next token is known, and draws compared with those of sample_logits one by one.
 #include "ferrite/nn/stream/generate.h"
 
 #include "ferrite/dsl/builder.h"
@@ -11,14 +11,14 @@ using support::says;
 
 namespace {
 
-/// Row i of a table holds the logits behind token i.
+/// Returns a net whose row i of a table holds the logits after token i.
 dsl::Network chain(const std::vector<float>& logits, std::int64_t n) {
   auto net = dsl::tokens(n).embedding(n).build(/*seed=*/0);
   net.parameters()[0].assign(Tensor::from(logits, {n, n}));
   return net;
 }
 
-/// 0 -> 1 -> 2 -> 0.
+/// Returns the chain 0 -> 1 -> 2 -> 0.
 dsl::Network circle() { return chain({0, 5, 0, 0, 0, 5, 5, 0, 0}, 3); }
 
 Tensor tokens(std::initializer_list<std::int64_t> t) { return Tensor::from<std::int64_t>(t); }
@@ -53,7 +53,7 @@ BOOST_AUTO_TEST_CASE(draws_are_those_of_their_keys) {
   }
 }
 
-// A recurrent net: what it has read counts, and a call that begins with the last token goes on where the stream stands.
+// A recurrent net depends on all that it has read; a call that begins with the last token continues the stream.
 BOOST_AUTO_TEST_CASE(goes_on_where_the_stream_stands) {
   const auto net = dsl::tokens(9).embedding(4).gru(8).linear(9).build(/*seed=*/2);
   nn::Stream whole = net.stream(), parts = net.stream();
@@ -63,7 +63,7 @@ BOOST_AUTO_TEST_CASE(goes_on_where_the_stream_stands) {
   BOOST_TEST(identical(concat({first, rest}), all));
 }
 
-// All tokens of a prompt are read, the first ones too.
+// All tokens of a prompt are read, including the first ones.
 BOOST_AUTO_TEST_CASE(reads_the_whole_prompt) {
   const auto net = dsl::tokens(9).embedding(4).gru(8).linear(9).build(/*seed=*/2);
   nn::Stream stream = net.stream(), by_hand = net.stream();

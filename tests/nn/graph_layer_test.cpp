@@ -1,4 +1,4 @@
-// Traced programs as layers: variables under their names, compiled, trained, copied and streamed.
+// Traced programs as layers: variables by their names, compiled, trained, copied and streamed.
 #include "ferrite/nn/graph_layer.h"
 
 #include "ferrite/autograd/tape.h"
@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_CASE(what_a_program_writes_is_a_state_of_the_layer) {
   BOOST_TEST(layer.named_states()[0].variable.peek().item<std::int64_t>() == 3);
 }
 
-/// A step as a graph: a layer over time, and a stream.
+/// A step as a graph is a layer over time, and a stream.
 BOOST_AUTO_TEST_CASE(a_graph_of_a_step_is_a_causal_layer) {
   const nn::Gru gru(3, 4, {}, {.seed = 2});
   const nn::Linear head(4, 2, {.seed = 3, .prefix = "head"});

@@ -1,4 +1,4 @@
-// Public headers in an order of their own: what one of them declares changes no name of another.
+// Includes public headers in an unusual order: no header's declarations change the names of another.
 #include "ferrite/nn/optim/adam_update.h"
 
 #include "ferrite/nn/module.h"

@@ -1,5 +1,5 @@
 #pragma once
-// What is hidden changes neither a value nor a gradient: the check, and the operands it is tried with.
+// Checks that hidden elements change neither a value nor a gradient, and operands for the check.
 #include <limits>
 
 #include "ferrite/autograd/lenient_grad.h"
@@ -17,7 +17,7 @@ inline const std::vector<double> kPoison = {kNan, kInfinity, -kInfinity};
 
 using Function = std::function<Tensor(const Tensors& x)>;
 
-/// The value of f and the gradients of all operands.
+/// Returns the value of f and the gradients of all operands.
 inline Tensors values_and_gradients(const Function& f, const Tensors& operands) {
   Tape tape;
   Tensors x;
@@ -28,7 +28,7 @@ inline Tensors values_and_gradients(const Function& f, const Tensors& operands) 
   return all;
 }
 
-/// Every operand in turn holds what is not finite where it is hidden, then all of them.
+/// Checks f with values that are not finite at hidden elements: of each operand in turn, then of all.
 inline void check_hidden(const std::string& name, const Function& f, const Tensors& operands, const Tensors& hidden,
                          std::size_t poisoned) {
   const Tensors clean = values_and_gradients(f, operands);
@@ -52,7 +52,7 @@ inline void check_hidden(const std::string& name, const Function& f, const Tenso
 inline Tensor numbers(const std::vector<double>& v, const Shape& shape = {}) {
   return cast(Tensor::from(v, shape.rank() ? shape : Shape{std::ssize(v)}), Dtype::f32);
 }
-/// Numbers from a seed, in 0.1..0.9: probabilities, too.
+/// Returns numbers from a seed, in 0.1..0.9, which may serve as probabilities.
 inline Tensor some(const Shape& shape, std::uint64_t seed) { return uniform(shape, {.seed = seed}, 0.1, 0.9); }
 inline Tensor signs(const Shape& shape, std::uint64_t seed) {
   return where(lt(some(shape, seed), 0.5), -1.0, ones(shape));

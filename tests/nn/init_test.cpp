@@ -1,4 +1,4 @@
-// Where first weights come from: layers without a seed wait for a module that has one.
+// The source of first weights: layers without a seed wait for a module that has one.
 #include "ferrite/nn/init.h"
 
 #include "ferrite/autograd/tape.h"
@@ -19,7 +19,7 @@ namespace {
 
 const auto kUndrawn = says("has no value yet: its layer was made without a seed");
 
-/// Three projections made alike, as attention has them.
+/// Three projections made in the same way, as in attention.
 struct Projections : nn::Module {
   nn::Linear q{4, 4}, k{4, 4}, v{4, 4};
   nn::Dropout drop{0.5};
@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(a_model_draws_from_its_seed_and_full_names) {
   BOOST_TEST(identical(inner.q.weight.peek(), weight_of(5, "q")));
 }
 
-/// Neither a counter nor the order in which layers are made.
+/// First values depend neither on a counter nor on the order in which layers are made.
 BOOST_AUTO_TEST_CASE(another_layer_leaves_the_others_alone) {
   nn::Sequential small({.seed = 1}), large({.seed = 1});
   small.add("a", std::make_unique<nn::Linear>(4, 4));
@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(a_layer_that_nobody_gave_a_seed_says_what_to_do) {
   BOOST_CHECK_EXCEPTION((void)drop(ones({4})), Error, says("'key' has no value yet"));
   drop.eval();
   BOOST_TEST(identical(drop(ones({4})), ones({4})));
-  const Model model;  // without a seed of its own it waits for the next one
+  const Model model;  // without its own seed it waits for the next module
   BOOST_CHECK_EXCEPTION((void)model.second.q(ones({1, 4})), Error, says("'second.q."));
   BOOST_CHECK_EXCEPTION((void)nn::Init{}.key("w"), ValueError, says("init: there is no seed to draw 'w' from"));
 }
@@ -148,7 +148,7 @@ BOOST_AUTO_TEST_CASE(networks_wait_too) {
   };
   const Two two;
   BOOST_TEST(!identical(two.a.parameters()[0].peek(), two.b.parameters()[0].peek()));
-  // A layer that is put into a chain, too.
+  // The same holds for a layer that is added to a chain.
   const auto with_layers = dsl::features(4).add(nn::Linear(4, 4)).add(nn::Linear(4, 4)).build(2);
   BOOST_TEST(identical(with_layers.parameters()[0].peek(), weight_of(2, "0")));
   BOOST_TEST(identical(with_layers.parameters()[2].peek(), weight_of(2, "1")));

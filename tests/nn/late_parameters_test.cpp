@@ -1,4 +1,4 @@
-// Steps are counted for each parameter: a late one begins at its beginning, frozen or without a gradient before.
+// Steps are counted for each parameter: a late one, frozen or without a gradient before, starts at its first step.
 #include "ferrite/nn/optim/adam.h"
 #include "ferrite/nn/optim/nadam.h"
 #include "ferrite/nn/optim/sgd.h"
@@ -20,8 +20,8 @@ std::vector<std::int64_t> counts_of(const nn::Optimizer& optimizer, const std::s
 
 BOOST_AUTO_TEST_SUITE(late_parameters)
 
-/// From zero moments, Adam's first update is rate g / (|g| + epsilon sqrt(1 - beta2)): one rate in the gradient's
-/// direction.
+/// Adam's first update from zero moments is rate g / (|g| + epsilon sqrt(1 - beta2)): one rate in the direction of the
+/// gradient.
 BOOST_AUTO_TEST_CASE(the_first_update_after_a_thousand_idle_steps_is_one_learning_rate) {
   for (const bool frozen : {false, true})
     for (const bool amsgrad : {false, true}) {
@@ -50,7 +50,7 @@ BOOST_AUTO_TEST_CASE(every_group_has_the_counts_of_its_own_parameters) {
   BOOST_TEST((counts_of(adam, "step.1") == std::vector<std::int64_t>{1, 2}));
 }
 
-/// Without dampening, the first velocity is the gradient; with it, so it is.
+/// The first velocity is the gradient, without and with dampening.
 BOOST_AUTO_TEST_CASE(a_late_parameter_of_sgd_is_not_dampened_at_first) {
   const Parameter a("a", zeros({1})), late("late", zeros({1}));
   nn::Sgd sgd({a, late}, {.learning_rate = 1, .momentum = 0.5, .dampening = 0.75});
@@ -60,7 +60,7 @@ BOOST_AUTO_TEST_CASE(a_late_parameter_of_sgd_is_not_dampened_at_first) {
   BOOST_TEST(a.peek().item<float>() == -1.75F);  // 0.5 + 0.25 the second time
 }
 
-/// Many parameters whose counts differ, in turn: the powers are each one's own.
+/// Many parameters take turns, so that their counts differ: each has its own powers.
 BOOST_AUTO_TEST_CASE(parameters_that_take_turns_have_the_values_of_parameters_alone) {
   std::vector<Parameter> together, alone;
   std::vector<nn::NAdam> nadams;

@@ -1,4 +1,4 @@
-// Errors name the layer that threw them, in the same words in every mode of execution.
+// Errors name the layer that threw them, with the same message in every mode of execution.
 #include "ferrite/autograd/tape.h"
 #include "ferrite/compile/compile.h"
 #include "ferrite/compile/tracer.h"
@@ -19,14 +19,14 @@ BOOST_AUTO_TEST_CASE(an_error_names_the_innermost_layer) {
   const auto is_wanted = [&](const ShapeError& e) { return e.what() == wanted && e.layer() == "encoder.first"; };
   BOOST_CHECK_EXCEPTION((void)net(ones({3, 7})), ShapeError, is_wanted);
   BOOST_CHECK_EXCEPTION((void)compile([&](const Tensor& x) { return net(x); })(ones({3, 7})), ShapeError, is_wanted);
-  // One that no module has adopted has no path.
+  // A layer that no module has adopted has no path.
   const auto plain = [](const ShapeError& e) {
     return std::string(e.what()).starts_with("linear: ") && e.layer().empty();
   };
   BOOST_CHECK_EXCEPTION((void)nn::Linear(6, 2, {.seed = 1})(ones({3, 7})), ShapeError, plain);
 }
 
-/// Values are refused in the same words by every mode of execution.
+/// Every mode of execution refuses values with the same message.
 BOOST_AUTO_TEST_CASE(an_error_in_a_value_names_its_layer_in_every_mode) {
   nn::Sequential net({.seed = 1});
   auto inner = std::make_unique<nn::Sequential>();
@@ -57,7 +57,7 @@ BOOST_AUTO_TEST_CASE(an_error_in_a_value_names_its_layer_in_every_mode) {
   BOOST_CHECK_EXCEPTION(stream.step(std::span(&token, 1), y), ShapeError, is_wanted);
 }
 
-/// A stream runs a copy of a layer: as the program of its step, or on tensors where that cannot be traced.
+/// A stream runs a copy of a layer: as the program of its step, or on tensors if that cannot be traced.
 BOOST_AUTO_TEST_CASE(an_error_in_a_layer_of_a_stream_names_it) {
   struct Strict final : nn::Layer {
     bool looks_at_values = false;
@@ -92,7 +92,7 @@ BOOST_AUTO_TEST_CASE(an_error_in_a_layer_of_a_stream_names_it) {
   }
 }
 
-/// A check inside the body of a scan: the layer of the scan, or the one inside its cell.
+/// A check in the body of a scan names the layer of the scan, or the one inside its cell.
 BOOST_AUTO_TEST_CASE(an_error_in_a_step_names_its_layer) {
   struct Picky final : nn::CustomCell {
     Parameter scale;

@@ -1,4 +1,4 @@
-// Layers that keep their options as a struct: what the base writes for them, for built-in ones and for a user's.
+// Layers that keep their options as a struct, and what the base class writes for them: built-in ones and a user's.
 #include "ferrite/nn/layer_of.h"
 
 #include "ferrite/dsl/builder.h"
@@ -18,7 +18,7 @@ struct EchoOptions {
       attr_list(attr("features", &EchoOptions::features), attr("decay", &EchoOptions::decay));
 };
 
-/// Options, a parameter, a buffer and a layer inside.
+/// A layer with options, a parameter, a buffer and a layer inside.
 struct Echo final : nn::LayerOf<Echo, EchoOptions> {
   static constexpr auto name = "echo";
   Parameter decay;
@@ -33,13 +33,13 @@ struct Echo final : nn::LayerOf<Echo, EchoOptions> {
   Tensor forward(const Tensor& x, const nn::Context&) const override { return dropout(x * decay - mean); }
 };
 
-/// Neither options nor a constructor.
+/// A layer with neither options nor a constructor.
 struct Negated final : nn::LayerOf<Negated> {
   static constexpr auto name = "negated";
   Tensor forward(const Tensor& x, const nn::Context&) const override { return -x; }
 };
 
-/// Options that nothing lists, and a kind of its own.
+/// Options without a list of fields, and a different kind.
 struct PowerOptions {
   int exponent = 2;
 };
@@ -153,7 +153,7 @@ BOOST_AUTO_TEST_CASE(kinds_and_summaries) {
        "layer_norm_gru(input_size=3, hidden_size=4, layers=2)");
 }
 
-/// Every option of a recurrent layer goes over to a copy.
+/// Every option of a recurrent layer is copied.
 BOOST_AUTO_TEST_CASE(copies_of_recurrent_layers_have_all_options) {
   const nn::Rnn rnn(3, 4, {.nonlinearity = nn::Nonlinearity::relu}, {.seed = 1});
   const nn::Gru gru(3, 4, {.layers = 2, .bias = false, .form = nn::Form::scan, .reset_after = false}, {.seed = 1});

@@ -1,4 +1,4 @@
-// Layers against closed forms and scalar loops; parameters that are exchanged must be noticed.
+// Layers compared with closed forms and scalar loops; exchanged parameters must be noticed.
 #include "ferrite/nn/layers/layers.h"
 #include "ferrite/autograd/tape.h"
 #include "ferrite/nn/layers/sequential.h"

@@ -1,5 +1,5 @@
-// What all layers that carry states over sequences promise: lengths, resets, states, pieces, streams, copies, compiled
-// programs, long sequences, refusals. Their values are compared with packages in tests/golden.
+// Properties of all layers that carry states over sequences: lengths, resets, states, pieces, streams, copies, compiled
+// programs, long sequences, errors. tests/golden compares their values with packages.
 #include <functional>
 #include <limits>
 #include <memory>
@@ -54,7 +54,7 @@ Tensor drawn(const Shape& s, std::uint64_t seed, Dtype t = Dtype::f32) { return 
 
 bool all_of_finite(const Tensor& x) { return all(isfinite(x)).item<bool>(); }
 
-/// f(layer) for all of them, or all that run forwards alone.
+/// Calls f(layer) for all of them, or for all that only run forward.
 template <class F>
 void each(bool causal, const F& f, Dtype dtype = Dtype::f32) {
   for (const Make& m : kLayers) {
@@ -64,7 +64,7 @@ void each(bool causal, const F& f, Dtype dtype = Dtype::f32) {
   }
 }
 
-/// The gradients of x and of all parameters, and the output.
+/// Returns the gradients of x and of all parameters, and the output.
 Tensors gradients(const nn::SequenceLayer& layer, const Tensor& x, const nn::Context& context, const Tensor& dy) {
   Tape tape;
   const Tensor watched = tape.watch(x);
@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(gradients_are_those_of_differences_to_second_order) {
       Dtype::f64);
 }
 
-/// Rows of their lengths alone give the same; what lies beyond is 0, is not read and gets no gradient.
+/// Rows have the results that they have alone at their lengths; steps beyond are 0, are not read and get no gradient.
 BOOST_AUTO_TEST_CASE(lengths_are_those_of_rows_alone) {
   each(false, [](const nn::SequenceLayer& layer) {
     const Tensor lengths = Tensor::from<std::int64_t>({6, 1, 4}, {3});
@@ -129,7 +129,7 @@ BOOST_AUTO_TEST_CASE(lengths_are_those_of_rows_alone) {
   });
 }
 
-/// A reset begins anew, whatever was before it, and no gradient crosses it.
+/// After a reset a sequence starts over, whatever was before, and no gradient crosses it.
 BOOST_AUTO_TEST_CASE(resets_begin_anew) {
   each(true, [](const nn::SequenceLayer& layer) {
     const Tensor mask = Tensor::from<std::int64_t>({0, 0, 0, 1, 0, 0, 1, 0, 0, 0, 0, 0}, {2, 6});
@@ -145,7 +145,7 @@ BOOST_AUTO_TEST_CASE(resets_begin_anew) {
     BOOST_TEST(identical(row(all.output, 0, 3, 6), after.output));
     BOOST_TEST(identical(slice(all.state, 0, 0, 1), after.state));
     BOOST_TEST(identical(row(all.output, 1, 0, 6), layer.run(row(x, 1, 0, 6)).output));
-    const Tensor last = unsqueeze(eq(arange(6), 5), 0);  // before the last step: the state is of that step alone
+    const Tensor last = unsqueeze(eq(arange(6), 5), 0);  // a reset before the last step
     BOOST_TEST(identical(layer.run(row(x, 0, 0, 6), {.reset_mask = last}).state, layer.run(row(x, 0, 5, 6)).state));
     const Tensor poisoned = where(reshape(lt(arange(6), 3), {1, 6, 1}), kNan, row(x, 0, 0, 6));
     BOOST_TEST(identical(row(layer(poisoned, {.reset_mask = slice(resets, 0, 0, 1)}), 0, 3, 6), after.output));
@@ -242,7 +242,7 @@ BOOST_AUTO_TEST_CASE(refuse_what_does_not_fit) {
   BOOST_TEST(!both.run(x).state.defined());
 }
 
-/// Eigenvalues of HiPPO-LegS's normal part, as numpy.linalg.eigh gives them for four states.
+/// The expected values are eigenvalues of the normal part of HiPPO-LegS, computed by numpy.linalg.eigh for four states.
 BOOST_AUTO_TEST_CASE(states_begin_where_their_papers_say) {
   const nn::S5 s5(3, 4, {.seed = 1, .dtype = Dtype::f64});
   const Tensor wanted = Tensor::from<double>(
@@ -263,7 +263,7 @@ BOOST_AUTO_TEST_CASE(states_begin_where_their_papers_say) {
   BOOST_TEST(within(exp(mamba.A_log.peek()), expand(arange(1, 5, 1, Dtype::f64), {600, 4}), 1e-12));
   BOOST_TEST(amin(a).item<double>() >= 0.9);
   BOOST_TEST(amax(a).item<double>() <= 0.999);
-  // They reach both ends of the ring, and lie in it uniformly.
+  // They reach both ends of the ring, and are distributed uniformly in it.
   BOOST_TEST(amin(r).item<double>() < 0.402);
   BOOST_TEST(amax(r).item<double>() > 0.799);
   BOOST_TEST(amin(a).item<double>() < 0.901);
@@ -273,7 +273,8 @@ BOOST_AUTO_TEST_CASE(states_begin_where_their_papers_say) {
   BOOST_TEST(amax(dt).item<double>() > 0.09);
 }
 
-/// Gates that are both closed as far as floats go share the state as gates that are both half open: e^200 is no f32.
+/// Gates that are both closed as far as floats allow share the state like gates that are both half open: e^200 is not
+/// an f32.
 BOOST_AUTO_TEST_CASE(gates_that_are_nearly_closed_share_the_state) {
   for (const auto& [f, i, forget] :
        {std::tuple{-200.0, -200.0, 0.5}, {-200.0, 0.0, 0.0}, {0.0, -200.0, 1.0}, {90.0, 90.0, 0.5}}) {

@@ -1,4 +1,4 @@
-// Every wrong call of a loss and the sentence that it gets; in compiled functions the same.
+// Every wrong call of a loss has its error message, the same in compiled functions.
 #include <limits>
 
 #include "ferrite/autograd/tape.h"
@@ -283,7 +283,7 @@ BOOST_AUTO_TEST_CASE(values) {
          return nn::multi_margin_loss(x({1, 4}), integers({0}), {.p = 3});
        },
        "multi_margin_loss: p must be 1 or 2, got 3"},
-      // T == C, and images as wide as there are classes: both the second and the last axis would fit the targets.
+      // T == C, and images as wide as the number of classes: both the second and the last axis would fit the targets.
       {[=] {
          return nn::cross_entropy(x({2, 3, 3}), reshape(integers({0, 1, 2, 0, 1, 2}), {2, 3}));
        },
@@ -346,7 +346,7 @@ BOOST_AUTO_TEST_CASE(values_are_refused_in_compiled_functions_in_the_same_words)
   BOOST_CHECK_EXCEPTION((void)entropy(x({2}) * 3, x({2})), ValueError, support::says("bce: probability 1.5"));
 }
 
-/// Padding may hold anything, and nothing of it arrives anywhere.
+/// Padding may hold anything, and nothing of it reaches a result.
 BOOST_AUTO_TEST_CASE(padding_adds_nothing) {
   const Tensor lengths = integers({2, 1});
   const Tensor valid = unsqueeze(nn::length_mask(lengths, 3), -1);

@@ -1,6 +1,6 @@
-// Options that losses share with their neighbours: weights and masks of alignments, lengths of spectral and of region
-// losses, what accuracy takes. Expected: sums over the losses of elements in loops, and the same loss of signals cut to
-// their lengths; tests/golden compares those with PyTorch, torchaudio and auraloss.
+// Options that several losses share: weights and masks of alignments, lengths of spectral and of region losses, the
+// operands of accuracy. Expected values are sums over the losses of elements in loops, and the same loss of signals cut
+// to their lengths; tests/golden compares those with PyTorch, torchaudio and auraloss.
 #include <cmath>
 #include <limits>
 
@@ -30,7 +30,7 @@ Tensor truths(const std::vector<double>& v) { return numbers(v) > 0.5; }
 
 BOOST_AUTO_TEST_SUITE(loss_options)
 
-/// Of ctc_loss a mean is one of losses divided by the lengths of their targets.
+/// A mean of ctc_loss is over losses divided by the lengths of their targets.
 BOOST_AUTO_TEST_CASE(alignments_are_weighted_and_masked) {
   const std::int64_t T = 6, C = 4, S = 3;
   const Tensor targets = integers({1, 2, 3, 1, 2, 2, 3, 1, 1}, {3, S}), frames = integers({6, 4, 5}),
@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(alignments_are_weighted_and_masked) {
                         support::says("rnnt_loss: the mask must have the first axes of the losses [3], got [2]"));
 }
 
-/// Targets and lengths of a masked sequence are not read: they may name no class, and no frame.
+/// Targets and lengths of a masked sequence are not read: they may be out of range.
 BOOST_AUTO_TEST_CASE(masked_sequences_have_any_targets_and_lengths) {
   const Tensor log_probs = log_softmax(some({4, 2, 3}, 1), -1), logits = some({2, 4, 3, 3}, 2);
   const Tensor mask = truths({1, 0}), good = integers({1, 2, 1, 1}, {2, 2}), bad = integers({1, 2, -7, 99}, {2, 2});
@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(masked_sequences_have_any_targets_and_lengths) {
   BOOST_CHECK_THROW((void)nn::ctc_loss(log_probs, bad, integers({4, 4}), integers({2, 2})), ValueError);
 }
 
-/// Frames of signals that stand alone, all in one sum: even and odd transforms, one signal with a third axis.
+/// The expected value sums the frames of separate signals: even and odd transforms, one signal with a third axis.
 BOOST_AUTO_TEST_CASE(spectral_losses_end_where_signals_do) {
   const Tensor prediction = some({3, 40, 2}, 1), target = some({3, 40, 2}, 2), lengths = integers({40, 0, 23});
   nn::StftLossParameters p{
@@ -114,7 +114,7 @@ BOOST_AUTO_TEST_CASE(spectral_losses_end_where_signals_do) {
   p.lengths = lengths;
   const auto loss = [&](const Tensor& x, const Tensor& y) { return nn::multi_resolution_stft_loss(x, y, p); };
   BOOST_TEST(within(loss(prediction, target), full({}, expected, Dtype::f64), 1e-13));
-  // Whole signals give the bits of no lengths up to the sums of means.
+  // Signals of full length have the bits of no lengths, up to the sums of means.
   p.lengths = integers({40, 40, 40});
   const Tensor whole = loss(prediction, target);
   p.lengths = {};
@@ -138,7 +138,7 @@ BOOST_AUTO_TEST_CASE(spectral_losses_refuse_lengths_that_do_not_fit) {
   BOOST_CHECK_EXCEPTION((void)compiled(integers({40, 8})), ShapeError, support::says("length 8 lies outside 9..40"));
 }
 
-/// A region of so many steps as if it stood alone.
+/// A region with lengths has the loss that it has alone at its length.
 BOOST_AUTO_TEST_CASE(regions_end_where_rows_do) {
   const Tensor p = some({3, 5, 2}, 1), t = some({3, 5, 2}, 2), lengths = integers({5, 2, 0});
   const nn::LossOptions none{.reduction = nn::Reduction::none};
@@ -160,7 +160,7 @@ BOOST_AUTO_TEST_CASE(regions_end_where_rows_do) {
 
 BOOST_AUTO_TEST_CASE(accuracy_takes_what_cross_entropy_takes) {
   const Tensor scores = Tensor::from<double>({0.1, 0.9, 0.2, 0.8, 0.3, 0.5, 0.4, 0.3, 0.2, 0.1, 0.2, 0.9}, {4, 3});
-  const Tensor target = integers({1, 1, 2, 2});  // largest: 1, 0, 0, 2; then 2, 2, 1, 1
+  const Tensor target = integers({1, 1, 2, 2});  // the largest are 1, 0, 0, 2; then 2, 2, 1, 1
   BOOST_TEST(nn::accuracy(scores, target) == 0.5);
   BOOST_TEST(nn::accuracy(scores, target, {.k = 2}) == 0.5);
   BOOST_TEST(nn::accuracy(scores, target, {.k = 3}) == 1);
@@ -169,7 +169,7 @@ BOOST_AUTO_TEST_CASE(accuracy_takes_what_cross_entropy_takes) {
   BOOST_TEST(nn::accuracy(scores, target, {.element_weight = numbers({1, 3, 0, 4})}) == 5.0 / 8);
   BOOST_TEST(nn::accuracy(scores, target, {.mask = truths({0, 1, 1, 1})}) == 1.0 / 3);
   BOOST_TEST(std::isnan(nn::accuracy(scores, target, {.mask = truths({0, 0, 0, 0})})));
-  // [B = 2, T = 2, C = 3], and [B, C, T].
+  // Scores [B = 2, T = 2, C = 3], and [B, C, T].
   const Tensor steps = reshape(scores, {2, 2, 3}), targets = reshape(target, {2, 2});
   BOOST_TEST(nn::accuracy(steps, targets, {.classes_last = true}) == 0.5);
   BOOST_TEST(nn::accuracy(steps, targets, {.classes_last = true, .lengths = integers({1, 2})}) == 2.0 / 3);
@@ -185,7 +185,7 @@ BOOST_AUTO_TEST_CASE(accuracy_takes_what_cross_entropy_takes) {
                         support::says("weights of the 3 classes are class_weight"));
 }
 
-/// Of equal scores the first one is the larger; NaN is never right, and hidden it is not read.
+/// The first of equal scores counts as the larger; NaN is never right, and is not read if hidden.
 BOOST_AUTO_TEST_CASE(accuracy_at_ties_and_nan) {
   const Tensor scores =
       Tensor::from<double>({0.5, 0.5, 0.1, 0.5, 0.5, 0.1, kNotANumber, 1, 0, kNotANumber, 1, 0}, {4, 3});

@@ -1,6 +1,6 @@
-// Losses over alignments, of signals and of regions, and attention: NaN and infinities where sequences do not count,
-// beyond their ends, and of keys that are hidden reach neither value nor gradient. Expected: the same call with other,
-// finite numbers there, bit for bit, and gradients of 0 there.
+// Losses over alignments, of signals and of regions, and attention: NaN and infinities in sequences that do not count,
+// beyond their ends, and in hidden keys reach neither value nor gradient. The expected values, bit for bit, are those
+// of the same call with other, finite numbers there; the gradients there must be 0.
 #include "ferrite/nn/loss.h"
 #include "ferrite/tensor/attention.h"
 #include "nn/hidden.h"
@@ -10,6 +10,7 @@ using namespace hidden;
 
 BOOST_AUTO_TEST_SUITE(masked_sequences)
 
+/// Frames beyond the lengths of inputs and of targets are hidden; those that count have the bits that they have alone.
 BOOST_AUTO_TEST_CASE(alignments_read_nothing_beyond_their_lengths) {
   const std::int64_t T = 5, B = 3, C = 4, S = 2;
   const Tensor targets = Tensor::from(std::vector<std::int64_t>{1, 2, 3, 1, 2, 2}, {B, S});
@@ -27,6 +28,7 @@ BOOST_AUTO_TEST_CASE(alignments_read_nothing_beyond_their_lengths) {
         {log_softmax(some({B, T, S + 1, C}, 2), -1)}, {expand(unsqueeze(outside, 3), {B, T, S + 1, C})}, 1);
 }
 
+/// Sequences are masked or have a weight of 0; the gradient of a weight is the loss if that is finite.
 BOOST_AUTO_TEST_CASE(alignments_read_nothing_of_sequences_that_do_not_count) {
   const std::int64_t T = 5, B = 3, C = 4, S = 2;
   const Tensor targets = Tensor::from(std::vector<std::int64_t>{1, 2, 3, 1, 2, 2}, {B, S});
@@ -72,6 +74,7 @@ BOOST_AUTO_TEST_CASE(spectra_and_regions_read_nothing_beyond_their_lengths) {
   }
 }
 
+/// No query sees some of the keys, and some queries see others: the queries that do not are unaffected.
 BOOST_AUTO_TEST_CASE(attention_reads_nothing_of_hidden_keys_and_values) {
   const std::int64_t B = 2, L = 5, S = 6, E = 3, N = 4;
   const Tensors all{some({B, S, E}, 1), some({B, S, N}, 2), some({B, L, E}, 3)};
@@ -82,7 +85,7 @@ BOOST_AUTO_TEST_CASE(attention_reads_nothing_of_hidden_keys_and_values) {
     check_hidden(
         "attention", [&](const Tensors& x) { return scaled_dot_product_attention(x[2], x[0], x[1], {.mask = mask}); },
         all, {expand(hidden, {B, S, E}), expand(hidden, {B, S, N})}, 2);
-  // Of causal attention the queries before a key, and their gradients.
+  // In causal attention: the queries before a key, and their gradients.
   const Tensor last = ge(reshape(arange(S), {1, S, 1}), 3);
   check_hidden(
       "causal attention",
@@ -90,11 +93,13 @@ BOOST_AUTO_TEST_CASE(attention_reads_nothing_of_hidden_keys_and_values) {
         return slice(scaled_dot_product_attention(x[2], x[0], x[1], {.causal = true}), 1, 0, 3);
       },
       all, {expand(last, {B, S, E}), expand(last, {B, S, N})}, 2);
-  // A value that is seen is not hidden.
+  // A value that is visible is not hidden.
   const Tensor nan = where(eq(reshape(arange(S), {1, S, 1}), 1), kNan, all[1]);
   BOOST_TEST(std::isnan(sum(scaled_dot_product_attention(all[2], all[0], nan, {.mask = seen})).item<float>()));
 }
 
+/// Leading axes broadcast, also with heads that share keys; weights are computed alone; second derivatives are those of
+/// the sum of squares of the gradients of q, k and v.
 BOOST_AUTO_TEST_CASE(attention_reads_nothing_that_is_hidden_in_any_form) {
   const std::int64_t L = 5, S = 6, E = 3, N = 4;
   struct Form {

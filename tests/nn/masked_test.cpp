@@ -1,6 +1,6 @@
-// What is masked is absent: NaN and both infinities behind a mask, lengths, a weight of 0 or an ignored class change
-// neither a loss nor a gradient. Expected: the same call with other, finite numbers there, bit for bit, and gradients
-// of 0 there.
+// Masked elements count as absent: NaN and both infinities under a mask, beyond lengths, with a weight of 0 or of an
+// ignored class change neither a loss nor a gradient. The expected values, bit for bit, are those of the same call with
+// other, finite numbers there; the gradients there must be 0.
 #include "ferrite/compile/compile.h"
 #include "ferrite/nn/loss.h"
 #include "nn/hidden.h"
@@ -12,13 +12,13 @@ using support::within;
 
 namespace {
 
-/// A loss of losses [3, 4] or [3], whose operands may have further axes; `axis` is that of the classes.
+/// A loss with losses [3, 4] or [3], whose operands may have further axes; `axis` is that of the classes.
 struct Case {
   std::string name;
   Tensors operands;
   std::function<Tensor(const Tensors& x, const nn::LossOptions& o)> loss;
-  int losses = 2;  ///< the rank of the losses
-  int axis = -1;   ///< of operands of a higher rank, where what is hidden gets an axis
+  int losses = 2;  ///< rank of the losses
+  int axis = -1;   ///< axis that the mask of hidden elements gets for operands of a higher rank
 };
 
 nn::ClassLossOptions of_classes(const nn::LossOptions& o, nn::ClassLossOptions more = {}) {
@@ -117,7 +117,7 @@ std::vector<Case> cases() {
   return list;
 }
 
-/// Where elements are hidden, of the rank of an operand.
+/// Returns the mask of hidden elements in the rank of an operand.
 Tensor like(const Tensor& hidden, const Tensor& operand, const Case& c) {
   Tensor h = hidden;
   while (h.rank() < operand.rank()) h = unsqueeze(h, c.axis < 0 ? h.rank() : c.axis);
@@ -158,7 +158,7 @@ BOOST_AUTO_TEST_CASE(nothing_behind_lengths_reaches_a_loss_or_a_gradient) {
           {behind, behind}, 2);
 }
 
-/// An element of weight 0 does not count, either; of finite ones the gradient of the weight is the loss.
+/// An element of weight 0 does not count either; for finite ones the gradient of the weight is the loss.
 BOOST_AUTO_TEST_CASE(nothing_of_weight_0_reaches_a_loss_or_a_gradient) {
   for (const Case& c : cases())
     for (const nn::Reduction r : {nn::Reduction::mean, nn::Reduction::sum}) {
@@ -178,7 +178,7 @@ BOOST_AUTO_TEST_CASE(nothing_of_weight_0_reaches_a_loss_or_a_gradient) {
   BOOST_TEST(within(got[1], numbers({1.0, 4.0, 25.0}), 0));
 }
 
-/// A weight may be NaN behind a mask, too.
+/// A weight under a mask may be NaN, too.
 BOOST_AUTO_TEST_CASE(weights_behind_a_mask_are_not_read) {
   const Tensor counts = numbers({1.0, 0.0, 1.0}) > 0.5;
   for (const nn::Reduction r : {nn::Reduction::mean, nn::Reduction::sum})
@@ -190,7 +190,7 @@ BOOST_AUTO_TEST_CASE(weights_behind_a_mask_are_not_read) {
         {some({3}, 1), some({3}, 2), some({3}, 3)}, {!counts, !counts, !counts}, 3);
 }
 
-/// PyTorch's gradients are NaN in all of these.
+/// PyTorch's gradients are NaN in all of these cases.
 BOOST_AUTO_TEST_CASE(scores_of_ignored_targets_may_be_anything) {
   const Tensor target = integers({2, -100, 0, -100, 4});
   const Tensor hidden = expand(unsqueeze(eq(target, -100), 1), {5, 5}), scores = some({5, 5}, 1), w = some({5}, 2);
@@ -210,14 +210,14 @@ BOOST_AUTO_TEST_CASE(scores_of_ignored_targets_may_be_anything) {
             [&](const Tensors& x) { return nn::nll_loss(x[0], target, {.class_weight = weighted ? x[1] : Tensor()}); },
             all, {hidden}, 1);
     }
-  // In a compiled step, too.
+  // A compiled step has these gradients, too.
   const auto step = compile([&](const Tensor& x) {
     Tape tape;
     const Tensor y = tape.watch(x);
     return tape.grad({{nn::cross_entropy(y, target)}}, {y})[0];
   });
   BOOST_TEST(identical(step(where(hidden, kNan, scores)), step(scores)));
-  // And a weight of what is ignored.
+  // The weight of an ignored target may be anything, too.
   const Tensor ignored = eq(target, -100);
   check_hidden(
       "weight of the ignored",
@@ -233,13 +233,7 @@ BOOST_AUTO_TEST_CASE(scores_of_classes_of_weight_0_may_be_anything) {
       {some({4, 3}, 1)}, {hidden}, 1);
 }
 
-/// Beyond the lengths of inputs and of targets. The bits of frames that count are those without the others.
-/// Of sequences that are masked or have a weight of 0; a weight's own gradient is the loss where that is finite.
-/// Of signals and of regions beyond their lengths.
-/// Keys that no query sees; keys that some queries see: those that do not are unaffected.
-/// Leading axes that broadcast, heads that share keys among them; weights alone; and second derivatives: of the sum of
-/// squares of the gradients of q, k and v.
-/// 0 times infinity where the loss says what it is: by hand, from the formulas.
+/// Losses define 0 times infinity in these cases; the expected values are computed by hand from the formulas.
 BOOST_AUTO_TEST_CASE(nothing_of_share_0_is_nan) {
   const auto one = [](double v) { return numbers({v}); };
   const auto same = [](const char* name, const Function& f, const Tensors& x, double value, double gradient) {
@@ -271,7 +265,7 @@ BOOST_AUTO_TEST_CASE(nothing_of_share_0_is_nan) {
   };
   same("poisson", poisson(true), {one(-kInfinity), one(0)}, 0, 0);
   same("poisson", poisson(false), {one(0), one(0)}, 0, 1);
-  // A class that is excluded and has no share: the loss of the others, ln 2.
+  // An excluded class without a share: the loss is that of the others, ln 2.
   const Tensors got = values_and_gradients([](const Tensors& x) { return nn::cross_entropy(x[0], x[1]); },
                                            {numbers({0.0, 0.0, -kInfinity}, {1, 3}), numbers({1.0, 0.0, 0.0}, {1, 3})});
   BOOST_TEST(within(got[0], full({}, std::log(2.0)), 1e-6));

@@ -1,5 +1,5 @@
-// Null functions, null variables and objects that were moved from, and calls and options that nothing could come of:
-// errors that say so, never a crash or a wrong number.
+// Null functions, null variables, moved-from objects, and calls and options without any meaning throw errors that say
+// so; they never crash or return a wrong number.
 #include <limits>
 
 #include "ferrite/dsl/builder.h"
@@ -55,7 +55,7 @@ template <class L>
 void check_moved_from(L layer, const Tensor& x) {
   const L now = std::move(layer);
   BOOST_TEST((void(now(x)), true));
-  const L& gone = layer;  // NOLINT: it is what is tried
+  const L& gone = layer;  // NOLINT: using a moved-from layer is the test
   const auto moved = says("moved from");
   BOOST_CHECK_EXCEPTION((void)gone(x), Error, moved);
   BOOST_CHECK_EXCEPTION((void)gone.parameters(), Error, moved);
@@ -189,7 +189,7 @@ BOOST_AUTO_TEST_CASE(labels_of_no_class) {
   BOOST_TEST(nn::accuracy(logits, Tensor::from({std::int64_t{0}, std::int64_t{2}})) == 0.5);
 }
 
-/// What adopted a module holds what it had then.
+/// A module that was adopted holds what it held at that time.
 BOOST_AUTO_TEST_CASE(layers_that_come_after_adoption) {
   struct Net : nn::Module {
     nn::Sequential body;

@@ -1,4 +1,4 @@
-// Names, tied parameters, modes and what optimisers refuse.
+// Modules: names, tied parameters, modes, and errors of optimisers.
 #include "ferrite/autograd/tape.h"
 #include "ferrite/nn/layers/layers.h"
 #include "ferrite/nn/layers/sequential.h"
@@ -14,7 +14,7 @@ using support::within;
 
 namespace {
 
-/// One layer under two names.
+/// A module with one layer under two names.
 struct Tied : nn::Module {
   nn::Linear layer{1, 1, {}, false};
   Tied() {
@@ -35,7 +35,7 @@ struct Clashing : nn::Module {
 
 BOOST_AUTO_TEST_SUITE(modules)
 
-/// w = 1, loss = w, rate 1: one step gives 1 - 1 = 0, and not -1.
+/// One step from w = 1 with loss = w and rate 1 gives 1 - 1 = 0, not -1.
 BOOST_AUTO_TEST_CASE(a_tied_parameter_is_updated_once) {
   const Tied tied;
   BOOST_TEST(tied.named_parameters().size() == 2U);
@@ -80,7 +80,7 @@ BOOST_AUTO_TEST_CASE(clones_keep_the_mode) {
   BOOST_TEST(!dynamic_cast<const nn::Sequential&>(*copy)[0].training());
   BOOST_TEST(!dynamic_cast<const nn::Sequential&>(*copy)[1].training());
   chain.train();
-  BOOST_TEST(!copy->training());  // and have one of their own
+  BOOST_TEST(!copy->training());  // and have their own
   BOOST_TEST(chain.clone()->training());
 }
 
@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(adamw_decays_unless_told_otherwise) {
   BOOST_TEST(after_a_step([](const Parameter& a) { return nn::Adam({a}, {.learning_rate = 0.1}); }) == 1.0);
 }
 
-/// log(1 + e^-|x|) for a right answer at +-x.
+/// The loss of a right answer at +-x is log(1 + e^-|x|).
 BOOST_AUTO_TEST_CASE(small_binary_losses_keep_their_digits) {
   for (const double x : {12.0, 17.0, 20.0, 40.0}) {
     const auto exact = static_cast<float>(std::log1p(std::exp(-x)));
@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(small_binary_losses_keep_their_digits) {
   }
 }
 
-/// A mismatch found late leaves what came before it alone.
+/// A mismatch found late leaves the values before it alone.
 BOOST_AUTO_TEST_CASE(copying_values_is_all_or_nothing) {
   struct Two : nn::Module {
     nn::Linear a{2, 2, {.seed = 1, .prefix = "a"}};

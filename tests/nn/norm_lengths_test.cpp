@@ -1,6 +1,6 @@
-// Norms over sequences with lengths: statistics of the steps that count. What they are is what the same layer gives for
-// these steps without any padding: a batch [N, C] of all valid steps, or every row alone (tests/golden holds those to
-// PyTorch).
+// Norms over sequences with lengths use the statistics of the steps that count. The expected values are those of the
+// same layer for these steps without padding: a batch [N, C] of all valid steps, or every row alone (tests/golden
+// compares those with PyTorch).
 #include <limits>
 
 #include "ferrite/autograd/gradcheck.h"
@@ -23,10 +23,10 @@ const nn::Init kDoubles{.seed = 3, .dtype = Dtype::f64};
 Tensor lengths() { return Tensor::from(kEach, {kBatch}); }
 Tensor valid() { return unsqueeze(lt(arange(kSteps), unsqueeze(lengths(), 1)), 2); }
 Tensor input() { return uniform({kBatch, kSteps, kChannels}, {.seed = 5}, -1, 2, Dtype::f64); }
-/// With NaN behind the end of each row.
+/// Returns x with NaN after the end of each row.
 Tensor ragged(const Tensor& x) { return where(valid(), x, std::numeric_limits<double>::quiet_NaN()); }
 
-/// The valid steps of [B, T, C] one after the other [N, C].
+/// Returns the valid steps of [B, T, C] concatenated, [N, C].
 Tensor packed(const Tensor& x) {
   Tensors rows;
   for (std::int64_t b = 0; b < kBatch; ++b)
@@ -34,7 +34,7 @@ Tensor packed(const Tensor& x) {
   return concat(std::span<const Tensor>(rows.data(), rows.size()), 0);
 }
 
-/// Affine parameters away from 1 and 0.
+/// Sets affine parameters to values other than 1 and 0.
 template <class L>
 L drawn(L layer) {
   for (std::uint64_t i = 0; const Parameter& p : layer.parameters())
@@ -42,7 +42,8 @@ L drawn(L layer) {
   return layer;
 }
 
-/// Valid steps of y, the gradients of x (packed) and the parameters, and their gradients along fixed directions.
+/// Returns the valid steps of y, the gradients of x (packed) and of the parameters, and their gradients along fixed
+/// directions.
 Tensors all_of(const nn::Module& layer, const Tensor& in, const std::function<Tensor(const Tensor&)>& f,
                const std::function<Tensor(const Tensor&)>& steps) {
   Tape tape;
@@ -72,8 +73,8 @@ const auto as_it_is = [](const Tensor& t) { return t; };
 
 BOOST_AUTO_TEST_SUITE(norm_lengths)
 
-/// Batch norm is that of the valid steps as a batch of vectors: values, running numbers, gradients of both orders,
-/// whatever stands in the padding.
+/// Batch norm treats the valid steps as a batch of vectors: values, running statistics, gradients of both orders,
+/// whatever the padding holds.
 BOOST_AUTO_TEST_CASE(batch_norm_is_that_of_the_steps_that_count) {
   for (const std::optional<double> momentum : {std::optional(0.3), std::optional<double>()})
     for (const bool affine : {true, false})
@@ -102,7 +103,7 @@ BOOST_AUTO_TEST_CASE(batch_norm_is_that_of_the_steps_that_count) {
       }
 }
 
-/// Instance and group norms are those of every row alone.
+/// Instance and group norms treat every row alone.
 BOOST_AUTO_TEST_CASE(rows_are_normalised_by_their_own_steps) {
   const auto rows_alone = [](const nn::Layer& layer) {
     return [&layer](const Tensor& x) {
@@ -118,7 +119,7 @@ BOOST_AUTO_TEST_CASE(rows_are_normalised_by_their_own_steps) {
     Tensors wanted = all_of(layer, input(), rows_alone(layer), as_it_is);
     const std::size_t first = 1, second = 2 + layer.parameters().size();
     for (const std::size_t i : {first, second}) wanted[i] = packed(wanted[i]);
-    // Directions are those of packed steps: their gradients along others are not compared.
+    // The directions are those of packed steps; gradients along others are not compared.
     for (std::size_t i = 0; i < second; ++i) BOOST_TEST(within(got[i], wanted[i], 1e-11), "tensor " << i);
   };
   is_that_of_rows(
@@ -128,7 +129,7 @@ BOOST_AUTO_TEST_CASE(rows_are_normalised_by_their_own_steps) {
     is_that_of_rows(drawn(nn::GroupNorm(
         {.num_groups = groups, .num_channels = kChannels, .epsilon = 0.1, .channels_last = true}, kDoubles)));
 
-  // Second derivatives by central differences.
+  // Second derivatives are compared with central differences.
   const nn::GroupNorm layer =
       drawn(nn::GroupNorm({.num_groups = 2, .num_channels = kChannels, .channels_last = true}, kDoubles));
   const nn::InstanceNorm1d instance({.num_features = kChannels, .channels_last = true}, kDoubles);
@@ -140,7 +141,7 @@ BOOST_AUTO_TEST_CASE(rows_are_normalised_by_their_own_steps) {
   }
 }
 
-/// The running numbers of instances are the means of those of the rows, each corrected by its own number of steps.
+/// The running statistics of instances are the means of those of the rows, each corrected by its own number of steps.
 BOOST_AUTO_TEST_CASE(running_numbers_of_instances) {
   const nn::InstanceNorm1d layer(
       {.num_features = kChannels, .momentum = 0.25, .track_running_stats = true, .channels_last = true}, kDoubles);
@@ -154,7 +155,7 @@ BOOST_AUTO_TEST_CASE(running_numbers_of_instances) {
   BOOST_TEST(within(layer.running_var.peek(), 0.75 + 0.25 * vars, 1e-12));
 }
 
-/// Behind a stride by the lengths that are left, as a chain passes them on; compiled, too.
+/// After a stride the norm uses the remaining lengths, as a chain passes them on, also when compiled.
 BOOST_AUTO_TEST_CASE(in_a_chain) {
   const auto words = [] { return dsl::sequence(kChannels).conv1d(3, 2, {.stride = {2}}).batch_norm().gru(2); };
   const auto net = words().build(1, Dtype::f64), same = words().build(1, Dtype::f64);

@@ -28,7 +28,7 @@ Tensor draw(const Shape& shape, std::uint64_t stream) { return uniform(shape, {7
 
 std::vector<Parameter> one(const char* name, std::uint64_t stream = 0) { return {{name, draw({5, 7}, stream)}}; }
 
-/// Two groups of one optimiser do what two optimisers do.
+/// Checks that two groups of one optimiser do what two optimisers do.
 template <class O, class Options>
 void check_groups(const Options& first, const Options& second) {
   const auto a = one("w", 1), b = one("w", 2), c = one("w", 1), d = one("w", 2);
@@ -37,7 +37,7 @@ void check_groups(const Options& first, const Options& second) {
   O alone_a(c, first), alone_b(d, second);
   for (std::uint64_t t = 0; t < 4; ++t) {
     const Tensor g = draw({5, 7}, 10 + t), h = draw({5, 7}, 20 + t);
-    // The first group pauses: it counts no step then.
+    // The first group pauses, and counts no step then.
     const bool pauses = t == 1;
     grouped.step({pauses ? Tensor() : g, h});
     if (!pauses) alone_a.step({g});
@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(states_of_further_groups_are_named_by_their_number) {
   BOOST_TEST(!adam.fault_of("learning_rate.1", full({}, -1, Dtype::f64)).empty());
 }
 
-/// A group that cannot be added leaves the optimiser as it was.
+/// A refused group leaves the optimiser as it was.
 BOOST_AUTO_TEST_CASE(a_group_that_is_refused_changes_nothing) {
   const auto a = one("a");
   nn::Adam adam(a);
@@ -106,7 +106,7 @@ BOOST_AUTO_TEST_CASE(frozen_parameters_stay_with_their_states_until_they_are_unf
   adam.freeze(a);
   BOOST_TEST(adam.frozen(a[0]));
   const Tensor before = a[0].peek() + 0, moment = adam.states()[1].variable.peek() + 0, other = b[0].peek() + 0;
-  BOOST_TEST(adam.step({bad, g}));  // the frozen one's gradient is not looked at
+  BOOST_TEST(adam.step({bad, g}));  // the gradient of the frozen parameter is not read
   BOOST_TEST(identical(a[0].peek(), before));
   BOOST_TEST(identical(adam.states()[1].variable.peek(), moment));
   BOOST_TEST(!identical(b[0].peek(), other));
@@ -159,7 +159,8 @@ BOOST_AUTO_TEST_CASE(compiled_steps_train_a_group_that_is_added_later) {
 
 namespace {
 
-/// Steps under a schedule of the momentum, eager and compiled: a program made before the momentum was ever set, too.
+/// Runs steps under a schedule of the momentum, eager and compiled, also with a program made before the momentum was
+/// ever set.
 template <class O, class Options>
 void check_cycled(const Options& options) {
   const auto a = one("w"), b = one("w");
@@ -227,7 +228,7 @@ BOOST_AUTO_TEST_CASE(gradients_are_accumulated) {
   BOOST_TEST(!s[2].defined());
   BOOST_TEST(identical(m[0], Tensor::from({2.0, 3.5})));
   BOOST_TEST(sum.count() == 0);
-  BOOST_TEST(!sum.add({a}));  // the next may be others
+  BOOST_TEST(!sum.add({a}));  // the following ones may be others
 }
 
 namespace {
@@ -239,7 +240,7 @@ struct Wrong {
 
 }  // namespace
 
-/// Every wrong call, with the whole sentence that it gets.
+/// Every wrong call has its full message.
 BOOST_AUTO_TEST_CASE(wrong_calls) {
   const auto p = one("w");
   nn::Sgd plain(p), sgd(p, {.momentum = 0.9});
@@ -332,8 +333,8 @@ BOOST_AUTO_TEST_CASE(a_one_cycle_ends) {
   BOOST_TEST(schedule.steps() == 3);
 }
 
-/// The rates of torch.optim.lr_scheduler.OneCycleLR (2.13.0) with max_lr = 1, total_steps = 7 and straight lines. After
-/// the last step PyTorch goes on to -0.204 and -0.0105, below 0; ours stay at the lowest rate.
+/// The rates of torch.optim.lr_scheduler.OneCycleLR (2.13.0) with max_lr = 1, total_steps = 7 and linear annealing.
+/// After the last step PyTorch continues to -0.204 and -0.0105; ours stays at the lowest rate.
 BOOST_AUTO_TEST_CASE(a_linear_one_cycle_advances_to_its_end) {
   const Parameter w("w", zeros({1}));
   const std::vector<double> two = {0.04,
@@ -366,7 +367,7 @@ BOOST_AUTO_TEST_CASE(a_linear_one_cycle_advances_to_its_end) {
   }
 }
 
-/// The last batches of an epoch may be fewer: means are over those that came, (1 + 5) / 2.
+/// The last update of an epoch may have fewer batches: means are over those that came, (1 + 5) / 2.
 BOOST_AUTO_TEST_CASE(gradients_taken_before_all_batches_came_are_means_over_those_that_came) {
   nn::GradientAccumulator mean(4, /*mean=*/true);
   BOOST_TEST(!mean.add({full({}, 1)}));
@@ -375,7 +376,7 @@ BOOST_AUTO_TEST_CASE(gradients_taken_before_all_batches_came_are_means_over_thos
   BOOST_TEST(mean.count() == 0);
 }
 
-/// What a compiled function took out once, it would take again in every call.
+/// A compiled function would take the sums of its trace again in every call.
 BOOST_AUTO_TEST_CASE(sums_are_not_taken_inside_a_compiled_function) {
   nn::GradientAccumulator all(1);
   (void)all.add({ones({2})});

@@ -1,4 +1,4 @@
-// What optimisers do besides their formulas, which tests/golden compares with PyTorch.
+// Optimisers apart from their formulas, which tests/golden compares with PyTorch.
 #include <limits>
 #include <memory>
 
@@ -26,7 +26,7 @@ BOOST_AUTO_TEST_CASE(an_undefined_gradient_leaves_everything_alone) {
   BOOST_TEST(!identical(b.peek(), ones({2})));
 }
 
-/// The usual loop: the tape lives until the end of the step. It holds nothing that it is done with.
+/// In the usual loop the tape lives until the end of the step, but holds nothing that it no longer needs.
 BOOST_AUTO_TEST_CASE(a_step_under_a_living_tape_updates_in_place) {
   const Parameter p("p", full({300}, 2));
   const std::vector<Parameter> all{p};
@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(there_must_be_something_to_train) {
 
 namespace {
 
-/// Every value that a step may change.
+/// Returns every value that a step may change.
 std::vector<Tensor> all_values(const nn::Optimizer& o) {
   std::vector<Tensor> values;
   for (const Parameter& p : o.parameters()) values.push_back(p.peek() + 0);
@@ -110,7 +110,7 @@ void check_unchanged(const nn::Optimizer& o, const std::vector<Tensor>& before) 
   for (std::size_t i = 0; i < now.size(); ++i) BOOST_TEST(identical(now[i], before[i]), "value " << i);
 }
 
-/// w -= rate g, and a count; throws for a gradient of more than 10 in its last parameter, when the others have moved.
+/// w -= rate g, with a count; throws for a gradient above 10 in its last parameter, after the others have changed.
 struct Nervous final : nn::Optimizer {
   explicit Nervous(std::vector<Parameter> p) : Optimizer(std::move(p), 1, false) { count = scalar_state("count", 0); }
   void begin() override { count.assign(count.value() + 1); }
@@ -191,7 +191,7 @@ BOOST_AUTO_TEST_CASE(rmsprop_refuses_options_out_of_range) {
   }
 }
 
-/// The average of squares less the square of the average is the square of a deviation, though f32 rounds it below 0.
+/// The mean of squares less the square of the mean is the square of a deviation, although f32 rounds it below 0.
 BOOST_AUTO_TEST_CASE(centered_rmsprop_under_a_gradient_that_does_not_change_gives_numbers) {
   const Tensor g = uniform({64}, {.seed = 1}, 0.1, 3);
   for (const bool is_compiled : {false, true}) {
@@ -209,7 +209,7 @@ BOOST_AUTO_TEST_CASE(centered_rmsprop_under_a_gradient_that_does_not_change_give
       negative |= amin(s[1].variable.peek() - square(s[2].variable.peek())).item() < 0;
       BOOST_TEST_REQUIRE(std::isfinite(amax(abs(a.peek())).item()));
     }
-    BOOST_TEST(negative);  // otherwise this test shows nothing
+    BOOST_TEST(negative);  // else this test proves nothing
   }
 }
 
@@ -271,7 +271,7 @@ BOOST_AUTO_TEST_CASE(a_schedule_that_throws_has_changed_nothing) {
   BOOST_TEST(schedule.steps() == 1);
   BOOST_TEST(schedule.base() == 1);
   BOOST_TEST(sgd.learning_rate() == 1);
-  const nn::Sgd moved = std::move(sgd);  // the schedule goes with the rate
+  const nn::Sgd moved = std::move(sgd);  // the schedule stays with the rate
   schedule.advance();
   BOOST_TEST(std::fabs(moved.learning_rate() - 0.1) < 1e-15);
 }

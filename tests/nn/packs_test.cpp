@@ -1,4 +1,4 @@
-// Copies of weights in the order of the kernels live as long as the elements stay what they are, and not a step longer.
+// Copies of weights in the order of the kernels live exactly as long as the elements stay the same.
 #include <functional>
 #include <numeric>
 #include <thread>
@@ -24,7 +24,7 @@ Tensor draw(const Shape& shape, std::uint64_t stream, Dtype dtype = Dtype::f32) 
 }
 Tensor input() { return draw({4, 9, 5}, 1); }
 
-/// The definition: reads the weights as they stand.
+/// Computes the definition, which reads the weights where they are.
 Tensor unrolled(const nn::Gru& gru) {
   nn::Gru other(gru.input_size(), gru.hidden_size(), {.form = nn::Form::unrolled},
                 {0, {}, gru.parameters()[0].dtype()});
@@ -34,7 +34,7 @@ Tensor unrolled(const nn::Gru& gru) {
 
 bool packed(const Parameter& p) { return p.peek().impl()->storage->packs.load() != nullptr; }
 
-/// How many elements of the columns of some gates a kernel would find elsewhere than they were.
+/// Returns the number of elements in the columns of some gates that a kernel would find in another place.
 template <class T>
 std::int64_t misplaced(const detail::GateMatrix<T>& m, const Tensor& given, std::int64_t first, std::int64_t gates) {
   const Tensor w = contiguous(given);
@@ -56,7 +56,7 @@ std::int64_t misplaced(const T* at, const Tensor& given) {
             : -1;
 }
 
-/// All weights of a cell, copied or as they stand.
+/// Returns all weights of a cell, packed or as they are stored.
 template <class T>
 void check_placed(const nn::detail::GatedCell& cell, std::int64_t H, bool copied) {
   const std::int64_t P = cell.projects ? 4 : H, G = cell.gates, early = cell.early_gates();
@@ -96,12 +96,12 @@ void check_placed(const nn::detail::GatedCell& cell, std::int64_t H, bool copied
   BOOST_TEST(misplaced(k.weight_ch, w.weight_ch) == 0);
 }
 
-/// A network that has packed its weights.
+/// Returns a network that has packed its weights.
 nn::Gru warm() {
   nn::Gru gru(5, 12, {.seed = 1});
   (void)gru(input());
   BOOST_TEST(packed(gru.weights().weight_hh));
-  BOOST_TEST(!packed(gru.weights().weight_ih));  // few rows: the general product reads it as it stands
+  BOOST_TEST(!packed(gru.weights().weight_ih));  // few rows: the general product reads it where it is
   (void)gru(input());
   BOOST_TEST(packed(gru.weights().weight_ih));
   return gru;
@@ -156,7 +156,7 @@ BOOST_AUTO_TEST_CASE(of_one_dtype_and_window) {
   const nn::Gru wide(5, 12, {0, {}, Dtype::f64});
   for (std::size_t i = 0; i < 4; ++i) wide.parameters()[i].assign(cast(gru.parameters()[i].peek(), Dtype::f64));
   BOOST_TEST(identical(wide(cast(input(), Dtype::f64)), unrolled(wide)));
-  // Two windows on one storage.
+  // Two views of one storage.
   const Tensor both = draw({2, 5, 36}, 3);
   const Tensor w_hh = draw({12, 36}, 4), h0 = zeros({4, 12});
   const auto run = [&](const Tensor& w_ih) {
@@ -174,7 +174,8 @@ BOOST_AUTO_TEST_CASE(shared_parameters_share_them) {
   BOOST_TEST(w.weight_hh.impl()->storage->packs.load() == first);
 }
 
-/// Few rows times a matrix by columns, as in a gradient or with weights [out, in]: the second use makes the copy.
+/// Few rows are multiplied by a transposed matrix, as in a gradient or with weights [out, in]: the second use makes the
+/// copy.
 BOOST_AUTO_TEST_CASE(of_a_transposed_matrix_that_few_rows_meet_again) {
   for (const Dtype dtype : {Dtype::f32, Dtype::f64})
     for (const std::int64_t rows : {1, 3, 8}) {
@@ -190,7 +191,7 @@ BOOST_AUTO_TEST_CASE(of_a_transposed_matrix_that_few_rows_meet_again) {
     }
 }
 
-/// What changes between its uses, or meets many rows, or is small, has no copy.
+/// A matrix that changes between its uses, or is multiplied by many rows, or is small, has no copy.
 BOOST_AUTO_TEST_CASE(not_of_a_matrix_that_changes_or_meets_many_rows) {
   Tensor w = draw({75, 130}, 23);
   const Tensor more = draw({75, 130}, 24), x = draw({2, 130}, 25), many = draw({9, 130}, 26);
@@ -203,14 +204,14 @@ BOOST_AUTO_TEST_CASE(not_of_a_matrix_that_changes_or_meets_many_rows) {
   const Tensor small = draw({20, 30}, 27), row = draw({1, 30}, 28);
   for (int i = 0; i < 3; ++i) (void)matmul(row, transpose(small));
   BOOST_TEST(small.impl()->storage->packs.load() == nullptr);
-  // A new content forgets the copy of the one before.
+  // New contents drop the copy of the old ones.
   for (int i = 0; i < 3; ++i) (void)matmul(x, transpose(w));
   BOOST_TEST(w.impl()->storage->packs.load() != nullptr);
   detail::accumulate(w, more);
   BOOST_TEST(identical(matmul(x, transpose(w)), matmul(x, contiguous(transpose(w)))));
 }
 
-/// The buffer of a gradient is written again in place: whatever was packed of it must go.
+/// The buffer of a gradient is overwritten in place: a pack of it must be dropped.
 BOOST_AUTO_TEST_CASE(gone_when_a_buffer_is_rewritten) {
   Tensor w = draw({12, 36}, 5);
   const Tensor more = draw({12, 36}, 6);
@@ -230,7 +231,7 @@ BOOST_AUTO_TEST_CASE(gone_when_a_buffer_is_rewritten) {
   BOOST_TEST(!identical(after, before));
 }
 
-/// A block that comes back from the pool for another tensor.
+/// The pool reuses a block for another tensor.
 BOOST_AUTO_TEST_CASE(gone_when_a_block_is_used_again) {
   const Tensor x = draw({4, 9, 5}, 1), w_ih = draw({5, 36}, 7), h0 = zeros({4, 12});
   const auto run = [&](const Tensor& w) { return gru_sequence(x, {w_ih, w}, h0, {.batch_first = true})[0]; };
@@ -241,7 +242,7 @@ BOOST_AUTO_TEST_CASE(gone_when_a_block_is_used_again) {
   }
 }
 
-/// Elements that are written without a kernel, too; and the memory of the copies is used again.
+/// Elements are also written without a kernel, and the memory of the copies is reused.
 BOOST_AUTO_TEST_CASE(gone_when_a_block_is_filled_from_values) {
   const Tensor x = draw({4, 9, 5}, 1), w_ih = draw({5, 36}, 7), h0 = zeros({4, 12});
   const auto run = [&](const Tensor& w) { return gru_sequence(x, {w_ih, w}, h0, {.batch_first = true})[0]; };

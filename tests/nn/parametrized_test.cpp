@@ -1,4 +1,4 @@
-// Weight norm and spectral norm: names, first values, refusals, streams; and calls with other values of variables.
+// Weight norm and spectral norm: names, first values, errors, streams; and calls with other values of variables.
 #include "ferrite/nn/layers/parametrized.h"
 
 #include "ferrite/autograd/tape.h"
@@ -50,7 +50,7 @@ BOOST_AUTO_TEST_CASE(a_weight_norm_begins_as_the_layer_it_is_given) {
   BOOST_TEST(layer.summary() == "weight_norm(linear(in_features=3, out_features=4))");
 }
 
-/// The lengths of the columns are g whatever v is.
+/// The lengths of the columns are g, whatever v is.
 BOOST_AUTO_TEST_CASE(lengths_are_apart_from_directions) {
   const nn::WeightNorm layer(linear());
   layer.length.assign(Tensor::from<double>({1, 2, 3, -4}, {1, 4}));
@@ -68,12 +68,12 @@ BOOST_AUTO_TEST_CASE(a_spectral_norm_is_the_largest_singular_value) {
   (void)layer(numbers({2, 3}));
   layer.eval();
   const Tensor w = layer.plain()->named_parameters()[0].variable.peek();
-  Tensor power = matmul(transpose(w, 0, 1), w);  // whose largest eigenvalue is the square: of high powers 1 is left
+  Tensor power = matmul(transpose(w, 0, 1), w);  // its largest eigenvalue is the square; of high powers 1 remains
   for (int i = 0; i < 14; ++i) power = matmul(power, power);
   BOOST_TEST(within(sum(diagonal(power)), full({}, 1, Dtype::f64), 1e-9));
 }
 
-/// Training improves the vectors, evaluation leaves them alone, and a gradient takes them as constants.
+/// Training improves the vectors, evaluation leaves them alone, and a gradient treats them as constants.
 BOOST_AUTO_TEST_CASE(power_iterations_belong_to_training) {
   const nn::SpectralNorm layer(linear(), {}, kSeed);
   const Tensor before = layer.u.peek(), x = numbers({2, 3});
@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(a_seed_draws_what_had_no_values) {
   BOOST_TEST(!identical(a.named_buffers()[0].variable.peek(), a.named_buffers()[1].variable.peek()));
 }
 
-/// A recurrent matrix: the whole sequence, a stream, a carry and a refreshed stream, each by the computed weight.
+/// A recurrent matrix: the whole sequence, a stream, a carry and a refreshed stream all use the computed weight.
 BOOST_AUTO_TEST_CASE(a_recurrent_weight_streams_as_the_whole) {
   const nn::WeightNorm layer(gru(), {.parameter = "weight_hh_l0"});
   layer.length.assign(layer.length.peek() * 1.5);
@@ -165,7 +165,7 @@ BOOST_AUTO_TEST_CASE(a_call_sees_other_values_and_the_variables_keep_theirs) {
   BOOST_TEST(identical(inner, other(x)), "the inner value counts");
 }
 
-/// Where programs are made of the call, they read the other values: compiled inside and outside, a scan, a checkpoint.
+/// Programs made from the call read the other values: compiled inside and outside, a scan, a checkpoint.
 BOOST_AUTO_TEST_CASE(programs_see_other_values) {
   const auto net = nn::custom<nn::LayerNormGruCell>(3, 4, {}, kSeed);
   const Parameter p = net.parameters()[0];
@@ -188,7 +188,7 @@ BOOST_AUTO_TEST_CASE(programs_see_other_values) {
   BOOST_TEST(identical(around(x, p.peek()), net(x)));
 }
 
-/// One step of gradient descent inside a loss: the gradient through it, against central differences.
+/// A loss contains one step of gradient descent; the gradient through it is compared with central differences.
 BOOST_AUTO_TEST_CASE(gradients_flow_through_other_values) {
   const nn::Linear layer(3, 4, kSeed);
   const Tensor x = numbers({2, 3});

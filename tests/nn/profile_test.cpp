@@ -23,7 +23,7 @@ using support::identical;
 
 namespace {
 
-using Calls = std::map<std::pair<std::string, std::string>, std::int64_t>;  ///< by kernel and layer
+using Calls = std::map<std::pair<std::string, std::string>, std::int64_t>;  ///< number of calls by kernel and layer
 
 Calls calls_of(const Profile& profile) {
   Calls calls;
@@ -50,7 +50,7 @@ std::int64_t calls_in(const Calls& calls, const std::string& kernel) {
 dsl::Network small_net() { return dsl::sequence(kIn).gru(kUnits).linear(3, "head").build(1); }
 Tensor batch() { return uniform({2, 5, kIn}, {7, 1, 0}, -1, 1); }
 
-/// Loss, gradients and Adam.
+/// Runs loss, gradients and Adam.
 Tensor train_step(const nn::Layer& net, nn::Adam& adam, const Tensor& x) {
   Tape tape;
   const Tensor loss = mean(square(net(x)));
@@ -100,11 +100,11 @@ BOOST_AUTO_TEST_CASE(gradients_and_optimisers_are_counted_in_their_layers) {
   const Calls calls = profiled([&] { (void)train_step(net, adam, x); });
   BOOST_TEST((calls.at({"gru_sequence", "0"}) == 1));
   BOOST_TEST((calls.at({"gru_sequence_grad", "0"}) == 1));
-  BOOST_TEST((calls.at({"matmul", "head"}) == 3));  // and two of its gradient
+  BOOST_TEST((calls.at({"matmul", "head"}) == 3));  // and two products of its gradient
   BOOST_TEST(calls_in(calls, "rule_update") == 6);
 }
 
-/// They write variables in place, past the operations.
+/// The optimisers write variables in place, bypassing operations.
 BOOST_AUTO_TEST_CASE(every_optimiser_is_counted_once_for_a_parameter) {
   const Translator net(1);
   const Tensor x = uniform({3, kIn}, {7, 1, 0}, -1, 1);
@@ -130,7 +130,7 @@ BOOST_AUTO_TEST_CASE(gradients_added_in_place_are_counted) {
   BOOST_TEST(calls_in(calls, "add") == 1);
 }
 
-/// A step of a plan goes by the name of the report, its products apart.
+/// A step of a plan has the name that the report gives it; its products are separate.
 BOOST_AUTO_TEST_CASE(a_compiled_call_holds_the_steps_of_its_plan) {
   const dsl::Network net = small_net();
   nn::Adam adam(net.parameters());
@@ -165,7 +165,7 @@ BOOST_AUTO_TEST_CASE(a_compiled_call_holds_the_steps_of_its_plan) {
   BOOST_TEST((inside == whole));
 }
 
-/// What a body holds is counted in every step, or once for a chunk of steps where it does not depend on the carry.
+/// The operations of a body are counted in every step, or once per chunk of steps if they do not depend on the carry.
 BOOST_AUTO_TEST_CASE(a_scan_holds_its_body_forward_and_backward) {
   const nn::Sequential net =
       chain("own", std::make_unique<nn::Gru>(kIn, kUnits, nn::GruOptions{.form = nn::Form::scan}));
@@ -184,7 +184,7 @@ BOOST_AUTO_TEST_CASE(a_scan_holds_its_body_forward_and_backward) {
   for (const auto& [key, n] : calls)
     every_step += key.second == "own" && n >= 5 && key.first.find("tanh") != std::string::npos;
   BOOST_TEST(every_step > 0, profile.table());
-  BOOST_TEST((calls.at({"matmul", "own"}) >= 11), profile.table());  // 5 of each direction and the hoisted one
+  BOOST_TEST((calls.at({"matmul", "own"}) >= 11), profile.table());  // 5 of each direction and the hoisted product
 }
 
 BOOST_AUTO_TEST_CASE(counts_of_a_scan_are_the_same_in_every_run) {
@@ -220,11 +220,11 @@ BOOST_AUTO_TEST_CASE(a_stream_counts_the_steps_of_its_layers) {
   BOOST_TEST((calls.at({"network step", ""}) == 3));
   BOOST_TEST((calls.at({"gru step", "0"}) == 3));
   BOOST_TEST((calls.at({"linear step", "rest.0"}) == 3));
-  BOOST_TEST(calls.count({"tanh step", "rest.1"}) == 0U);  // a part of the step before it
+  BOOST_TEST(calls.count({"tanh step", "rest.1"}) == 0U);  // it is part of the step before it
   BOOST_TEST((calls.at({"layer_norm step", "norm"}) == 3));
   for (const auto& [key, n] : calls) BOOST_TEST(n % 3 == 0, key.first + " in " + key.second);
   BOOST_TEST(layers_of(calls).size() == 5U);  // and "rest"
-  // the plan of the layer without a step of its own runs inside of its step
+  // The plan of the layer that defines no step runs inside its step.
   const std::vector<support::TraceEvent> events = support::complete(profile);
   std::int64_t inside = 0;
   for (const auto& e : events) inside += e.at("args.layer") == "norm";
@@ -262,7 +262,7 @@ BOOST_AUTO_TEST_CASE(a_layer_that_streams_on_tensors_is_counted_as_one_that_is_c
   BOOST_TEST(layers_of(calls).contains("own"));
 }
 
-/// What throws in a stream ends its events: the next step is no part of it.
+/// An error in a stream ends its events: the next step is not part of it.
 BOOST_AUTO_TEST_CASE(a_step_that_throws_ends_its_events) {
   const dsl::Network net = dsl::tokens(4).embedding(3).linear(2).build(1);
   nn::Stream stream = net.stream();

@@ -1,4 +1,4 @@
-// What a recorder sees of a recurrent layer: how many products there are.
+// The operations that a recorder sees of a recurrent layer: the number of products.
 #include <map>
 
 #include "ferrite/nn/recurrent/gru.h"
@@ -11,7 +11,7 @@ using namespace ferrite;
 
 namespace {
 
-/// Counts applications by name.
+/// A recorder that counts applications by name.
 struct Counter final : Recorder {
   std::map<std::string, int, std::less<>> counts;
   void record(const Primitive& op, const Attrs&, Inputs, std::span<Tensor>) override { ++counts[std::string(op.name)]; }

@@ -1,4 +1,5 @@
-// What PyTorch's recurrent layers do not have, or what a fixture cannot show: resets, the other GRU, carries.
+// Recurrent layers where PyTorch has no counterpart, or a fixture cannot show the result: resets, the other GRU,
+// carries.
 #include <cmath>
 
 #include "ferrite/autograd/tape.h"
@@ -30,7 +31,7 @@ Tensor mask_of(const std::vector<std::vector<int>>& rows) {
 
 BOOST_AUTO_TEST_SUITE(recurrent)
 
-/// A loop over numbers, the reset before the product (arXiv 1406.1078v1).
+/// The expected values are a loop over numbers, with the reset before the product (arXiv 1406.1078v1).
 BOOST_AUTO_TEST_CASE(the_other_gru_equals_a_scalar_loop) {
   const std::int64_t D = 3, H = 4, T = 5;
   const nn::Gru gru(D, H, {.reset_after = false}, {.seed = 3, .dtype = Dtype::f64});
@@ -63,7 +64,7 @@ BOOST_AUTO_TEST_CASE(the_other_gru_equals_a_scalar_loop) {
   BOOST_TEST(!within(usual.run(x).state, Tensor::from(h, {1, H}), 1e-3));
 }
 
-/// A reset cuts a sequence into two that know nothing of each other, in both directions.
+/// A reset cuts a sequence into two independent ones, in both directions.
 BOOST_AUTO_TEST_CASE(a_reset_begins_a_new_sequence) {
   const nn::Lstm lstm(2, 3, {.layers = 2, .bidirectional = true}, {.seed = 0});
   const Tensor x = draw({2, 7, 2}, 2);
@@ -71,7 +72,7 @@ BOOST_AUTO_TEST_CASE(a_reset_begins_a_new_sequence) {
   const Tensor c0 = draw({4, 2, 3}, 4);
   const Tensor mask = mask_of({{0, 0, 0, 1, 0, 0, 0}, {0, 0, 0, 1, 0, 0, 0}});
   const nn::RecurrentResult whole = lstm.run(x, {.reset_mask = mask, .state = h0, .cell = c0});
-  // Each direction begins with its own initial state and meets zeros at the border.
+  // Each direction starts with its own initial state and meets zeros at the border.
   const Tensor forward = mask_of({{1}, {0}, {1}, {0}});
   const Tensor rows = reshape(forward, {4, 1, 1});
   const auto only = [&](bool ahead, const Tensor& s) { return ahead ? where(rows, s, 0) : where(rows, 0, s); };
@@ -93,7 +94,7 @@ BOOST_AUTO_TEST_CASE(no_gradient_crosses_a_reset) {
   BOOST_TEST(identical(slice(select(g[0], 0, 0), 0, 0, 4), zeros({4, 2})));
   BOOST_TEST((amax(abs(slice(select(g[0], 0, 0), 0, 4))).item() > 0));
   BOOST_TEST((amax(abs(slice(select(g[0], 0, 1), 0, 0, 4))).item() > 0));  // the other row has no border there
-  BOOST_TEST(identical(g[1], zeros({2, 2, 3})));                           // nor does anything reach the first states
+  BOOST_TEST(identical(g[1], zeros({2, 2, 3})));                           // and no gradient reaches the initial states
 }
 
 BOOST_AUTO_TEST_CASE(a_reset_in_the_padding_does_nothing) {
@@ -121,7 +122,7 @@ BOOST_AUTO_TEST_CASE(cut_anywhere_gives_the_same_bits) {
   }
 }
 
-/// The carry against detaching by hand: equal losses and gradients, to the bit.
+/// The carry equals detaching by hand: the same losses and gradients, to the bit.
 BOOST_AUTO_TEST_CASE(truncated_back_propagation_equals_detaching_by_hand) {
   const nn::Gru gru(2, 4, {.layers = 2}, {.seed = 0});
   const Tensor x = draw({3, 10, 2}, 12);
@@ -179,10 +180,10 @@ BOOST_AUTO_TEST_CASE(dropout_lies_between_the_layers_only) {
   const Tensor x = draw({2, 3, 2}, 13);
   const Tensor a = gru(x);
   const Tensor b = gru(x);
-  BOOST_TEST(!identical(a, b));         // other draws at each call
+  BOOST_TEST(!identical(a, b));         // new draws at each call
   BOOST_TEST(amin(abs(a)).item() > 0);  // none after the last layer
   const auto copy = gru.clone();
-  BOOST_TEST(identical((*copy)(x), gru(x)));  // a clone draws as the original would
+  BOOST_TEST(identical((*copy)(x), gru(x)));  // a clone makes the draws that the original would make
   gru.eval();
   BOOST_TEST(identical(gru(x), gru(x)));
   BOOST_TEST(gru.named_states()[0].name == "dropout_l0.calls");
@@ -214,7 +215,7 @@ BOOST_AUTO_TEST_CASE(mistakes_are_named) {
                         says("gru cell: expects a state [4, 3], got [3, 3]"));
 }
 
-/// Tiles of every number of rows, and of two of them.
+/// There are tiles with every number of rows, and two of them.
 BOOST_AUTO_TEST_CASE(rows_of_batches_of_every_size_are_those_alone) {
   const std::int64_t D = 5, T = 3, most = 19;
   for (const std::int64_t H : {7, 33, 130}) {

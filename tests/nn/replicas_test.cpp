@@ -1,5 +1,5 @@
-// Batch norms over replicas that train together: threads, each with a copy of the layer and its part of the batch.
-// What they are is what one layer gives for the whole batch.
+// Batch norms over replicas that train together: threads, each with a copy of the layer and its part of the batch. The
+// expected values are those of one layer for the whole batch.
 #include "ferrite/nn/replicas.h"
 
 #include <condition_variable>
@@ -20,7 +20,7 @@ using support::within;
 
 namespace {
 
-/// A sum over threads: every one waits for the others.
+/// A sum over threads, in which every thread waits for the others.
 class Meeting {
  public:
   explicit Meeting(std::size_t replicas) : given_(replicas) {}
@@ -51,7 +51,7 @@ class Meeting {
 const nn::Init kDoubles{.seed = 3, .dtype = Dtype::f64};
 constexpr std::int64_t kRows = 7;
 
-/// y, the gradients of x and of the parameters, and of a sum of their squares the same, and the buffers.
+/// y, the gradients of x and of the parameters, those of a sum of their squares, and the buffers.
 struct All {
   Tensor y, dx, ddx;
   Tensors shares, second_shares, buffers;
@@ -61,7 +61,7 @@ All all_of(const nn::Layer& layer, const Tensor& x, const Tensor& lengths, const
   Tape tape;
   const Tensor in = tape.watch(x);
   all.y = layer(in, {.lengths = lengths, .replicas = replicas});
-  Tensor directions = sin(cumsum(ones_like(all.y), -1) + in);  // of the same numbers wherever a row is
+  Tensor directions = sin(cumsum(ones_like(all.y), -1) + in);  // the same numbers wherever a row is
   const Tensor loss = sum(where(
       lengths.defined() ? unsqueeze(lt(arange(x.shape()[1]), unsqueeze(lengths, 1)), 2) : full({1}, 1, Dtype::boolean),
       directions * square(all.y), 0));
@@ -75,7 +75,7 @@ All all_of(const nn::Layer& layer, const Tensor& x, const Tensor& lengths, const
   return all;
 }
 
-/// The same of replicas, each with its rows, put together.
+/// Returns the results of replicas, each with its rows, put together.
 All of_replicas(const nn::Layer& layer, const Tensor& x, const Tensor& lengths,
                 const std::vector<std::int64_t>& begins) {
   const std::size_t n = begins.size() - 1;
@@ -146,7 +146,7 @@ BOOST_AUTO_TEST_CASE(sequences_count_the_steps_of_all_replicas) {
   check_same(got, wanted);
 }
 
-/// Two messages forward and two backward; none in evaluation, and nets without batch norms send none.
+/// There are two messages forward and two backward; evaluation, and nets without batch norms, send none.
 BOOST_AUTO_TEST_CASE(replicas_talk_only_where_numbers_are_taken) {
   std::size_t calls = 0;
   const nn::Replicas alone([&](const Tensor& x) {

@@ -1,5 +1,5 @@
-// The updates of all optimisers as one operation: the bits of its definition in operations at every length, one
-// application a parameter in compiled steps with the bits of eager ones, and no rule without a kernel.
+// The updates of all optimisers as one operation: they have the bits of the definition in operations at every length,
+// compiled steps apply one operation per parameter with the bits of eager ones, and every rule has a kernel.
 #include <functional>
 #include <limits>
 #include <memory>
@@ -29,7 +29,7 @@ namespace {
 
 const Primitive& rule_update() { return support::operation("rule_update"); }
 
-/// Operands of a sample's application to n elements: states and numbers are not negative.
+/// Returns operands of a sample's application to n elements; states and numbers are not negative.
 Tensors operands(const detail::Sample& sample, std::int64_t n, Dtype dtype) {
   Tensors in;
   for (std::uint64_t i = 0; i < sample.inputs.size(); ++i) {
@@ -48,7 +48,7 @@ void check_same(const Tensors& in, const Attrs& attrs, const std::string& what) 
     BOOST_TEST(identical(got[k], wanted[k]), attrs.str() << ", result " << k << " " << what);
 }
 
-/// Samples of parameters that are no scalars.
+/// Returns the samples whose parameters are not scalars.
 std::vector<detail::Sample> samples() {
   std::vector<detail::Sample> list;
   for (const detail::Sample& s : oracles::samples(rule_update()))
@@ -56,7 +56,7 @@ std::vector<detail::Sample> samples() {
   return list;
 }
 
-/// An optimiser of two parameters, for a kind and options of it.
+/// Makes an optimiser of two parameters, of some kind with some options.
 using Make = std::function<std::unique_ptr<nn::Optimizer>(std::vector<Parameter>)>;
 template <class O, class Options>
 Make make(const Options& options) {
@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_SUITE(rules)
 BOOST_AUTO_TEST_CASE(have_the_bits_of_their_definitions_at_every_length) {
   for (const detail::Sample& s : samples())
     for (const Dtype dtype : {Dtype::f32, Dtype::f64})
-      for (const std::int64_t first : {0, 112})  // and where quotients begin to be multiplied by a reciprocal
+      for (const std::int64_t first : {0, 112})  // 112: where quotients begin to be multiplied by a reciprocal
         for (std::int64_t n = first; n <= first + 35; ++n)
           check_same(operands(s, n, dtype), s.attrs, "of " + std::to_string(n) + " elements");
 }
@@ -150,7 +150,7 @@ BOOST_AUTO_TEST_CASE(a_compiled_step_is_one_operation_a_parameter_with_the_bits_
         compiled.optimiser->step(Tensors{a, b});
         return sum(a);
       });
-      for (std::uint32_t i = 0; i < 6; ++i) {  // RAdam is rectified from the sixth one on
+      for (std::uint32_t i = 0; i < 6; ++i) {  // RAdam is rectified from the sixth step on
         if (cycled && i == 2)
           for (const Trained* t : {&eager, &compiled}) t->optimiser->set_momentum(0.7);
         const Tensors grads = Trained::gradients(i);
@@ -181,7 +181,7 @@ BOOST_AUTO_TEST_CASE(every_optimiser_records_one_application_a_parameter) {
   }
 }
 
-/// What kernels are compiled for and what checks accept is one table.
+/// Kernels are compiled for exactly the sets of states that checks accept.
 BOOST_AUTO_TEST_CASE(every_set_of_states_that_is_accepted_has_a_kernel) {
   using namespace nn::detail;
   int forms = 0;

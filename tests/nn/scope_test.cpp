@@ -1,4 +1,4 @@
-// The path of the layer: which nodes of a traced program carry it, through gradients and passes, and what reads it.
+// The path of the layer: the nodes of a traced program that carry it, through gradients and passes, and its readers.
 #include <map>
 #include <set>
 
@@ -33,7 +33,7 @@ void add_paths(const Graph& g, const std::string& outer, Paths& paths) {
   }
 }
 
-/// The paths of all nodes, those in bodies among them; "" where one has none.
+/// Returns the paths of all nodes, including those in bodies; "" for a node without one.
 Paths paths_of(const Graph& g) {
   Paths paths;
   add_paths(g, "", paths);
@@ -45,7 +45,7 @@ Graph simplified(Graph g) {
   return g;
 }
 
-/// Forward; the loss and the gradients of all parameters.
+/// Traces the forward pass, or the loss and the gradients of all parameters.
 Graph traced(const nn::Layer& net, const Spec& input) {
   return trace([&](const Tensors& x) { return Tensors{net(x[0])}; }, std::vector<Spec>{input});
 }
@@ -61,7 +61,7 @@ Graph traced_gradient(const nn::Layer& net, const Spec& input) {
 
 const Paths kAll{"encoder", "encoder.first", "encoder.rest", "encoder.rest.0", "encoder.rest.act", "head", "loss"};
 
-/// Forward, with gradients, and both as plans run them.
+/// Returns the forward pass, with gradients, and both as plans run them.
 std::vector<Graph> programs_of(const nn::Layer& net, const Spec& input) {
   std::vector<Graph> all;
   for (const Graph& g : {traced(net, input), traced_gradient(net, input)}) {
@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(every_node_of_a_layer_carries_its_path_through_gradients_an
     BOOST_TEST(paths_of(g) == kAll, boost::test_tools::per_element());
 }
 
-/// Picking the log-probabilities of a few classes moves in front of what computes them.
+/// A pass moves picking the log-probabilities of a few classes before their computation.
 BOOST_AUTO_TEST_CASE(what_passes_write_has_the_path_of_what_it_stands_for) {
   struct Loss final : nn::Layer {
     std::string kind() const override { return "loss"; }
@@ -115,7 +115,7 @@ BOOST_AUTO_TEST_CASE(what_passes_write_has_the_path_of_what_it_stands_for) {
     BOOST_TEST(paths_of(p) == wanted, boost::test_tools::per_element());
 }
 
-/// What a layer computes outside of gradients is its own, too, and so is the copy of a result that is a view.
+/// Operations of a layer that need no gradient carry its path, too, and so does the copy of a result that is a view.
 BOOST_AUTO_TEST_CASE(frozen_parts_and_copies_of_results_have_their_path) {
   struct Centred final : nn::Layer {
     std::string kind() const override { return "centred"; }
@@ -156,7 +156,7 @@ BOOST_AUTO_TEST_CASE(joined_gradients_of_slices_have_their_path) {
   BOOST_TEST(std::count_if(g.nodes.begin(), g.nodes.end(), joins) == 2);  // the layer's own, and that of its gradient
 }
 
-/// The stages of a scan, in which operations act on many steps at once.
+/// In the stages of a scan, operations act on many steps at once.
 BOOST_AUTO_TEST_CASE(the_stages_of_a_scan_have_the_paths_of_its_body) {
   struct Apart final : nn::CustomCell {
     nn::Linear in, back;
@@ -182,7 +182,7 @@ BOOST_AUTO_TEST_CASE(the_stages_of_a_scan_have_the_paths_of_its_body) {
   BOOST_TEST(scans == 1U);
 }
 
-/// A product of a layer and the two of its gradient.
+/// There is one product of a layer and two of its gradient.
 BOOST_AUTO_TEST_CASE(the_gradient_of_a_layer_runs_under_its_path) {
   const Translator net(1);
   const Graph g = simplified(traced_gradient(net, {{3, kIn}, Dtype::f32}));
@@ -190,7 +190,7 @@ BOOST_AUTO_TEST_CASE(the_gradient_of_a_layer_runs_under_its_path) {
   for (const Graph::Node& n : g.nodes) products[std::string(n.scope.path())] += n.op->name == "matmul";
   BOOST_TEST(products["head"] == 3);
   BOOST_TEST(products["encoder.rest.0"] == 3);
-  BOOST_TEST(products["encoder.first"] == 2);  // nobody asks for that of the input
+  BOOST_TEST(products["encoder.first"] == 2);  // the gradient of the input is not requested
 }
 
 BOOST_AUTO_TEST_CASE(recurrent_layers_carry_their_path_in_every_form) {
@@ -209,7 +209,7 @@ BOOST_AUTO_TEST_CASE(recurrent_layers_carry_their_path_in_every_form) {
     }
 }
 
-/// The layers inside a cell have paths of their own, in the bodies of scans and of their gradients, too.
+/// The layers inside a cell have their own paths, also in the bodies of scans and of their gradients.
 BOOST_AUTO_TEST_CASE(layers_inside_a_cell_have_paths_of_their_own) {
   const Paths wanted{"loss", "own", "own.cell_l0.gates"};
   for (const nn::Form form : {nn::Form::unrolled, nn::Form::scan}) {
@@ -220,7 +220,7 @@ BOOST_AUTO_TEST_CASE(layers_inside_a_cell_have_paths_of_their_own) {
   }
 }
 
-/// Equal cells of two layers share what is made of them, unless layers inside them have paths.
+/// Equal cells of two layers share what is made from them, unless layers inside them have paths.
 BOOST_AUTO_TEST_CASE(two_equal_recurrent_layers_keep_apart_in_one_program) {
   nn::Sequential net({.seed = 3});
   for (const char* name : {"a", "b"}) net.add(name, std::make_unique<nn::Custom>(nn::custom<OwnCell>(kIn, kIn)));
@@ -230,7 +230,7 @@ BOOST_AUTO_TEST_CASE(two_equal_recurrent_layers_keep_apart_in_one_program) {
     BOOST_TEST(paths_of(g) == wanted, boost::test_tools::per_element());
 }
 
-/// What a tape saves of a compiled function, and its gradient.
+/// The values that a tape saves of a compiled function have paths, and so has its gradient.
 BOOST_AUTO_TEST_CASE(a_compiled_function_has_the_paths_of_what_it_calls) {
   const Translator net(1);
   const auto f = compile([&](const Tensor& x) { return net(x); });

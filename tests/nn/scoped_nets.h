@@ -1,5 +1,5 @@
 #pragma once
-/// Nets for the tests of layers' paths: modules in modules, some of them no layers.
+/// Nets for the tests of layers' paths: nested modules, some of which are not layers.
 #include "ferrite/nn/layers/layers.h"
 #include "ferrite/nn/layers/sequential.h"
 #include "ferrite/nn/recurrent/custom.h"
@@ -19,7 +19,7 @@ constexpr std::int64_t kIn = 6, kUnits = 4;
 inline const Spec kSequence{{3, 5, kIn}, Dtype::f32};
 inline const Spec kOneStep{{3, 1, kIn}, Dtype::f32};
 
-/// A module that is no layer, in one that is.
+/// A module that is not a layer, inside one that is.
 struct Encoder : nn::Module {
   nn::Linear first{kIn, kUnits};
   nn::Residual rest;
@@ -45,7 +45,7 @@ struct Translator final : nn::Layer {
   Tensor forward(const Tensor& x, const nn::Context&) const override { return loss(head(encoder.encode(x))); }
   std::unique_ptr<nn::Layer> clone() const override { return nullptr; }
 };
-/// One layer and the loss.
+/// Returns a chain of one layer and the loss.
 inline nn::Sequential chain(const std::string& name, std::unique_ptr<nn::Layer> layer) {
   nn::Sequential net({.seed = 3});
   net.add(name, std::move(layer));
@@ -53,7 +53,7 @@ inline nn::Sequential chain(const std::string& name, std::unique_ptr<nn::Layer> 
   return net;
 }
 
-/// A cell of a user's with a layer inside.
+/// A user's cell with a layer inside.
 struct OwnCell final : nn::CustomCell {
   nn::Linear gates;
   OwnCell(std::int64_t in, std::int64_t units, const nn::Init& init) : gates(in + units, units, init.child("gates")) {

@@ -1,5 +1,5 @@
-// Short-time Fourier transforms as layers: what they refuse, their windows, their numbers of steps and multiply-adds,
-// and a signal that goes there and back, at once and as a stream.
+// Short-time Fourier transforms as layers: errors, windows, numbers of steps and multiply-adds, and a signal that is
+// transformed there and back, at once and as a stream.
 #include "ferrite/nn/layers/spectrograms.h"
 
 #include "ferrite/autograd/tape.h"
@@ -63,7 +63,7 @@ BOOST_AUTO_TEST_CASE(what_is_refused) {
   BOOST_CHECK_EXCEPTION((void)dsl::features(8).stft(8).build(1), ShapeError, says("expects [B, T, C]"));
 }
 
-/// The windows of tensor/signal.h, by name in files.
+/// The windows are those of tensor/signal.h, by their names in files.
 BOOST_AUTO_TEST_CASE(windows) {
   using W = nn::SpectralWindow;
   const auto is = [](W window, const Tensor& wanted) {
@@ -78,8 +78,8 @@ BOOST_AUTO_TEST_CASE(windows) {
   is(W::bartlett, bartlett_window(6, o)), is(W::kaiser, kaiser_window(6, o)), is(W::ones, ones({6}, Dtype::f64));
 }
 
-/// Numbers of steps are those of the formulas, beyond the sizes at which the builder tries other layers; a transform of
-/// n real points counts n log2(n) multiply-adds.
+/// Numbers of steps follow the formulas, also beyond the sizes with which the builder tries other layers; a transform
+/// of n real points counts n log2(n) multiply-adds.
 BOOST_AUTO_TEST_CASE(steps_and_costs_in_a_chain) {
   const auto net = dsl::sequence(2)
                        .stft(1024, {.hop_length = 512, .center = false})
@@ -104,7 +104,7 @@ BOOST_AUTO_TEST_CASE(steps_and_costs_in_a_chain) {
                        Tensor::from<std::int64_t>({0, 99, 510, 511, 999})));
 }
 
-/// Whatever the window, frames that overlap give back the signal; a length with a large prime factor, too.
+/// Whatever the window, overlapping frames give back the signal, also with a length that has a large prime factor.
 BOOST_AUTO_TEST_CASE(there_and_back_is_the_signal) {
   struct Case {
     std::int64_t n_fft, hop, win;
@@ -146,7 +146,7 @@ BOOST_AUTO_TEST_CASE(there_and_back_is_the_signal) {
       }
 }
 
-/// The window is a buffer: a stream follows it when asked to.
+/// The window is a buffer, and a stream updates it on refresh.
 BOOST_AUTO_TEST_CASE(another_window) {
   const nn::Stft there({.n_fft = 4, .hop_length = 2, .center = false});
   const nn::InverseStft back({.n_fft = 4, .hop_length = 2, .center = false});
@@ -167,7 +167,7 @@ BOOST_AUTO_TEST_CASE(another_window) {
   follows(back, back.taper, frames);
 }
 
-/// A magnitude of 0 has the gradient 0, and its gradient no NaN.
+/// A magnitude of 0 has the gradient 0, and the gradient of that is not NaN.
 BOOST_AUTO_TEST_CASE(gradients_where_nothing_sounds) {
   const nn::Stft layer({.n_fft = 4, .spectrum = nn::Spectrum::magnitude, .center = false}, kDoubles);
   Tape tape;

@@ -1,4 +1,4 @@
-// Summaries of calls of modules that are no chains.
+// Summaries of calls of modules that are not chains.
 #include "ferrite/nn/summary.h"
 
 #include "ferrite/dsl/builder.h"

@@ -1,5 +1,5 @@
-// Steps of RMSprop and of stochastic gradient descent in place: the bits of their definitions in operations, which run
-// where somebody else holds a state.
+// Steps of RMSprop and of stochastic gradient descent in place: they have the bits of their definitions in operations,
+// which run when a state has another owner.
 #include <limits>
 
 #include "ferrite/nn/optim/rmsprop.h"
@@ -39,7 +39,7 @@ std::vector<Tensor> copies_of(const std::vector<Tensor>& list) {
   return copies;
 }
 
-/// Steps of two optimisers, of which the second one's values are held by somebody else, so that operations compute.
+/// Runs steps of two optimisers; the values of the second have another owner, so that operations compute its steps.
 template <class O, class Options>
 void check_same(const Options& options, const Tensor& w, const std::vector<Tensor>& gradients) {
   O swept({Parameter("w", w + 0)}, options), composed({Parameter("w", w + 0)}, options);
@@ -54,7 +54,7 @@ void check_same(const Options& options, const Tensor& w, const std::vector<Tenso
     for (std::size_t i = 0; i < a.size(); ++i) BOOST_TEST_REQUIRE(identical(a[i], b[i]), "value " << i);
   }
 }
-/// Without states, the definition runs where the parameter is tied to none: it is written out here.
+/// Computes the step of an optimiser without states, which has no state that another owner could hold.
 Tensor plain(const Tensor& w, const Tensor& g, double decay) { return w - 1e-2 * (decay > 0 ? g + decay * w : g); }
 
 Tensor draw(std::int64_t n, std::uint64_t stream, Dtype dtype) { return uniform({n}, {3, stream, 0}, -1, 1, dtype); }
@@ -153,7 +153,7 @@ BOOST_AUTO_TEST_CASE(leave_a_value_alone_that_somebody_holds) {
   BOOST_TEST(identical(q.peek(), full({40}, 1)));
 }
 
-/// The first parameter is ready to be swept when the second one's gradient is refused.
+/// The first parameter could be updated when the gradient of the second is refused.
 BOOST_AUTO_TEST_CASE(change_nothing_when_a_step_throws) {
   const Parameter a("a", ones({20})), b("b", ones({20}));
   nn::Sgd o({a, b}, {.momentum = 0.9});

@@ -1,4 +1,4 @@
-// Layers of tokens and of transformers besides their values, which tests/golden compares with PyTorch: refusals, first
+// Layers of tokens and of transformers apart from their values, which tests/golden compares with PyTorch: errors, first
 // weights, padding, pieces, dropout.
 #include <cmath>
 
@@ -137,7 +137,7 @@ BOOST_AUTO_TEST_CASE(wrong_calls_say_what_is_wrong) {
   });
 }
 
-/// The row of padding begins as 0, stays in training, and is read as it is.
+/// The row of padding starts as 0, does not change in training, and is read as it is.
 BOOST_AUTO_TEST_CASE(padding_has_no_gradient) {
   const nn::Embedding table(nn::EmbeddingOptions{.vocabulary = 5, .features = 3, .padding_idx = 2}, kSeed);
   const nn::Embedding plain(5, 3, kSeed);
@@ -152,7 +152,7 @@ BOOST_AUTO_TEST_CASE(padding_has_no_gradient) {
   BOOST_TEST(identical(sum(g, {1}), Tensor::from<float>({3, 0, 0, 0, 3})));
 }
 
-/// Bags of padded rows, of offsets and of the rows alone are the same; one without tokens gives 0.
+/// Bags as padded rows, as offsets and as separate rows are the same; a bag without tokens is 0.
 BOOST_AUTO_TEST_CASE(bags_are_the_same_however_they_are_given) {
   for (const nn::BagMode mode : {nn::BagMode::sum, nn::BagMode::mean, nn::BagMode::max}) {
     const nn::EmbeddingBag bag({.vocabulary = 6, .features = 4, .mode = mode, .padding_idx = 5}, kSeed);
@@ -172,7 +172,7 @@ BOOST_AUTO_TEST_CASE(bags_are_the_same_however_they_are_given) {
                     sums.weighted(reshape(t, {2, 2}), reshape(w, {2, 2})), 1e-6));
 }
 
-/// Places go on in a carry, and begin anew where a reset says so.
+/// Positions continue in a carry, and restart at a reset.
 BOOST_AUTO_TEST_CASE(positions_in_pieces_are_those_of_the_whole) {
   const auto sines = dsl::sequence(3).positions().build(1), rows = dsl::sequence(3).positions(12).build(1);
   const Tensor x = draw({2, 12, 3});
@@ -225,7 +225,7 @@ BOOST_AUTO_TEST_CASE(a_row_of_a_batch_is_the_row_alone) {
     }
 }
 
-/// Each of its dropouts draws: with any one of them at 1 in place of 0 the output would be another.
+/// Each of the dropouts draws: with any one of them at 1 instead of 0 the output would differ.
 BOOST_AUTO_TEST_CASE(dropouts_draw_while_training) {
   nn::TransformerLayerOptions o = small();
   o.dropout = 0.5;
@@ -239,7 +239,7 @@ BOOST_AUTO_TEST_CASE(dropouts_draw_while_training) {
   encoder.eval(), decoder.eval();
   BOOST_TEST(identical(encoder(x), encoder(x)));
   BOOST_TEST(identical(decoder.decode(x, x), decoder.decode(x, x)));
-  o.dropout = 1;  // all branches gone: the norms of x alone
+  o.dropout = 1;  // all branches are dropped: the norms of x alone
   const nn::TransformerEncoderLayer gone(o, kSeed);
   BOOST_TEST(within(gone(x), layer_norm(layer_norm(x)), 1e-5));
 }

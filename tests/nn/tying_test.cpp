@@ -1,5 +1,5 @@
-// Two layers that share a parameter: counted, trained, cloned, compiled and saved once; assignments that would leave
-// the old parameter registered.
+// Two layers that share a parameter: it is counted, trained, cloned, compiled and saved once; and assignments that
+// would leave the old parameter registered.
 #include "ferrite/autograd/tape.h"
 #include "ferrite/compile/compile.h"
 #include "ferrite/io/module_file.h"
@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(assigning_to_a_registered_parameter_ties_it) {
   BOOST_TEST(identical(c.named_parameters()[0].variable.peek(), twos()));
   c.weight.assign(ones({2, 2}));
   BOOST_TEST(identical(c.named_parameters()[0].variable.peek(), ones({2, 2})));
-  Parameter handle = c.weight;  // a copy of a handle is free
+  Parameter handle = c.weight;  // copying a handle is allowed
   handle = net.a.weight;
   BOOST_TEST(!(c.weight == net.a.weight));
 }
@@ -129,7 +129,7 @@ BOOST_AUTO_TEST_CASE(files_hold_a_tied_parameter_once_and_may_hold_it_twice) {
   net.a.weight.assign(twos());
   const io::ModuleContents once = io::contents(net);
   BOOST_TEST(once.tensors.size() == 1U);
-  // PyTorch's state_dict has both names, and wants both.
+  // PyTorch's state_dict has both names and requires both.
   const std::vector<io::NamedTensor> both = io::contents(net, {.every_name = true}).tensors;
   BOOST_TEST(both.size() == 2U);
   for (const auto& tensors : {once.tensors, both}) {
@@ -153,7 +153,7 @@ BOOST_AUTO_TEST_CASE(an_adopted_layer_cannot_be_replaced_unseen) {
   BOOST_TEST(identical(net.b.weight.peek(), before));
   Pair other;
   other.a.weight.assign(twos());
-  net = std::move(other);  // all of it may be
+  net = std::move(other);  // assigning the whole is allowed
   BOOST_TEST((net.named_parameters()[0].variable == net.a.weight));
   BOOST_TEST(identical(net.a.weight.peek(), twos()));
 }

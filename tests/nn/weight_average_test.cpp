@@ -1,4 +1,4 @@
-// Averages of weights, against scalar loops.
+// Averages of weights compared with scalar loops.
 #include "ferrite/nn/optim/weight_average.h"
 
 #include "ferrite/compile/compile.h"
@@ -13,7 +13,7 @@ namespace {
 
 Tensor weights(int step) { return Tensor::from({1.0 + step, std::sin(0.7 * step)}); }
 
-/// The averages of the first so many weights, element by element.
+/// Returns the averages of the weights of the first steps, element by element.
 std::vector<double> averaged(int steps, std::optional<double> decay) {
   std::vector<double> average;
   for (int t = 0; t < steps; ++t) {
@@ -71,7 +71,7 @@ BOOST_AUTO_TEST_CASE(compiled_updates_have_the_bits_of_eager_ones) {
   BOOST_TEST(step.plans() == 1);
 }
 
-// Training on from averages would be a silent mistake: a step that was compiled before the exchange throws as well.
+// Continuing training from averages would be a silent mistake: a step compiled before the exchange throws as well.
 BOOST_AUTO_TEST_CASE(a_compiled_step_refuses_exchanged_averages) {
   const Parameter p("p", weights(0));
   nn::WeightAverage average({p});

@@ -22,7 +22,7 @@ inline const io::TensorFile& file() {
   return f;
 }
 
-/// The options of each case but chunks.
+/// The options of each case, except chunks.
 inline const std::map<std::string, nn::MLstmOptions> kMatrix = {
     {"mlstm_plain", {.embedding_dim = 6, .num_heads = 2, .round_up_to = 8}},
     {"mlstm_bias",
@@ -47,12 +47,12 @@ inline const std::map<std::string, nn::SLstmOptions> kScalar = {
     {"slstm_long", {.embedding_dim = 4, .num_heads = 1, .conv1d_kernel_size = 2}},
     {"slstm_one_step", {.embedding_dim = 4, .num_heads = 1}}};
 
-/// A parameter of the file as it is in memory.
+/// Returns a parameter of the file as it is stored in memory.
 inline Tensor in_memory(const Parameter& p, const Tensor& in_file) {
   return p.layout() == FileLayout::transposed ? contiguous(transpose(in_file)) : in_file;
 }
 
-/// Gives a layer the weights of a case: those of the package's state_dict, where there is one.
+/// Gives a layer the weights of a case: those of the package's state_dict, if there is one.
 template <class Layer>
 std::unique_ptr<Layer> loaded(const std::string& name, std::unique_ptr<Layer> layer, Dtype dtype) {
   if (name.ends_with("_plain")) {
@@ -64,7 +64,7 @@ std::unique_ptr<Layer> loaded(const std::string& name, std::unique_ptr<Layer> la
   return layer;
 }
 
-/// `chunk` is for the layers that have it.
+/// Makes the layer of a case; `chunk` is for layers that have it.
 inline std::unique_ptr<nn::SequenceLayer> layer(const std::string& name, Dtype dtype, std::int64_t chunk = 64) {
   if (name.starts_with("slstm"))
     return loaded<nn::SequenceLayer>(name, std::make_unique<nn::SLstm>(kScalar.at(name), nn::Init{.dtype = dtype}),
@@ -81,12 +81,12 @@ inline std::vector<std::string> names() {
   return all;
 }
 
-/// Chunks to try: one step, several with a remainder, all at once.
+/// Returns chunks to try: one step, several with a remainder, all at once.
 inline std::vector<std::int64_t> chunks(const std::string& name) {
   return name.starts_with("mlstm") ? std::vector<std::int64_t>{1, 4, 64} : std::vector<std::int64_t>{64};
 }
 
-/// Parameters that are not what a new layer begins with.
+/// Moves parameters away from the values of a new layer.
 template <class Layer>
 void stir(const Layer& layer) {
   std::uint64_t n = 0;

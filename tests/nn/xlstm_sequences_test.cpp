@@ -1,4 +1,4 @@
-// The layers of an xLSTM over rows of different lengths, resets, pieces and streams.
+// The layers of an xLSTM over rows of different lengths, with resets, in pieces and as streams.
 #include <cmath>
 
 #include "ferrite/autograd/tape.h"
@@ -16,11 +16,11 @@ namespace {
 
 constexpr std::int64_t kRows = 3, kSteps = 23;
 
-/// A layer of every kind and form, with weights that are not its first ones.
+/// A layer of every kind and form, with weights other than its first ones.
 struct Tried {
   std::string name;
   std::unique_ptr<nn::SequenceLayer> layer;
-  /// Whether pieces and streams have the bits of the whole; otherwise they are as near as `most`.
+  /// True if pieces and streams have the bits of the whole; otherwise they agree within `most`.
   bool to_the_bit;
 };
 
@@ -54,7 +54,7 @@ Tensor joined(const Tensors& parts, std::int64_t axis) {
   return concat(std::span<const Tensor>(parts.data(), parts.size()), axis);
 }
 
-/// Equal to the bit where that is promised, else nearly.
+/// Checks equality to the bit if that is promised, else within a tolerance.
 auto equal(const Tensor& a, const Tensor& b, bool to_the_bit, Dtype dtype) {
   return to_the_bit ? identical(contiguous(a), contiguous(b)) : within(a, b, dtype == Dtype::f64 ? 1e-12 : 1e-5);
 }
@@ -63,7 +63,8 @@ auto equal(const Tensor& a, const Tensor& b, bool to_the_bit, Dtype dtype) {
 
 BOOST_AUTO_TEST_SUITE(xlstm_sequences)
 
-/// Rows of a padded batch are what they are alone; padding of NaN shows nowhere and gets no gradient.
+/// Rows of a padded batch have the results that they have alone; NaN in the padding reaches nothing and gets no
+/// gradient.
 BOOST_AUTO_TEST_CASE(rows_of_different_lengths) {
   const std::vector<std::int64_t> lengths = {kSteps, 1, 11};
   for (const Dtype dtype : {Dtype::f32, Dtype::f64})
@@ -95,7 +96,7 @@ BOOST_AUTO_TEST_CASE(rows_of_different_lengths) {
     }
 }
 
-/// After a reset a row is what begins there, and what came before may be NaN and gets no gradient from behind it.
+/// After a reset a row is what begins there; the steps before may be NaN and get no gradient from those after.
 BOOST_AUTO_TEST_CASE(resets_begin_anew) {
   for (const Dtype dtype : {Dtype::f32, Dtype::f64})
     for (const Tried& t : all(dtype))
@@ -143,7 +144,7 @@ BOOST_AUTO_TEST_CASE(resets_begin_anew) {
       }
 }
 
-/// A state that is not finite does not cross a reset at the first step, and resets behind a row's end do not count.
+/// A state that is not finite does not cross a reset at the first step, and resets after a row's end do not count.
 BOOST_AUTO_TEST_CASE(resets_at_the_ends) {
   for (const Tried& t : all(Dtype::f64)) {
     const Tensor x = input(Dtype::f64);
@@ -169,7 +170,7 @@ BOOST_AUTO_TEST_CASE(resets_at_the_ends) {
   }
 }
 
-/// What is computed together with a later step does not see it.
+/// Values that are computed together with a later step do not see it.
 BOOST_AUTO_TEST_CASE(a_step_that_is_not_finite_shows_from_there_on) {
   for (const Tried& t : all(Dtype::f32))
     for (const double hole : {static_cast<double>(NAN), static_cast<double>(INFINITY)}) {

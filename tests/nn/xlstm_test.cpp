@@ -1,5 +1,5 @@
 // The layers of an xLSTM: values and gradients of the Python package xlstm 2.0.6 (tests/data/make_xlstm_fixtures.py),
-// forms, what they refuse, and first weights. tests/nn/xlstm_sequences_test.cpp has lengths, resets and pieces.
+// forms, errors, and first weights. tests/nn/xlstm_sequences_test.cpp tests lengths, resets and pieces.
 #include <cmath>
 
 #include "ferrite/autograd/gradcheck.h"
@@ -17,7 +17,7 @@ using support::within;
 
 namespace {
 
-/// The most that a gradient of the package is off in f32.
+/// Returns the largest error of the package's gradients in f32.
 double worst_gap(const std::string& name) {
   double worst = 0;
   for (const std::string_view gap : xlstm_cases::file().names())
@@ -36,10 +36,11 @@ BOOST_AUTO_TEST_CASE(values_and_gradients_are_the_packages) {
       for (const Dtype dtype : {Dtype::f64, Dtype::f32}) {
         const std::string about = name + ", chunk " + std::to_string(chunk) + ", " + std::string(name_of(dtype));
         const auto at = [&](const std::string& what) { return xlstm_cases::file().tensor(name + "/" + what); };
-        // In f32 within 1e-6, or twice what the package's own result in f32 is off; C of small chunks is rounded often.
-        // Every gradient may be off by as much as the package's worst one, because chance decides which one that is:
-        // with correctly rounded exponential, sigmoid and softplus, one of ours was off by 1.25e-6 where the package
-        // is off by 2e-7. Without a fused multiply-add, which the package had, every product is rounded once more.
+        // In f32 the tolerance is 1e-6, or twice the error of the package's own f32 result; C of small chunks is
+        // rounded often. Every gradient may be off by as much as the package's worst one, because chance decides which
+        // one that is: with correctly rounded exponential, sigmoid and softplus, one of ours was off by 1.25e-6 where
+        // the package is off by 2e-7. Without a fused multiply-add, which the package had, every product is rounded
+        // once more.
         const double roundings = instruction_set() == "sse2" ? 2 : 1;
         const auto most = [&](const std::string& what) {
           const double least = chunk == 4 ? 2e-6 : 1e-6;
@@ -62,13 +63,13 @@ BOOST_AUTO_TEST_CASE(values_and_gradients_are_the_packages) {
       }
 }
 
-/// Of all weights, of the input and of an initial state, which the package's parallel form does not have: of values and
-/// states, of both orders. In chunks of two steps, and step by step.
+/// Compares the gradients of all weights, of the input and of an initial state, which the package's parallel form
+/// lacks: of values and states, of both orders, in chunks of two steps and step by step.
 BOOST_AUTO_TEST_CASE(gradients_of_weights_and_states) {
   for (const auto& [name, chunk] : {std::pair{"mlstm_bias", 1}, {"mlstm_bias", 2}, {"slstm_plain", 64}}) {
     const auto layer = xlstm_cases::layer(name, Dtype::f64, chunk);
     const std::int64_t D = layer->step_input().width, W = layer->state_size(), T = 5;
-    const bool flagged = name[0] == 'm';  // the last number of its state, which is 0 or 1
+    const bool flagged = name[0] == 'm';  // the last number of the state, which is 0 or 1
     const auto f = [&](const Tensors& in) {
       std::vector<ValueOf> weights;
       for (std::size_t i = 2; i < in.size(); ++i) weights.push_back({layer->parameters()[i - 2], in[i]});
@@ -86,7 +87,7 @@ BOOST_AUTO_TEST_CASE(gradients_of_weights_and_states) {
   }
 }
 
-/// The same memory in chunks and step by step, over a sequence that is long beside a chunk.
+/// The memory is the same in chunks and step by step, over a sequence much longer than a chunk.
 BOOST_AUTO_TEST_CASE(chunks_are_the_steps_of_a_long_sequence) {
   const std::int64_t T = 4096;
   for (const Dtype dtype : {Dtype::f32, Dtype::f64}) {
@@ -107,7 +108,7 @@ BOOST_AUTO_TEST_CASE(chunks_are_the_steps_of_a_long_sequence) {
   }
 }
 
-/// Exponents within a chunk that forgets fast are large beside their differences, which count.
+/// Exponents within a chunk that forgets fast are much larger than their differences, which matter.
 BOOST_AUTO_TEST_CASE(a_chunk_that_forgets_fast_is_as_exact_in_f32) {
   const nn::MLstmOptions o{.embedding_dim = 8, .num_heads = 2, .chunk = 512};
   const nn::MLstm exact(o, {.seed = 1, .dtype = Dtype::f64}), rounded(o);
@@ -121,7 +122,7 @@ BOOST_AUTO_TEST_CASE(a_chunk_that_forgets_fast_is_as_exact_in_f32) {
   BOOST_TEST(within(rounded(x), exact(cast(x, Dtype::f64)), 2e-6));
 }
 
-/// Gates far from 0 neither overflow nor become NaN, in values and gradients.
+/// With gates far from 0 values and gradients neither overflow nor become NaN.
 BOOST_AUTO_TEST_CASE(gates_far_from_0_stay_finite) {
   for (const std::int64_t chunk : {1, 4, 64})
     for (const double far : {-300.0, 300.0}) {

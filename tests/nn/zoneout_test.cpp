@@ -1,5 +1,5 @@
-// Zoneout (arXiv 1606.01305): the formula by hand with the masks of the layer's own draws, in all forms, and what the
-// layers promise of evaluation, streams, lengths and random numbers.
+// Zoneout (arXiv 1606.01305) compared with the formula by hand, with the masks of the layer's own draws, in all forms;
+// evaluation, streams, lengths and random numbers.
 #include "ferrite/autograd/tape.h"
 #include "ferrite/dsl/builder.h"
 #include "ferrite/nn/carry.h"
@@ -28,7 +28,8 @@ State state_of(const nn::Module& m, const std::string& name) {
   return {};
 }
 
-/// bool [B, T, H]: the units that the next call keeps, from the key and the number of the call that the layer shows.
+/// Returns bool [B, T, H]: the units that the next call keeps, from the key and the number of the call that the layer
+/// reports.
 Tensor kept(const nn::Module& layer, const std::string& of, double rate, std::int64_t width) {
   const Tensor ones_kept = bernoulli({kBatch, kSteps, width}, state_of(layer, of + ".key").peek(),
                                      state_of(layer, of + ".calls").peek(), 1 - rate, Dtype::f64);
@@ -38,7 +39,7 @@ Tensor kept(const nn::Module& layer, const std::string& of, double rate, std::in
 struct Kept {
   Tensor h, c;  ///< undefined: no unit
 };
-/// The steps of an LSTM, blended by masks, or by rates where there are none.
+/// Runs the steps of an LSTM, blended by masks, or by rates if there are none.
 RecurrentState lstm_by_hand(const nn::Lstm& lstm, const Tensor& x, const Kept& masks, double rate_h, double rate_c,
                             Tensors& outputs) {
   const RecurrentWeights<Tensor> w = nn::values_of(lstm.weights());
@@ -59,7 +60,7 @@ nn::Lstm lstm_of(nn::Form form, double rate_h = 0.3, double rate_c = 0.6, std::i
   return {kIn, kUnits, {.form = form, .proj_size = proj, .zoneout = rate_h, .zoneout_cell = rate_c}, kDoubles};
 }
 
-/// Values, gradients of input and parameters, and their gradients along fixed directions.
+/// Returns values, gradients of input and parameters, and their gradients along fixed directions.
 Tensors all_of(const nn::Module& layer, const Tensor& in, const std::function<Tensor(const Tensor& x)>& f) {
   Tape tape;
   const Tensor x = tape.watch(in), y = f(x);
@@ -85,8 +86,8 @@ void check_same(const Tensors& a, const Tensors& b) {
 
 BOOST_AUTO_TEST_SUITE(zoneout)
 
-/// In training by the masks that the layer draws, in evaluation by their expectation: outputs, last states, gradients
-/// and their gradients, in both forms.
+/// Training uses the masks that the layer draws, evaluation their expectation: outputs, last states, gradients and
+/// their gradients are compared, in both forms.
 BOOST_AUTO_TEST_CASE(an_lstm_is_the_formula_by_hand) {
   for (const nn::Form form : {nn::Form::fused, nn::Form::scan, nn::Form::unrolled})
     for (const bool training : {true, false}) {
@@ -112,7 +113,7 @@ BOOST_AUTO_TEST_CASE(an_lstm_is_the_formula_by_hand) {
     }
 }
 
-/// GRU and RNN by one step after the other from states that stand before it.
+/// GRU and RNN run one step at a time from the states before the step.
 BOOST_AUTO_TEST_CASE(gates_without_a_memory) {
   for (const nn::Form form : {nn::Form::scan, nn::Form::unrolled}) {
     const nn::Gru gru(kIn, kUnits, {.form = form, .zoneout = 0.4}, kDoubles);
@@ -156,7 +157,7 @@ BOOST_AUTO_TEST_CASE(rate_0_is_the_plain_layer_and_rate_1_keeps_the_first_state)
     }
 }
 
-/// Each call draws others; one seed gives the same ones, compiled, in a copy, and for any number of threads.
+/// Each call makes other draws; one seed makes the same ones, compiled, in a copy, and for any number of threads.
 BOOST_AUTO_TEST_CASE(draws_are_a_function_of_seed_name_and_call) {
   const auto net = [] { return dsl::sequence(kIn).gru(kUnits, {.layers = 2, .zoneout = 0.5}).build(4); };
   const Tensor x = uniform({kBatch, kSteps, kIn}, {.seed = 5}, -1, 1);
@@ -174,7 +175,7 @@ BOOST_AUTO_TEST_CASE(draws_are_a_function_of_seed_name_and_call) {
   BOOST_TEST(!identical(dsl::sequence(kIn).gru(kUnits, {.layers = 2, .zoneout = 0.5}).build(5)(x), first));
 }
 
-/// The rate is the share of units that stay: of 40,000 draws within four deviations.
+/// The rate is the share of units that stay, within four deviations over 40,000 draws.
 BOOST_AUTO_TEST_CASE(the_rate_is_the_share_that_stays) {
   const nn::Rnn rnn(1, 20, {.zoneout = 0.2}, {.seed = 8});
   const Tensor y = rnn(uniform({20, 101, 1}, {.seed = 2}, -1, 1));
@@ -183,7 +184,7 @@ BOOST_AUTO_TEST_CASE(the_rate_is_the_share_that_stays) {
   BOOST_TEST(std::abs(share - 0.2) < 4 * std::sqrt(0.2 * 0.8 / 40000));
 }
 
-/// In evaluation: rows of a batch with lengths as each is alone, cut at resets, and pieces with a carry.
+/// Rows of a batch with lengths have, in evaluation, the results of a row alone, cut at resets, and in pieces.
 BOOST_AUTO_TEST_CASE(lengths_resets_and_pieces_in_evaluation) {
   for (const nn::Form form : {nn::Form::scan, nn::Form::unrolled}) {
     const nn::Lstm lstm = lstm_of(form);
@@ -210,7 +211,7 @@ BOOST_AUTO_TEST_CASE(lengths_resets_and_pieces_in_evaluation) {
   }
 }
 
-/// In training behind the ends of rows nothing is kept or seen, and both directions have masks of their own.
+/// Training keeps and sees nothing after the ends of rows, and each direction has its own masks.
 BOOST_AUTO_TEST_CASE(lengths_in_training) {
   for (const nn::Form form : {nn::Form::scan, nn::Form::unrolled}) {
     const auto make = [&] {

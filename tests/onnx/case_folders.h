@@ -18,7 +18,7 @@ namespace case_folders {
 using namespace ferrite;
 namespace fs = std::filesystem;
 
-/// The folder of cases that a variable of the environment names; says so where it names none.
+/// Returns the folder of cases that an environment variable names; prints a message if it names none.
 inline const char* folder_in(const char* variable) {
   const char* const root = std::getenv(variable);
   if (root) return root;
@@ -32,7 +32,7 @@ inline std::string text_of(const fs::path& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-/// input_0.pb, input_1.pb, ...; they may hold types that Ferrite has none for, which throw.
+/// Returns input_0.pb, input_1.pb, ...; types that Ferrite does not have throw.
 inline Tensors tensors_of(const fs::path& folder, const std::string& kind) {
   Tensors all;
   for (int i = 0;; ++i) {
@@ -42,7 +42,8 @@ inline Tensors tensors_of(const fs::path& folder, const std::string& kind) {
   }
 }
 
-/// |a - b| <= atol + rtol |b|, NaN beside NaN, as the ONNX project's runner compares.
+/// Returns the difference of two tensors unless |a - b| <= atol + rtol |b| and NaN match, as the ONNX project's runner
+/// compares.
 inline std::string difference(const Tensor& a, const Tensor& b, double rtol, double atol) {
   if (a.shape() != b.shape()) return "the shape is " + a.shape().str() + ", not " + b.shape().str();
   const auto x = cast(a, Dtype::f64).to_vector<double>(), y = cast(b, Dtype::f64).to_vector<double>();
@@ -55,8 +56,8 @@ inline std::string difference(const Tensor& a, const Tensor& b, double rtol, dou
 }
 
 struct Outcome {
-  std::string refused;  ///< why the model is not taken
-  std::string wrong;    ///< what differs
+  std::string refused;  ///< why the model is refused
+  std::string wrong;    ///< difference from the expected outputs
   std::string eager;    ///< why it is not compiled: a shape depends on the values of inputs
 };
 
@@ -71,7 +72,7 @@ inline Outcome tried(const fs::path& folder) {
     for (std::size_t i = 0; i < expected.size() && out.wrong.empty(); ++i)
       out.wrong = difference(eager[i], expected[i], rtol, atol);
     if (!out.wrong.empty()) return out;
-    // Where other inputs than the first decide on shapes, they are the model's constants.
+    // If inputs other than the first determine shapes, they become constants of the model.
     for (const bool constants : {false, true}) {
       try {
         onnx::ReadOptions options;

@@ -1,4 +1,4 @@
-// Constants of ONNX files whose elements are left in the file, or as narrow as there, until they are asked for.
+// Constants of ONNX files whose elements stay in the file, or as narrow as there, until they are needed.
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 #include <fstream>
@@ -19,7 +19,7 @@ using support::says;
 
 namespace {
 
-constexpr std::size_t kElements = 3001;  // beyond 1 KiB in every type; four bits each end in the middle of a byte
+constexpr std::size_t kElements = 3001;  // more than 1 KiB in every type; odd, so that four bits end in half a byte
 
 /// A tensor "c" [kElements] of one type, and its elements as f32.
 struct Case {
@@ -48,7 +48,7 @@ Case integers(const std::string& name, std::size_t type) {
       [](Stored v) { return static_cast<float>(v); });
 }
 
-/// Two elements in a byte, the first one in the lower half.
+/// Returns a case with two elements in a byte, the first one in the lower half.
 Case nibbles(const std::string& name, std::size_t type, bool is_signed) {
   Case c{.name = name};
   std::string bytes((kElements + 1) / 2, '\0');
@@ -62,7 +62,7 @@ Case nibbles(const std::string& name, std::size_t type, bool is_signed) {
   return c;
 }
 
-/// int64_data, a number of one or two bytes for each element.
+/// Returns a case with int64_data, a number of one or two bytes for each element.
 Case typed(const std::string& name) {
   Case c{.name = name};
   std::string numbers;
@@ -101,7 +101,7 @@ std::string constant(const std::string& message) {
   return node_of("Constant", {}, {"c"}, field(5, field(1, "value") + number(20, 4) + field(5, message)));
 }
 
-/// Models that give x + c, the tensor in different places.
+/// Returns models that compute x + c, with the tensor in different places.
 std::vector<std::string> models_with(const std::string& message) {
   const std::string add = cast_to_f32("c") + node_of("Add", {"x", "f"}, {"y"});
   const auto whole = [](const std::string& content, const std::string& more = {}) {
@@ -137,7 +137,7 @@ BOOST_AUTO_TEST_CASE(elements_are_those_of_the_file_wherever_they_are) {
         BOOST_TEST_CONTEXT(c.name << ", " << bytes.size() << " bytes, frozen " << frozen) {
           auto given = std::make_unique<std::string>(bytes);
           const onnx::Model model = parsed(*given, {.frozen = frozen});
-          *given = std::string(bytes.size(), '\0');  // what was parsed is the caller's
+          *given = std::string(bytes.size(), '\0');  // the parsed bytes remain the caller's
           given.reset();
           for (int run = 0; run < 2; ++run) BOOST_TEST(support::same_bytes(model.run({x})[0], expected));
         }
@@ -161,7 +161,7 @@ BOOST_AUTO_TEST_CASE(a_model_that_was_read_needs_its_file_no_more) {
   }
 }
 
-/// As many tensors in another file as a process may have no files open.
+/// External data in more files than a process may have open.
 BOOST_AUTO_TEST_CASE(external_data_of_many_tensors_is_not_open_all_at_once) {
   const std::filesystem::path folder =
       std::filesystem::temp_directory_path() / ("ferrite_external_" + std::to_string(::getpid()));
@@ -206,7 +206,7 @@ BOOST_AUTO_TEST_CASE(several_threads_may_run_a_model_first) {
   }
 }
 
-/// Elements that no tensor of that type has are refused while a model is read, not when it runs.
+/// Elements that are invalid for the tensor's type are refused while a model is read, not when it runs.
 BOOST_AUTO_TEST_CASE(elements_are_checked_when_a_model_is_read) {
   const auto refuses = [](const std::string& message, const std::string& why) {
     for (const std::string& bytes : models_with(message))
@@ -252,8 +252,8 @@ BOOST_AUTO_TEST_CASE(a_file_that_ends_anywhere_or_has_one_other_byte_is_refused_
         attempt(bytes);
       }
   }
-  BOOST_TEST(ran > 5 * 6 * 1200U);  // other elements of the tensor
-  BOOST_TEST(refused > 5 * 1200U);  // it ends
+  BOOST_TEST(ran > 5 * 6 * 1200U);  // changed elements of the tensor
+  BOOST_TEST(refused > 5 * 1200U);  // cut files
 }
 
 BOOST_AUTO_TEST_SUITE_END()

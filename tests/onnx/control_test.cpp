@@ -1,4 +1,4 @@
-// If, Loop, Scan, functions and initialisers of ONNX: what they give, in closed form, eager and compiled.
+// If, Loop, Scan, functions and initialisers of ONNX: results in closed form, eager and compiled.
 #include <boost/test/unit_test.hpp>
 
 #include "ferrite/autograd/tape.h"
@@ -18,7 +18,7 @@ constexpr std::size_t kFloat = 1;
 constexpr std::size_t kInt64 = 7;
 constexpr std::size_t kBool = 9;
 
-/// The same eager and compiled.
+/// Checks that a model has the wanted results, eager and compiled.
 void gives(const onnx::Model& model, const Tensors& in, const Tensors& wanted) {
   const Tensors eager = model.run(in);
   const auto compiled = compile([&](const Tensors& x) { return model.run(x); });
@@ -39,7 +39,7 @@ std::string chosen() {
          graph_attribute("else_branch", graph(node_of("Add", {"x", "x"}, {"b"}), {}, {"b"}));
 }
 
-/// state + x [i] of "xs", which is seen from outside; y is the state.
+/// Returns the body state + x[i], where "xs" is from outside and y is the state.
 std::string sums_body() {
   return graph(node_of("Gather", {"xs", "i"}, {"v"}) + node_of("Add", {"s", "v"}, {"s2"}) +
                    node("Identity", "c", "c2") + node("Identity", "s2", "y"),
@@ -52,7 +52,7 @@ std::string sums_model(std::int64_t trips) {
                         {"x", "xs"}, {"last", "all"}));
 }
 
-/// state * 2 while it is below 20.
+/// Returns a model that doubles the state while it is below 20.
 std::string doubling_model(bool with_count) {
   const std::string body = graph(node_of("Add", {"s", "s"}, {"s2"}) + node_of("Less", {"s2", "limit"}, {"c2"}),
                                  {"i", "c", "s"}, {"c2", "s2"});
@@ -63,7 +63,7 @@ std::string doubling_model(bool with_count) {
                         {"x"}, {"y"}));
 }
 
-/// Running sums of two inputs with axes and directions.
+/// Returns a model of running sums of two inputs with axes and directions.
 std::string scan_model(const std::string& more) {
   const std::string body =
       graph(node_of("Add", {"s", "v"}, {"s2"}) + node("Identity", "s2", "y"), {"s", "v"}, {"s2", "y"});
@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(a_condition_that_depends_on_data_chooses) {
 }
 
 BOOST_AUTO_TEST_CASE(a_branch_that_is_never_taken_does_no_harm) {
-  // The other branch drops an axis: torch.squeeze in a script gives such a model.
+  // The other branch drops an axis: torch.squeeze in a script makes such a model.
   const std::string branches = graph_attribute("then_branch", graph(node("Relu", "x", "a"), {}, {"a"})) +
                                graph_attribute("else_branch", graph(node("Flatten", "missing_axis", "b"), {}, {"b"}));
   const std::string bytes = model_of(graph(initialiser(tensor<std::int64_t>("one", kInt64, {1}, {2})) +
@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(a_loop_with_a_count) {
 BOOST_AUTO_TEST_CASE(a_loop_that_makes_no_trip_stacks_nothing) {
   const Tensor xs = Tensor::from<float>({1, 10, 2, 20, 3, 30}, {3, 2});
   gives(parsed(sums_model(0)), {floats({0, 5}), xs}, {floats({0, 5}), zeros({0, 2})});
-  // nor does one whose condition is false from the beginning on; what it would have read is not there
+  // A loop whose condition is false from the beginning makes no trip either; an input that it would read is missing.
   const std::string bytes =
       model_of(graph(initialiser(tensor<char>("no", kBool, {}, {0})) +
                          node_of("Loop", {"", "no", "x"}, {"last", "all"}, graph_attribute("body", sums_body())),
@@ -187,7 +187,7 @@ BOOST_AUTO_TEST_CASE(functions_with_attributes) {
   BOOST_CHECK_EXCEPTION((void)model(float_attribute("slop", 0.25F)).run({floats({1})}), onnx::OnnxError, says("slop"));
 }
 
-/// Nodes that call a function from within so many branches.
+/// Returns nodes that call a function from within `depth` nested branches.
 std::string within_branches(int depth, const std::string& function_name) {
   std::string nodes = node(function_name, "x", "y", own());
   for (int i = 0; i < depth; ++i)
@@ -197,7 +197,7 @@ std::string within_branches(int depth, const std::string& function_name) {
   return nodes;
 }
 
-/// Beside the main graph.
+/// The main graph does not count.
 BOOST_AUTO_TEST_CASE(graphs_and_functions_nest_63_deep) {
   const std::string yes =
       node_of("Constant", {}, {"yes"},
@@ -210,7 +210,7 @@ BOOST_AUTO_TEST_CASE(graphs_and_functions_nest_63_deep) {
           graphs > 0 && i + 1 < functions ? within_branches(graphs, next) : node("Relu", "x", "y");
       all += function(name, {"x"}, {"y"}, {yes, nodes});
     }
-    // called at the top at first, so that it is read already where it stands deeper
+    // The function is called at the top first, so it has been read when it is called at depth.
     return model_of(graph(yes + node("f0", "x", "y0", own()) + within_branches(around, "f0"), {"x"}, {"y"}), 17, all);
   };
   gives(parsed(model(16, 3, 2)), {floats({-1, 2})}, {floats({0, 2})});  // 16 functions, 45 graphs in them, 2 around
@@ -251,7 +251,7 @@ BOOST_AUTO_TEST_CASE(initialisers_that_decide_on_shapes_are_constants_however_fa
   }
 }
 
-/// In a branch, "shape" is that of the outer graph until a node gives the name to something else.
+/// The name "shape" in a branch is that of the outer graph until a node gives the name to another value.
 BOOST_AUTO_TEST_CASE(a_name_that_is_given_again_later_decides_on_nothing) {
   const std::string branch =
       graph(initialiser(tensor<float>("w", kFloat, {2}, {2, 3})) + node_of("Mul", {"x", "w"}, {"p"}) +
@@ -283,7 +283,7 @@ BOOST_AUTO_TEST_CASE(parameters_with_one_name_are_numbered) {
   BOOST_TEST(names == (std::vector<std::string>{"w", "w_2", "w_2_2", "w_3"}), boost::test_tools::per_element());
 }
 
-/// `most_elements` is for what a node makes.
+/// `most_elements` limits what a node makes.
 BOOST_AUTO_TEST_CASE(constants_of_a_branch_may_be_larger_than_what_a_node_makes) {
   for (const std::size_t n : {100U, 300U, 3000U}) {
     const std::string branch =

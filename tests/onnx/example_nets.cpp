@@ -1,4 +1,4 @@
-// The nets of the examples, in the words and with the sizes that they have there.
+// The nets of the examples, built with the same words and sizes.
 #include "onnx/example_nets.h"
 
 #include "../examples/custom_cell/cells.h"
@@ -18,7 +18,7 @@ Tensor tokens(std::int64_t most, const Shape& shape = {2, 7}) {
 struct List {
   std::vector<ExampleNet> all{};
 
-  /// A chain of layers.
+  /// Adds a chain of layers.
   void add(const std::string& name, const dsl::Builder& words, const Tensor& x, bool exact = true) {
     const auto net = std::make_shared<dsl::Network>(words.build(3, is_float(x.dtype()) ? x.dtype() : Dtype::f32));
     net->eval();
@@ -26,7 +26,7 @@ struct List {
   }
 };
 
-/// dates: an encoder in both directions, a decoder, and attention by lengths between them.
+/// The net of the example dates: an encoder in both directions, a decoder, and attention by lengths between them.
 struct Translator : nn::Module {
   nn::Embedding letters{40, 32}, digits{40, 32};
   nn::Gru encoder{32, 32, {.bidirectional = true}}, decoder{32, 64};
@@ -43,7 +43,7 @@ struct Translator : nn::Module {
   }
 };
 
-/// g2p: the last state of an encoder, and one step of a decoder.
+/// The net of the example g2p: the last state of an encoder, and one step of a decoder.
 struct Pronouncer : nn::Module {
   nn::Embedding letters{29, 256};
   nn::Gru encoder{256, 256};

@@ -1,5 +1,5 @@
-// The nets of the examples as ONNX: read again they give the same bits, at any batch. Other runtimes run them in
-// export_runtimes_test.cpp.
+// The nets of the examples as ONNX: read again they have the same bits, at any batch. export_runtimes_test.cpp runs
+// them in other runtimes.
 #include <boost/test/unit_test.hpp>
 
 #include "onnx/example_nets.h"

@@ -1,4 +1,4 @@
-// What an exported file says: names, open extents, states and variables; and what is refused.
+// The contents of an exported file (names, open extents, states and variables), and errors.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <optional>
@@ -60,7 +60,7 @@ BOOST_AUTO_TEST_CASE(inputs_outputs_and_parameters_have_their_names) {
   BOOST_TEST(bytes.find("encoder/GRU") != std::string::npos, "nodes are named by their layers");
 }
 
-/// One file, at extents that it was not traced at; nodes of every family that depends on them.
+/// One file runs at extents other than those of the trace, with nodes of every family that depends on them.
 BOOST_AUTO_TEST_CASE(extents_stay_open) {
   const auto check = [](const std::string& what, const dsl::Builder& builder, std::int64_t width, bool of_time) {
     BOOST_TEST_CONTEXT(what) {
@@ -113,7 +113,7 @@ BOOST_AUTO_TEST_CASE(extents_of_two_inputs_and_their_products) {
   for (std::size_t i = 0; i < y.size(); ++i) BOOST_TEST(support::within(y[i], wanted[i], 1e-6));
 }
 
-/// What was made outside of the traced function, for its extents: it has no element that the file would know.
+/// A constant that was made outside the traced function for its extents has no element that the file would know.
 BOOST_AUTO_TEST_CASE(constants_of_one_element_have_any_extent) {
   const Function f = [](const Tensors& in) -> Tensors {
     const auto n = static_cast<std::size_t>(2 * in[0].size(0) + 1);
@@ -257,7 +257,7 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_is_refused) {
                         says("no lowering of uniform: its numbers are those of Philox"));
 }
 
-/// A projection, as resets and f64, has no node of its own: where steps stay open it is a Scan.
+/// A projection, like resets and f64, has no node in ONNX: with open steps it is a Scan.
 BOOST_AUTO_TEST_CASE(recurrent_layers_without_a_node_stay_open) {
   const onnx::ExportOptions open{.dynamic = {{.axis = 1, .name = "time"}}};
   const auto projected = dsl::sequence(3).lstm(4, {.proj_size = 2}).build(/*seed=*/1);
@@ -274,7 +274,7 @@ BOOST_AUTO_TEST_CASE(recurrent_layers_without_a_node_stay_open) {
   }
 }
 
-/// Extents that are sums of products of open ones, and halves of such sums.
+/// Extents may be sums of products of open ones, and halves of such sums.
 BOOST_AUTO_TEST_CASE(sums_of_products_of_extents_stay_open) {
   const Function f = [](const Tensors& in) -> Tensors {
     const std::int64_t B = in[0].shape()[0], T = in[0].shape()[1];
@@ -291,7 +291,7 @@ BOOST_AUTO_TEST_CASE(sums_of_products_of_extents_stay_open) {
   }
 }
 
-/// ScatterElements with and without a reduction, and ScatterND.
+/// The scatters are ScatterElements with and without a reduction, and ScatterND.
 BOOST_AUTO_TEST_CASE(scatters_are_written_again) {
   using namespace wire;
   for (const std::string op : {"ScatterElements", "ScatterND"}) {
@@ -307,7 +307,7 @@ BOOST_AUTO_TEST_CASE(scatters_are_written_again) {
   }
 }
 
-/// Programs that are others at other extents, or hold numbers that no arithmetic on the extents gives.
+/// Programs that differ at other extents, or hold numbers that no arithmetic on the extents yields.
 BOOST_AUTO_TEST_CASE(extents_that_cannot_stay_open_are_refused) {
   const std::vector<Spec> specs{{{4, 3}}};
   const onnx::ExportOptions open{.dynamic = {{.name = "n"}}};
@@ -332,7 +332,7 @@ BOOST_AUTO_TEST_CASE(extents_that_cannot_stay_open_are_refused) {
   refuses([](const Tensors& in) -> Tensors { return {in[0].shape()[0] % 2 ? in[0] * 2 : in[0] + 2}; });
 }
 
-/// A number that an f32 could not tell from another is another one in f64; and what ends soon is tried to its end.
+/// Numbers that an f32 cannot distinguish are distinct in f64; a short range is tried to its end.
 BOOST_AUTO_TEST_CASE(numbers_that_are_nearly_explained_are_refused) {
   const onnx::ExportOptions open{.dynamic = {{.name = "n"}}};
   const auto refuses = [&](const Function& f, const Spec& spec) {

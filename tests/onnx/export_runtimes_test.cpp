@@ -1,5 +1,5 @@
-// Exported programs in other hands: onnx.checker accepts each with the shapes of all values, ONNX Runtime and tract
-// give our numbers. Needs a Python that has them, named by FERRITE_PYTHON; skipped visibly without.
+// Exported programs in other tools: onnx.checker accepts each with the shapes of all values, ONNX Runtime and tract
+// compute our numbers. Needs a Python with them, named by FERRITE_PYTHON; skipped visibly without it.
 #include <boost/test/unit_test.hpp>
 
 #include "compile/programs.h"
@@ -46,7 +46,7 @@ BOOST_AUTO_TEST_CASE(onnxruntime_gives_our_numbers_of_whole_programs,
   BOOST_TEST(folder.agrees("onnxruntime"));
 }
 
-/// By how much results move when inputs do by a rounding: programs that compare and divide may be steep.
+/// Returns how far results move when inputs move by a rounding: programs that compare and divide may be steep.
 double steepness(const programs::Program& program, const Tensors& in, const Tensors& out) {
   double most = 0;
   for (const double step : {0x1p-23, -0x1p-23, 0x1p-21, -0x1p-21}) {
@@ -59,7 +59,7 @@ double steepness(const programs::Program& program, const Tensors& in, const Tens
   return most;
 }
 
-/// Written with the batch left open, run at another.
+/// Adds layers written with the batch left open and run at another.
 void add_layers(Folder& folder) {
   for (const onnx_test::LayerWithInput& layer : onnx_test::layers_with_inputs()) {
     const Tensor in = onnx_test::with_batch(layer.x, 3);
@@ -93,7 +93,7 @@ BOOST_AUTO_TEST_CASE(onnxruntime_gives_our_numbers_of_the_nets_of_the_examples,
 BOOST_AUTO_TEST_CASE(onnxruntime_gives_our_numbers_of_random_programs,
                      *boost::unit_test::precondition(have_onnxruntime)) {
   Folder folder;
-  for (std::uint64_t seed = 1; seed <= 2000; ++seed) {  // the same ones always: what is steep here is so by chance
+  for (std::uint64_t seed = 1; seed <= 2000; ++seed) {  // always the same seeds, because steepness depends on chance
     const programs::Program program(seed);
     const Tensors in = program.inputs();
     const ferrite::Graph graph = ferrite::trace(program, program.specs());

@@ -1,4 +1,4 @@
-// Programs written as ONNX and read again: the same numbers, open extents, names, and what is refused.
+// Programs written as ONNX and read again: the same numbers, open extents, names, and errors.
 #include "ferrite/exchange/onnx_export.h"
 
 #include <boost/test/unit_test.hpp>
@@ -19,7 +19,7 @@ using onnx_test::written;
 
 BOOST_AUTO_TEST_SUITE(onnx_export)
 
-/// Operations that ONNX has not, or not with these bits, and that are written as others: they agree to rounding.
+/// Operations that ONNX lacks, or has with other bits, and that are written as others: they agree to rounding.
 const std::set<std::string> kRounded{"atan2",
                                      "celu",
                                      "convolution_weights",
@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(every_operation_comes_back_or_is_refused) {
   for (const std::string& name : rounded) BOOST_TEST(kRounded.contains(name), name);
 }
 
-/// The nodes that an operation is written as, in its first case that is written.
+/// Returns the nodes of an operation in its first case that can be written.
 std::string nodes_of(const Primitive& op) {
   const std::vector<ProgramCase> cases = exchange_test::operation_cases(op);
   const auto first = std::ranges::find_if_not(cases, has_integer_bits);
@@ -160,7 +160,7 @@ BOOST_AUTO_TEST_CASE(whole_programs_come_back) {
 const std::set<std::string> kRoundedLayers{"AdaptiveAvgPool", "InverseStft", "Lru", "Mamba", "MinGru",
                                            "MinLstm",         "RgLru",       "S5",  "Stft"};
 
-/// With the batch left open, at the batch it was written with and at others.
+/// The batch is left open; the file runs at the batch of the trace and at others.
 BOOST_AUTO_TEST_CASE(every_layer_comes_back_at_any_batch) {
   std::set<std::string> rounded;
   for (const onnx_test::LayerWithInput& layer : onnx_test::layers_with_inputs()) {
@@ -178,7 +178,7 @@ BOOST_AUTO_TEST_CASE(every_layer_comes_back_at_any_batch) {
   for (const std::string& name : rounded) BOOST_TEST(kRoundedLayers.contains(name), name);
 }
 
-/// A layer on sequences with batch and time left open, read again; nothing where that is refused.
+/// Reads a layer on sequences again, with batch and time left open; nullopt if that is refused.
 std::optional<onnx::Model> with_open_time(const onnx_test::LayerWithInput& layer) {
   const auto f = [&](const Tensors& in) -> Tensors { return {layer(in[0])}; };
   const std::vector<Spec> specs{layer.x.spec()};
@@ -190,7 +190,7 @@ std::optional<onnx::Model> with_open_time(const onnx_test::LayerWithInput& layer
   }
 }
 
-/// All but those whose form depends on the number of steps: chunks, frames that begin every so many steps.
+/// All layers do, except those whose form depends on the number of steps: chunks, frames with a hop.
 BOOST_AUTO_TEST_CASE(layers_on_sequences_come_back_at_any_time) {
   std::vector<onnx_test::LayerWithInput> layers = onnx_test::layers_with_inputs();
   const nn::MLstmOptions by_steps{.embedding_dim = 4, .num_heads = 2, .round_up_to = 8, .chunk = 1};
@@ -207,7 +207,7 @@ BOOST_AUTO_TEST_CASE(layers_on_sequences_come_back_at_any_time) {
     BOOST_TEST_CONTEXT(layer.name) {
       for (const auto& [batch, more] : {std::pair{1, 0}, {3, 2}, {2, 60}}) {
         const Tensor in = uniform({batch, x[1] + more, x[2]}, {.seed = 9}, -1, 1);
-        if (layer.name == "LearnedPositions" && in.shape()[1] > 9)  // it has no more
+        if (layer.name == "LearnedPositions" && in.shape()[1] > 9)  // it has no more positions
           BOOST_CHECK_THROW((void)model->run({in}), onnx::OnnxError);
         else
           BOOST_TEST(support::within(model->run({in})[0], layer(in), 1e-5));

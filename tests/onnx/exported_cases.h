@@ -1,5 +1,5 @@
 #pragma once
-/// What the tests of exporting share: which programs are written, and how.
+/// Helpers of the tests of exporting: the programs that are written, and how.
 #include "exchange/program_cases.h"
 #include "ferrite/exchange/onnx_export.h"
 #include "onnx/layers_with_inputs.h"
@@ -8,12 +8,12 @@ namespace onnx_test {
 
 using exchange_test::ProgramCase;
 
-/// Whether a case is about the bits of integers, which come with opset 18.
+/// Returns whether a case is about the bits of integers, which came with opset 18.
 inline bool has_integer_bits(const ProgramCase& c) {
   return c.name.starts_with("bitwise_") && c.graph.values[c.graph.inputs[0]].dtype != ferrite::Dtype::boolean;
 }
 
-/// Whole programs; what differs between forms of StableHLO is there once.
+/// Returns the whole programs, once if they differ only in forms of StableHLO.
 inline std::vector<ProgramCase> whole_programs() {
   std::vector<ProgramCase> all;
   for (const auto& list : {exchange_test::option_cases(), exchange_test::recurrent_cases(),
@@ -24,12 +24,12 @@ inline std::vector<ProgramCase> whole_programs() {
   return all;
 }
 
-/// A case as ONNX, its arguments as inputs.
+/// Returns a case as ONNX, with its arguments as inputs.
 inline std::string written(const ProgramCase& c) {
   return ferrite::onnx::to_onnx(c.graph, {.variables_as_inputs = !c.options.inline_variables});
 }
 
-/// A layer as ONNX, its batch left open.
+/// Returns a layer as ONNX, with its batch left open.
 inline std::string written(const LayerWithInput& layer) {
   const auto f = [&](const ferrite::Tensors& in) -> ferrite::Tensors { return {layer(in[0])}; };
   const std::vector<ferrite::Spec> specs{layer.x.spec()};

@@ -1,5 +1,5 @@
 #pragma once
-/// Functions written as ONNX in memory, and numbers for them.
+/// Writes functions as ONNX in memory, and makes numbers for them.
 #include <functional>
 #include <string>
 #include <vector>

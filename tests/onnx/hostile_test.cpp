@@ -1,4 +1,4 @@
-// Damaged ONNX files: whatever their bytes are, they are refused by a typed error or run.
+// Damaged ONNX files, whatever their bytes, are refused by a typed error or run.
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 #include <fstream>
@@ -17,7 +17,7 @@ using support::says;
 
 namespace {
 
-/// A small model: a GRU with lengths and states.
+/// Returns a small model: a GRU with lengths and states.
 std::vector<std::byte> model_bytes() {
   const Tensor x = support::fixture("onnx_recurrent.safetensors").tensor("RNN_relu/model");
   std::vector<std::byte> bytes;
@@ -25,7 +25,7 @@ std::vector<std::byte> model_bytes() {
   return bytes;
 }
 
-/// A model of opset 17 with these nodes; its output is "y".
+/// Returns a model of opset 17 with these nodes, whose output is "y".
 std::string model(const std::string& nodes) {
   const std::string value = field(1, "y"), input = field(1, "x");
   return number(1, 8) + field(7, nodes + field(2, "g") + field(11, input) + field(12, value)) + field(8, number(2, 17));
@@ -72,10 +72,10 @@ BOOST_AUTO_TEST_CASE(graphs_that_cannot_run_are_refused_by_name) {
     BOOST_TEST_CONTEXT(words) { BOOST_CHECK_EXCEPTION((void)parsed(bytes).run({x}), Error, says(words)); }
   };
   refuses(model(node("Frobnicate", "x", "y")), "Frobnicate");
-  refuses(model(node("Relu", "z", "y")), "z");                           // nobody gives it
+  refuses(model(node("Relu", "z", "y")), "z");                           // no node defines it
   refuses(model(node("Relu", "y", "z") + node("Relu", "z", "y")), "z");  // a cycle
   refuses(model(node("Relu", "x", "w")), "y");                           // no output
-  refuses(model(node("Relu", "x", "y") + node("Relu", "x", "y")), "y");  // given twice
+  refuses(model(node("Relu", "x", "y") + node("Relu", "x", "y")), "y");  // defined twice
   refuses(model(node("Relu", "x", "y", field(5, field(1, "alpha") + number(20, 2) + number(3, 1)))), "alpha");
   refuses(model(node("Relu", "x", "y", field(7, "com.example"))), "com.example");  // another domain
   refuses(model(node("Add", "x", "y")), "input 1");                                // an input is missing
@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(deep_graphs_and_many_nodes_end) {
 }
 
 BOOST_AUTO_TEST_CASE(external_data_is_off) {
-  // An initialiser that lies in /etc/passwd.
+  // An initialiser whose data are in /etc/passwd.
   const std::string where = field(13, field(1, "location") + field(2, "/etc/passwd"));
   const std::string tensor = number(1, 2) + number(2, 1) + field(8, "w") + number(14, 1) + where;
   const std::string bytes = model(node("Relu", "w", "y") + field(5, tensor));
@@ -239,7 +239,7 @@ BOOST_AUTO_TEST_CASE(loops_within_loops_end) {
   BOOST_CHECK_THROW((void)parsed(bytes, {.most_trips = 8}).run({ones({1})}), Error);
 }
 
-/// Views cost nothing; what they are copied into is bounded, eagerly and compiled.
+/// Views cost nothing; the results that they are copied into are limited, eagerly and compiled.
 BOOST_AUTO_TEST_CASE(results_that_take_all_memory_are_refused) {
   const auto with = [](std::size_t extent, const std::string& op, const std::string& more) {
     return model_of(graph(initialiser(tensor<std::int64_t>("s", 7, {1}, {static_cast<std::int64_t>(extent)})) +
@@ -259,11 +259,11 @@ BOOST_AUTO_TEST_CASE(results_that_take_all_memory_are_refused) {
   refuses(with(600, "Concat", joined), {.most_elements = 1000});
   refuses(with(2000, "Add", {}), {.most_elements = 1000});
   BOOST_TEST(parsed(with(1000, "Add", {}), {.most_elements = 1000}).run({ones({1})})[0].numel() == 1000);
-  BOOST_TEST(ones({2000}).numel() == 2000);  // the bound ends with the node
+  BOOST_TEST(ones({2000}).numel() == 2000);  // the limit ends with the node
 }
 
-/// Numbers of attributes and inputs that extents are computed from: 0 where it would divide, and so large that sums and
-/// products would overflow, or that lists would take all memory.
+/// Attributes and inputs from which extents are computed: 0 where it would divide, and so large that sums and products
+/// would overflow, or that lists would take all memory.
 BOOST_AUTO_TEST_CASE(numbers_without_sense_are_refused) {
   const std::size_t far = std::size_t{1} << 62, back = ~std::size_t{0} - far;
   const auto list = [](const std::string& name, const std::vector<std::int64_t>& values) {

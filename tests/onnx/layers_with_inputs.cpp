@@ -1,4 +1,4 @@
-// Finds an input for each layer: the first of a few shapes that it takes.
+// Finds an input for each layer: the first of several shapes that it accepts.
 #include "onnx/layers_with_inputs.h"
 
 #include "conformance/layer_examples.h"
@@ -11,7 +11,7 @@ namespace {
 
 using namespace ferrite;
 
-/// Sequences, images and tokens.
+/// Returns sequences, images and tokens.
 std::vector<Tensor> candidates() {
   std::vector<Tensor> all;
   for (const std::int64_t width : {3, 4, 8, 2, 1, 10})
@@ -22,7 +22,7 @@ std::vector<Tensor> candidates() {
   return all;
 }
 
-/// A decoder attends to its input.
+/// Calls a layer; a decoder attends to its input.
 Tensor call(const nn::Layer& layer, const Tensor& x) {
   const auto* decoder = dynamic_cast<const nn::TransformerDecoderLayer*>(&layer);
   return decoder ? decoder->decode(x, x) : layer(x);

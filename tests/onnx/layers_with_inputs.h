@@ -1,5 +1,5 @@
 #pragma once
-/// A layer of every kind with an input that it takes.
+/// A layer of every kind with an input that it accepts.
 #include <memory>
 #include <string>
 #include <vector>
@@ -11,16 +11,16 @@ namespace onnx_test {
 
 struct LayerWithInput {
   std::string name;
-  std::shared_ptr<ferrite::nn::Layer> layer;  ///< in evaluation
-  ferrite::Tensor x;                          ///< the first axis is the batch
+  std::shared_ptr<ferrite::nn::Layer> layer;  ///< the layer, in evaluation mode
+  ferrite::Tensor x;                          ///< input, whose first axis is the batch
 
   ferrite::Tensor operator()(const ferrite::Tensor& in) const;
 };
 
-/// Those of conformance::layer_examples. Throws where one takes no input that is known here.
+/// Returns the layers of conformance::layer_examples. Throws if a layer accepts none of the known inputs.
 std::vector<LayerWithInput> layers_with_inputs();
 
-/// The same layer's input with another batch.
+/// Returns the input of a layer with another batch.
 ferrite::Tensor with_batch(const ferrite::Tensor& x, std::int64_t batch);
 
 }  // namespace onnx_test

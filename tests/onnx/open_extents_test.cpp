@@ -1,4 +1,4 @@
-// Models that were read and are exported again with open extents: what they compute from extents stays arithmetic.
+// Models that are read and exported again with open extents: what they compute from extents remains arithmetic.
 #include <boost/test/unit_test.hpp>
 
 #include "exchange/program_cases.h"
@@ -21,7 +21,7 @@ using wire::parsed;
 
 namespace {
 
-/// A graph x -> y, exported again with its first axis open.
+/// Exports a graph x -> y again with its first axis open.
 onnx::Model with_open_rows(const onnx::Model& model, std::int64_t rows = 4) {
   const Function read = [&](const Tensors& in) { return model.run(in); };
   return parsed(exported(read, {{{rows, 3}}}, {.dynamic = {{.name = "n"}}}));
@@ -31,7 +31,7 @@ onnx::Model with_open_rows(const onnx::Model& model, std::int64_t rows = 4) {
 
 BOOST_AUTO_TEST_SUITE(onnx_open_extents)
 
-/// A condition that its extents answer, numbers that only a constant gives (Unique), and a range of floats.
+/// A condition on its extents, numbers that only a constant has (Unique), and a range of floats.
 BOOST_AUTO_TEST_CASE(what_a_model_computes_from_extents_stays_open) {
   using namespace wire;
   constexpr std::size_t kFloat = 1, kInt64 = 7;
@@ -60,7 +60,7 @@ BOOST_AUTO_TEST_CASE(what_a_model_computes_from_extents_stays_open) {
   }
 }
 
-/// As a number among data, in the graph and within a node; not only as the shape of a Reshape.
+/// An extent is used as a number among data, in the graph and within a node, not only as the shape of a Reshape.
 BOOST_AUTO_TEST_CASE(an_extent_as_data_stays_open) {
   using namespace wire;
   const std::string rows = int_attribute("start", 0) + int_attribute("end", 1);
@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(an_extent_as_data_stays_open) {
   }
 }
 
-/// Fewer rows than it would take from the end are not counted from the end again.
+/// If there are fewer rows than the slice takes from the end, it must not count from the end again.
 BOOST_AUTO_TEST_CASE(slices_of_the_last_rows_end_where_there_are_none) {
   using namespace wire;
   for (const auto& [begin, end] : {std::pair{-5, 100}, {-5, -2}, {0, -5}}) {
@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(slices_of_the_last_rows_end_where_there_are_none) {
                                 initialiser(tensor<std::int64_t>("end", 7, {1}, {end})) +
                                 node_of("Slice", {"x", "begin", "end"}, {"y"});
     const onnx::Model model = parsed(model_of(graph(content, {"x"}, {"y"})));
-    if (end == 100) {  // which rows beyond the hundredth are not
+    if (end == 100) {  // rows beyond the hundredth are not included
       BOOST_CHECK_THROW((void)with_open_rows(model), onnx::ExportError);
       continue;
     }
@@ -108,7 +108,7 @@ BOOST_AUTO_TEST_CASE(slices_of_the_last_rows_end_where_there_are_none) {
   }
 }
 
-/// What is linear near the extents of the example and not far above or below them.
+/// Numbers that are linear near the extents of the example, but not far above or below them.
 BOOST_AUTO_TEST_CASE(numbers_that_bend_are_refused) {
   using namespace wire;
   const std::string n = initialiser(tensor<std::int64_t>("zero", 7, {}, {0})) +
@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(numbers_that_bend_are_refused) {
     BOOST_CHECK_EXCEPTION((void)with_open_rows(model), onnx::ExportError,
                           says("an extent that should stay open is fixed"));
   };
-  for (const auto& [op, bound] : {std::pair{"Add", 3}, {"Sub", 5}}) {  // also where none is left
+  for (const auto& [op, bound] : {std::pair{"Add", 3}, {"Sub", 5}}) {  // also where none remains
     const onnx::Model model = range(op, bound), again = with_open_rows(model);
     for (const std::int64_t rows : {1, 7})
       BOOST_TEST(support::identical(again.run({numbers({rows, 3})})[0], model.run({numbers({rows, 3})})[0]));
@@ -138,7 +138,7 @@ BOOST_AUTO_TEST_CASE(numbers_that_bend_are_refused) {
                             initialiser(tensor<std::int64_t>("end", 7, {1}, {16})) +
                             node_of("Slice", {"x", "begin", "end"}, {"y"});
   refused(parsed(model_of(graph(first, {"x"}, {"y"}))));
-  // Summed along as many of the axes 0 and 1 as there are rows.
+  // The program sums along as many of the axes 0 and 1 as there are rows.
   const std::string axes = initialiser(tensor<std::int64_t>("both", 7, {2}, {0, 1})) +
                            initialiser(tensor<std::int64_t>("begin", 7, {1}, {0})) +
                            node("Shape", "x", "rows", int_attribute("start", 0) + int_attribute("end", 1)) +
@@ -149,21 +149,21 @@ BOOST_AUTO_TEST_CASE(numbers_that_bend_are_refused) {
       n + initialiser(tensor<std::int64_t>("three", 7, {}, {3})) + node_of("Sub", {"n", "three"}, {"m"}) +
       node_of("Reshape", {"m", "list"}, {"begin"}) + initialiser(tensor<std::int64_t>("list", 7, {1}, {1})) +
       initialiser(tensor<std::int64_t>("end", 7, {1}, {1 << 20})) + node_of("Slice", {"x", "begin", "end"}, {"y"});
-  refused(parsed(model_of(graph(last, {"x"}, {"y"}))));  // of one row: from the second last, which is the first
+  refused(parsed(model_of(graph(last, {"x"}, {"y"}))));  // with one row it begins at -2, which is the first row
   const std::string backwards = initialiser(tensor<std::int64_t>("begin", 7, {1}, {-3})) +
                                 initialiser(tensor<std::int64_t>("end", 7, {1}, {-(1 << 20)})) +
                                 initialiser(tensor<std::int64_t>("axis", 7, {1}, {0})) +
                                 initialiser(tensor<std::int64_t>("step", 7, {1}, {-1})) +
                                 node_of("Slice", {"x", "begin", "end", "axis", "step"}, {"y"});
   refused(parsed(model_of(graph(backwards, {"x"}, {"y"}))));
-  refused(parsed(model_of(graph(node("Squeeze", "x", "y"), {"x"}, {"y"}))));  // a single row is none
+  refused(parsed(model_of(graph(node("Squeeze", "x", "y"), {"x"}, {"y"}))));  // a single row loses its axis
   const std::string few = n + initialiser(tensor<std::int64_t>("four", 7, {}, {4})) +
                           node_of("Range", {"zero", "n", "one"}, {"all"}) + node_of("Mod", {"all", "four"}, {"some"}) +
                           node("Unique", "some", "y");
   refused(parsed(model_of(graph(few, {"x"}, {"y"}))));
 }
 
-/// Also where the extents that are compared agree.
+/// The branch is refused even if the compared extents agree.
 BOOST_AUTO_TEST_CASE(a_branch_for_some_extents_is_refused) {
   using namespace wire;
   const std::string branches = graph_attribute("then_branch", graph(node("Relu", "x", "a"), {}, {"a"})) +
@@ -187,7 +187,7 @@ BOOST_AUTO_TEST_CASE(a_branch_for_some_extents_is_refused) {
                         says("an extent that should stay open is fixed"));
 }
 
-/// One file for all extents: what rounds down does so there, padding and sizes follow.
+/// One file serves all extents: it computes what rounds down, and padding and sizes follow.
 BOOST_AUTO_TEST_CASE(windows_and_interpolation_take_extents_that_no_stride_divides) {
   for (const exchange_test::OpenCase& c : exchange_test::open_window_cases()) {
     BOOST_TEST_CHECKPOINT(c.run.name);
@@ -198,7 +198,7 @@ BOOST_AUTO_TEST_CASE(windows_and_interpolation_take_extents_that_no_stride_divid
   }
 }
 
-/// A node that pools has one padding for all extents, where each alone would be written with another.
+/// A pooling node has one padding for all extents, where each extent alone would be written with another.
 BOOST_AUTO_TEST_CASE(one_padding_gives_the_windows_of_all_extents) {
   const Function pooled = [](const Tensors& in) -> Tensors {
     return {max_pool2d(in[0], {2}, {.stride = {2}, .ceil_mode = true})};
@@ -213,7 +213,7 @@ BOOST_AUTO_TEST_CASE(one_padding_gives_the_windows_of_all_extents) {
   }
 }
 
-/// Paddings that no trial tells from each other: every rest by the stride is there, or there is no file.
+/// If trials cannot distinguish two paddings, either every remainder by the stride was tried or there is no file.
 BOOST_AUTO_TEST_CASE(a_padding_is_known_or_refused) {
   struct Case {
     const char* name;
@@ -258,7 +258,7 @@ BOOST_AUTO_TEST_CASE(a_padding_is_known_or_refused) {
   BOOST_TEST(refused >= 2);
 }
 
-/// Of every fifth of every second row, for one: where trials do not show when there is one more there is no file.
+/// The program takes every fifth of every second row: if trials do not show when there is one more, there is no file.
 BOOST_AUTO_TEST_CASE(quotients_of_quotients_are_known_or_refused) {
   int files = 0;
   for (const auto& [first, second] :
@@ -280,7 +280,7 @@ BOOST_AUTO_TEST_CASE(quotients_of_quotients_are_known_or_refused) {
   BOOST_TEST(files >= 3);
 }
 
-/// What the example runs, and what far extents do, is looked at, too.
+/// The program of the example itself, and the effects of far extents, are checked, too.
 BOOST_AUTO_TEST_CASE(a_function_that_is_another_at_its_example_is_refused) {
   const auto refused = [](const Function& f, const std::string& words) {
     for (const bool as_onnx : {true, false}) {
@@ -305,7 +305,7 @@ BOOST_AUTO_TEST_CASE(a_function_that_is_another_at_its_example_is_refused) {
       "no lowering of uniform");
 }
 
-/// A sum of one name and another name that reads like it are two numbers.
+/// A sum of one name, and another name that looks like it, are two numbers.
 BOOST_AUTO_TEST_CASE(names_of_extents_are_no_arithmetic) {
   const Function f = [](const Tensors& in) -> Tensors {
     return {mean(concat({in[0], in[0]}, 0), {0}) + mean(in[1], {0})};
@@ -319,7 +319,7 @@ BOOST_AUTO_TEST_CASE(names_of_extents_are_no_arithmetic) {
   BOOST_TEST(support::within(model.run(in)[0], f(in)[0], 1e-6));
 }
 
-/// Two in front and none behind, by a stride of two.
+/// The padding is two in front and none at the end, with a stride of two.
 BOOST_AUTO_TEST_CASE(padding_in_front_alone_stays_so) {
   using namespace wire;
   const std::string content =
@@ -336,7 +336,7 @@ BOOST_AUTO_TEST_CASE(padding_in_front_alone_stays_so) {
   }
 }
 
-/// uint64 is held in i64: its order is one of sums that wrap around, which every version of ONNX has.
+/// uint64 is stored as i64: its order is written with sums that wrap around, which every version of ONNX has.
 BOOST_AUTO_TEST_CASE(numbers_without_a_sign_are_written_again) {
   using namespace wire;
   constexpr std::size_t kUnsigned64 = 13;

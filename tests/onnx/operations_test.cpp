@@ -1,4 +1,4 @@
-// Operations whose defaults and forms differ from opset to opset, on numbers worked out by hand.
+// Operations whose defaults and forms differ between opsets, with numbers computed by hand.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
@@ -24,7 +24,7 @@ std::string integers(const std::string& name, const Integers& values) {
   return initialiser(tensor<std::int64_t>(name, 7, {values.size()}, values));
 }
 
-/// One node from x (and initialisers) to y.
+/// Runs one node from x (and initialisers) to y.
 Tensor run(std::size_t opset, const std::string& op, const std::vector<std::string>& inputs,
            const std::string& attributes, const std::string& initialisers, const Tensor& x) {
   return parsed(model_of(graph(initialisers + node_of(op, inputs, {"y"}, attributes), {"x"}, {"y"}), opset))
@@ -77,7 +77,7 @@ BOOST_AUTO_TEST_CASE(padding_of_convolutions_and_pools) {
   };
   check(most(""), signal({2}));
   check(most(int_attribute("ceil_mode", 1)), signal({2, 3}));
-  // All begins stand before all ends.
+  // All begins come before all ends.
   check(run(11, "Pad", {"x", "p"}, "", integers("p", {0, 0, 1, 0, 0, 2}), x), signal({0, 1, 2, 3, 0, 0}));
   check(run(2, "Pad", {"x"}, ints_attribute("pads", {0, 0, 0, 0, 0, 1}) + float_attribute("value", 9), "", x),
         signal({1, 2, 3, 9}));
@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_CASE(quantising_rounds_to_even_and_saturates) {
   check(back(""), Tensor::from<float>({-1, -10, 1, 2530}, {2, 2}));  // the last axis
 }
 
-/// The bits of float16 and bfloat16, and integers of any width, stand in integers; packed or one by one.
+/// Integer fields hold the bits of float16 and bfloat16 and integers of any width, packed or one by one.
 BOOST_AUTO_TEST_CASE(elements_in_typed_fields) {
   const auto values = [](std::size_t type, std::size_t elements, const std::string& fields) {
     const std::string held = initialiser(number(1, elements) + number(2, type) + field(8, "w") + fields);
@@ -175,7 +175,7 @@ BOOST_AUTO_TEST_CASE(defaults_of_attributes) {
   check(one("Selu", 1), line({1.05070098F}));
   check(run(6, "Clip", {"x"}, float_attribute("max", 1), "", line({-1e30F, 5})), line({-1e30F, 1}));
   check(run(11, "Clip", {"x", "", "m"}, "", floats("m", {}, {1}), line({-1e30F, 5})), line({-1e30F, 1}));
-  // Deviations of 0: what is left is the epsilon, 1e-5.
+  // The deviations are 0, so only the epsilon, 1e-5, remains.
   const std::string numbers =
       floats("g", {1}, {1}) + floats("b", {1}, {0}) + floats("m", {1}, {0}) + floats("v", {1}, {0});
   check(run(13, "BatchNormalization", {"x", "g", "b", "m", "v"}, "", numbers, signal({0.01F})),

@@ -1,6 +1,6 @@
-// The node tests that the ONNX project publishes: every case of an operation that is imported gives the published
-// numbers, eager and compiled (planned and fused). The cases are written by tests/onnx/published.py into a folder that
-// FERRITE_ONNX_CASES names; without it this is skipped.
+// The node tests that the ONNX project publishes: every case of an imported operation has the published numbers, eager
+// and compiled (planned and fused). tests/onnx/published.py writes the cases into a folder that FERRITE_ONNX_CASES
+// names; without it this is skipped.
 #include <boost/test/unit_test.hpp>
 #include <cstdlib>
 #include <iostream>
@@ -14,7 +14,7 @@ using case_folders::tried;
 
 namespace {
 
-/// Cases whose published numbers the library does not give, and why. One that passes no longer belongs here.
+/// Cases whose published numbers the library does not compute, with the reason. Remove a case that passes.
 const std::map<std::string, std::string> kKnown = {
     {"test_attention_3d_causal_bf16", "one unit in the last of 8 bits: sums rounded term by term"},
     {"test_attention_3d_causal_bf16_expanded", "the same"},
@@ -35,7 +35,7 @@ const std::map<std::string, std::string> kKnown = {
     {"node_test_castlike_FLOAT_to_BFLOAT16_expanded", "the same"},
 };
 
-/// Operations that are not imported, or not so, and why. Whatever else is refused fails the test.
+/// Operations that are not imported, or not in this form, with the reason. Any other refusal fails the test.
 const std::map<std::string, std::string> kOutOfScope = {
     {"ArrayFeatureExtractor", "of ai.onnx.ml"},
     {"Binarizer", "of ai.onnx.ml"},
@@ -58,7 +58,7 @@ const std::map<std::string, std::string> kOutOfScope = {
     {"DeformConv", "of images alone"},
 };
 
-/// The operation that a refusal names: `(Name)`.
+/// Returns the operation that an error names: `(Name)`.
 std::string operation_of(const std::string& refusal) {
   const std::size_t at = refusal.find(" ("), end = refusal.find("):", at);
   return at == std::string::npos || end == std::string::npos ? "other" : refusal.substr(at + 2, end - at - 2);

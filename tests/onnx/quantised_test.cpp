@@ -1,4 +1,5 @@
-// Operations that onnxruntime.quantization writes, beside ONNX Runtime (tests/data/make_onnx_quantised_fixtures.py).
+// Operations that onnxruntime.quantization writes, compared with ONNX Runtime
+// (tests/data/make_onnx_quantised_fixtures.py).
 #include <boost/test/unit_test.hpp>
 #include <sstream>
 
@@ -25,7 +26,7 @@ std::string bytes_of(const Tensor& x) {
 
 BOOST_AUTO_TEST_SUITE(onnx_quantised)
 
-/// Integers are those of ONNX Runtime, every one; floats agree to rounding.
+/// All integers are those of ONNX Runtime; floats agree to rounding.
 BOOST_AUTO_TEST_CASE(quantised_operations_give_the_numbers_of_onnx_runtime) {
   const io::TensorFile file = support::fixture("onnx_quantised.safetensors");
   std::istringstream names(std::string(file.metadata().at("cases")));

@@ -1,4 +1,4 @@
-// GRU, LSTM and RNN of ONNX with every attribute and input, beside ONNX Runtime
+// GRU, LSTM and RNN of ONNX with every attribute and input, compared with ONNX Runtime
 // (tests/data/make_onnx_recurrent_fixtures.py).
 #include <boost/test/unit_test.hpp>
 #include <sstream>

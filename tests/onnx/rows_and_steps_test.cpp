@@ -1,4 +1,4 @@
-// Exported nets on batches without rows and sequences of one step: what the file gives is what the net gives.
+// Exported nets on batches without rows and sequences of one step: the file has the results of the net.
 #include <boost/test/unit_test.hpp>
 
 #include "dsl/layer_catalogue.h"

@@ -13,7 +13,7 @@ import onnx
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "exchange"))
 import exchange  # noqa: E402
 
-# Where the runtime's own numbers are others, by a pattern of the program's name, with the reason.
+# Cases in which the runtime's own numbers differ, by a pattern of the program's name, with the reason.
 KNOWN = {
     "onnxruntime": {
         r"(amax|amin|argmax|argmin|max_pool_indices) NaN": "reductions and windows pass over NaN",

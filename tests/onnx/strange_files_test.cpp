@@ -1,5 +1,5 @@
-// What files of other tools hold that is rare: names that stand for nothing, large uint64, corners of Resize, norms.
-// Expected numbers are closed forms, or loops in the test.
+// Rare contents of other tools' files: empty names, large uint64, corner cases of Resize, norms. Expected numbers are
+// closed forms, or loops in the test.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
@@ -17,7 +17,7 @@ using support::says;
 
 namespace {
 
-/// An input of f32 with one name for each axis.
+/// Returns an input of f32 with one name for each axis.
 std::string input_of(const std::string& name, const std::vector<std::string>& axes, std::size_t type = 1) {
   std::string shape;
   for (const std::string& axis : axes) shape += field(1, field(2, axis));
@@ -27,7 +27,7 @@ std::string text_attribute(const std::string& name, const std::string& value) {
   return field(5, field(1, name) + number(20, 3) + field(4, value));
 }
 
-/// Eager, and the same compiled.
+/// Runs a model eager and compiled, which must agree.
 Tensor result(const onnx::Model& model, const Tensors& in) {
   const Tensor eager = model.run(in)[0];
   const auto compiled = compile([&](const Tensors& x) { return model.run(x); });
@@ -39,7 +39,7 @@ Tensor floats(const std::vector<float>& values) {
   return Tensor::from(values, {static_cast<std::int64_t>(values.size())});
 }
 
-/// x op c of uint64, both by their bits.
+/// Returns x op c for uint64, both given by their bits.
 Tensor of_uint64(const std::string& op, const std::vector<std::uint64_t>& x, const std::vector<std::uint64_t>& c,
                  const std::string& more = {}) {
   const std::string content = initialiser(tensor("c", 13, {c.size()}, c)) + node_of(op, {"x", "c"}, {"y"}, more);
@@ -63,7 +63,7 @@ BOOST_AUTO_TEST_CASE(axes_that_are_named_by_a_question_mark_are_independent) {
   BOOST_CHECK_EXCEPTION((void)same.run({ones({2, 3})}), ShapeError, says("[2, 3] for [n, n]"));
 }
 
-/// Beside the arithmetic of the compiler.
+/// The results are compared with the compiler's arithmetic.
 BOOST_AUTO_TEST_CASE(uint64_from_2_to_the_63_on_is_read_and_ordered) {
   const std::uint64_t top = std::uint64_t{1} << 63U;
   const std::vector<std::uint64_t> numbers{
@@ -107,7 +107,7 @@ BOOST_AUTO_TEST_CASE(reductions_order_uint64_by_its_value) {
   BOOST_TEST(reduce("ArgMin", "m", int_attribute("axis", 0)) == 2);
 }
 
-/// Keys' cubic at coordinate 0 gives the first element; at -0.5 it would blend.
+/// Keys' cubic at coordinate 0 is the first element; at -0.5 it would blend.
 BOOST_AUTO_TEST_CASE(one_element_by_pytorch_half_pixel_is_the_first) {
   for (const std::string mode : {"cubic", "linear"}) {
     const std::string content =

@@ -1,4 +1,4 @@
-// Nets that PyTorch exports at opsets 9 to 23 give PyTorch's own numbers, eager, planned and fused.
+// Nets that PyTorch exports at opsets 9 to 23 have PyTorch's own numbers, eager, planned and fused.
 // tests/onnx/torch_models.py writes them into a folder that FERRITE_TORCH_CASES names; without it this is skipped.
 #include <boost/test/unit_test.hpp>
 #include <iostream>

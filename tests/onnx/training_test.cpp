@@ -1,4 +1,5 @@
-// Imported models as modules: gradients, training, copies and files, beside the nets that they were written from.
+// Imported models as modules: gradients, training, copies and files, compared with the nets that they were written
+// from.
 #include <boost/test/unit_test.hpp>
 
 #include "ferrite/autograd/tape.h"
@@ -32,7 +33,7 @@ Parameter named(const nn::Module& module, const std::string& name) {
   throw std::invalid_argument("no parameter " + name);
 }
 
-/// Recurrent, convolutional, normed and attending.
+/// Returns recurrent, convolutional, normed and attention nets.
 std::vector<dsl::Network> nets() {
   std::vector<dsl::Network> all;
   all.push_back(dsl::sequence(4).gru(5).linear(2).build(/*seed=*/1));
@@ -118,7 +119,7 @@ BOOST_AUTO_TEST_CASE(a_frozen_model_has_no_parameters) {
   }
 }
 
-/// An input of f16 that never changes is made ready once, not in the trace.
+/// An input of f16 that never changes is converted once, not in the trace.
 BOOST_AUTO_TEST_CASE(constant_inputs_of_every_type) {
   using namespace wire;
   const std::string half = field(11, field(1, "h") + field(2, field(1, number(1, 10))));

@@ -1,4 +1,4 @@
-// Which initialisers of a model train: the rule, its exceptions, and losses beside PyTorch's
+// The rule that decides which initialisers of a model are trained, its exceptions, and losses compared with PyTorch's
 // (tests/data/make_onnx_training_fixtures.py).
 #include <boost/test/unit_test.hpp>
 #include <limits>
@@ -35,7 +35,7 @@ std::string names_of(const nn::Module& model) {
   return all;
 }
 
-/// The line of the report on an initialiser.
+/// Returns the line of the report about an initialiser.
 std::string line_of(const onnx::Model& model, const std::string& name) {
   std::istringstream report(model.report());
   const std::string head = '"' + name + "\" (initialiser): ";
@@ -60,7 +60,7 @@ BOOST_AUTO_TEST_CASE(losses_of_the_first_steps_are_those_of_pytorch) {
       {"rms", "norm.weight head.weight head.bias"},
       {"groups", "conv.weight conv.bias running.weight running.bias val_21 val_23"},
       {"experts", "gate.weight gate.bias val_3"},
-      // val_133 is head.weight, which the exporter has transposed
+      // val_133 is head.weight, which the exporter has transposed.
       {"recurrent", "head.bias val_27 val_28 val_44 val_97 val_98 val_120 val_133"},
   };
   std::istringstream names(std::string(file.metadata().at("cases")));
@@ -92,7 +92,7 @@ BOOST_AUTO_TEST_CASE(losses_of_the_first_steps_are_those_of_pytorch) {
   BOOST_TEST(cases == 5U);
 }
 
-/// x W, the row of E at its largest element.
+/// Returns a model that computes x W and the row of E at its largest element.
 std::string greedy() {
   return floats("W", {2, 3}, {1, 2, 3, 4, 5, 6}) + floats("E", {3, 2}, {1, 2, 3, 4, 5, 6}) +
          node_of("MatMul", {"x", "W"}, {"l"}) + node("ArgMax", "l", "i", int_attribute("axis", 1)) +
@@ -116,7 +116,7 @@ BOOST_AUTO_TEST_CASE(bounds_and_scales_under_names_of_their_own_train) {
   const onnx::Model model =
       parsed(model_of(graph(floats("alpha", {}, {0.5F}) + floats("step", {}, {0.25F}) + nodes, {"x"}, {"y"})));
   BOOST_TEST(names_of(model) == "alpha step");
-  // y = 0.25 round(clip(x) / 0.25); d y / d step = round(clip(x) / step), as the rounded quotient is a constant
+  // y = 0.25 round(clip(x) / 0.25); d y / d step = round(clip(x) / step), because the rounded quotient is a constant.
   const Tensor x = Tensor::from({0.3F, 2.0F});
   BOOST_TEST(support::identical(model.run({x})[0], Tensor::from({0.25F, 0.5F})));
   Tape tape;
@@ -125,7 +125,7 @@ BOOST_AUTO_TEST_CASE(bounds_and_scales_under_names_of_their_own_train) {
 }
 
 BOOST_AUTO_TEST_CASE(only_what_has_to_be_known_is_folded) {
-  // extents times a scale are a shape; a product with data at the side is none, though a shape is read of it
+  // Extents times a scale are a shape; a product with data is not, though its shape is read.
   const std::string content =
       floats("factor", {1}, {2}) + floats("scales", {2}, {1, 2}) + floats("w", {2}, {3, 4}) +
       integers("zero", {1}, {0}) + integers("one", {1}, {1}) + node("Shape", "x", "extents") +
@@ -143,7 +143,7 @@ BOOST_AUTO_TEST_CASE(only_what_has_to_be_known_is_folded) {
   BOOST_TEST(planned({ones({1, 2})})[0].shape() == Shape({2, 2}));
 }
 
-/// A count of rows that depends on data cannot be known: what it is computed from stays a parameter.
+/// A number of rows that depends on data cannot be known: values that it is computed from stay parameters.
 BOOST_AUTO_TEST_CASE(weights_of_a_shape_that_depends_on_data_are_parameters) {
   const std::string content = floats("w", {3}, {1, 2, 3}) + integers("zero", {1}, {0}) +
                               node_of("Mul", {"x", "w"}, {"a"}) + node("ArgMax", "a", "i", int_attribute("axis", 0)) +
@@ -164,7 +164,7 @@ BOOST_AUTO_TEST_CASE(shapes_within_functions_are_folded) {
   BOOST_TEST(planned({ones({1, 2})})[0].shape() == Shape({1, 4}));
 }
 
-/// Every name, use and shape that the rule knows.
+/// Covers every name, use and shape that the rule knows.
 BOOST_AUTO_TEST_CASE(names_uses_and_shapes_decide) {
   const float inf = std::numeric_limits<float>::infinity();
   const auto check = [](const std::string& content, const std::string& name, const std::string& wanted) {
@@ -209,7 +209,7 @@ BOOST_AUTO_TEST_CASE(names_uses_and_shapes_decide) {
         "fixed: no floats");
 }
 
-/// PyTorch's exporter joins equal initialisers: the weight of a new BatchNormalization is its variance, too.
+/// PyTorch's exporter merges equal initialisers: the weight of a new BatchNormalization is its variance, too.
 BOOST_AUTO_TEST_CASE(running_statistics_stay_where_an_initialiser_is_a_weight_too) {
   const std::string content = floats("g", {2}, {1, 1}) + floats("b", {2}, {0, 0}) +
                               node_of("BatchNormalization", {"x", "g", "b", "b", "g"}, {"y"});
@@ -218,7 +218,7 @@ BOOST_AUTO_TEST_CASE(running_statistics_stay_where_an_initialiser_is_a_weight_to
   const Tensor x = uniform({3, 2}, {1, 2, 3});
   model.parameters()[0].assign(full({2}, 4.0));
   model.parameters()[1].assign(full({2}, 0.5));
-  // mean 0 and variance 1 still, epsilon 1e-5
+  // Mean 0 and variance 1 are unchanged, epsilon 1e-5.
   BOOST_TEST(support::within(model.run({x})[0], x * (4.0 / std::sqrt(1 + 1e-5)) + 0.5, 1e-6));
   const std::string alone = floats("g", {2}, {1, 1}) + floats("b", {2}, {0, 0}) + floats("m", {2}, {0, 0}) +
                             floats("v", {2}, {1, 1}) + node_of("BatchNormalization", {"x", "g", "b", "m", "v"}, {"y"});

@@ -13,21 +13,21 @@ inline std::string varint(std::size_t n) {
   for (; n >= 128; n >>= 7) out += static_cast<char>((n & 127) | 128);
   return out + static_cast<char>(n);
 }
-/// A field of protobuf: a length and that many bytes.
+/// Returns a field of protobuf: a length and that many bytes.
 inline std::string field(std::size_t number, const std::string& bytes) {
   return varint(number << 3 | 2) + varint(bytes.size()) + bytes;
 }
-/// A field that holds a number.
+/// Returns a field that holds a number.
 inline std::string number(std::size_t field_number, std::size_t value) {
   return varint(field_number << 3) + varint(value);
 }
 
-/// A node of one input and one output.
+/// Returns a node of one input and one output.
 inline std::string node(const std::string& op, const std::string& in, const std::string& out,
                         const std::string& more = {}) {
   return field(1, field(1, in) + field(2, out) + field(4, op) + more);
 }
-/// A node.
+/// Returns a node with several inputs and outputs.
 inline std::string node_of(const std::string& op, const std::vector<std::string>& in,
                            const std::vector<std::string>& out, const std::string& more = {}) {
   std::string bytes;
@@ -50,11 +50,11 @@ inline std::string float_attribute(const std::string& name, float value) {
 inline std::string graph_attribute(const std::string& name, const std::string& graph) {
   return field(5, field(1, name) + number(20, 5) + field(6, graph));
 }
-/// One that stands for an attribute of the function around it.
+/// Returns an attribute that refers to one of the function around it.
 inline std::string reference_attribute(const std::string& name, std::size_t type, const std::string& of) {
   return field(5, field(1, name) + number(20, type) + field(21, of));
 }
-/// A tensor with raw bytes.
+/// Returns a tensor with raw bytes.
 template <class T>
 std::string tensor(const std::string& name, std::size_t type, const std::vector<std::size_t>& dims,
                    const std::vector<T>& values) {
@@ -65,7 +65,7 @@ std::string tensor(const std::string& name, std::size_t type, const std::vector<
   return bytes + number(2, type) + field(8, name) + field(9, raw);
 }
 inline std::string initialiser(const std::string& tensor) { return field(5, tensor); }
-/// What a graph holds, its inputs and outputs.
+/// Returns a graph with its contents, inputs and outputs.
 inline std::string graph(const std::string& content, const std::vector<std::string>& inputs,
                          const std::vector<std::string>& outputs) {
   std::string bytes = content + field(2, "g");
@@ -76,7 +76,7 @@ inline std::string graph(const std::string& content, const std::vector<std::stri
 inline std::string model_of(const std::string& graph_bytes, std::size_t opset = 17, const std::string& more = {}) {
   return number(1, 8) + field(7, graph_bytes) + field(8, number(2, opset)) + more;
 }
-/// A function of a model, in the domain "own".
+/// Returns a function of a model, in the domain "own".
 inline std::string function(const std::string& name, const std::vector<std::string>& inputs,
                             const std::vector<std::string>& outputs, const std::vector<std::string>& nodes,
                             const std::string& more = {}) {
@@ -84,7 +84,7 @@ inline std::string function(const std::string& name, const std::vector<std::stri
   for (const std::string& n : inputs) bytes += field(4, n);
   for (const std::string& n : outputs) bytes += field(5, n);
   for (const std::string& n : nodes) {
-    std::size_t begin = 1;  // behind its key and its length
+    std::size_t begin = 1;  // after its key and its length
     while (n[begin++] & 0x80) {
     }
     bytes += field(7, n.substr(begin));

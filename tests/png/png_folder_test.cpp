@@ -1,4 +1,4 @@
-// Folders of pictures as data sets: classes, channels, reading when asked for.
+// Folders of pictures as data sets: classes, channels, reading on demand.
 #include "ferrite/train/png_folder.h"
 
 #include <filesystem>
@@ -20,12 +20,12 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Samples of 8 bits, as a file holds them.
+/// Returns samples of 8 bits, as a file holds them.
 Tensor picture(std::int64_t channels, std::uint64_t seed) {
   return cast(randint({channels, 2, 3}, {.seed = seed}, 0, 256), Dtype::f32) / 255;
 }
 
-/// cat/a (grey), dog/b (colour), dog/more/c (colour with opacity), and what is no picture.
+/// A folder with cat/a (grey), dog/b (colour), dog/more/c (colour with opacity), and files that are not pictures.
 struct Animals {
   io_test::TemporaryFolder folder;
   Tensor a = picture(1, 1), b = picture(3, 2), c = picture(4, 3);
@@ -61,7 +61,7 @@ BOOST_AUTO_TEST_CASE(one_line_makes_a_data_set) {
   BOOST_TEST(all.y().shape().str() == "[3]");
 }
 
-// Weights of ITU-R BT.601, as PIL's convert("L").
+// The weights are those of ITU-R BT.601, as in PIL's convert("L").
 BOOST_AUTO_TEST_CASE(channels_as_asked_for) {
   const Animals animals;
   const Dataset grey = png_folder(animals.folder / ".", {.channels = 1}).data;

@@ -1,4 +1,4 @@
-// PNG files: every form that the specification has (tests/data/make_png_fixtures.py), what we write, and hostile files.
+// PNG files: every form in the specification (tests/data/make_png_fixtures.py), our own files, and hostile files.
 // With FERRITE_WRITE_CORPUS=<folder> the hostile ones are also written to png/ there, as seeds for tests/fuzz.
 #include "ferrite/io/png.h"
 
@@ -124,7 +124,7 @@ std::string header(std::uint64_t width, std::uint64_t height, char bits, char ki
 }
 
 struct Case {
-  std::string name, bytes, message;  ///< no message: the file is legal
+  std::string name, bytes, message;  ///< empty `message`: the file is legal
 };
 
 std::vector<Case> cases() {
@@ -192,7 +192,7 @@ std::vector<Case> cases() {
 
 Tensor parse(std::span<const char> bytes) { return io::parse_png(std::as_bytes(bytes), "x"); }
 
-/// And what it takes, libpng's memory included: zlib's window above all.
+/// Checks a case, and its memory, libpng's included, most of which is zlib's window.
 void check(const Case& c) {
   const std::vector<char> exact(c.bytes.begin(), c.bytes.end());
   const std::size_t peak = counting::peak([&] {
@@ -204,7 +204,7 @@ void check(const Case& c) {
   BOOST_TEST(peak < 1u << 17);
 }
 
-/// Any cut and any one bit changed: refused or read, nothing else.
+/// Checks that a file cut anywhere, or with any one bit changed, is refused or read, nothing else.
 void check_changes() {
   for (const char* name : {"interlaced_rgb.png", "palette_alpha.png"}) {
     const std::string sound = text_of(fixture(name));

@@ -1,4 +1,4 @@
-// Programs that were found to fail: made small, written as text, read again.
+// Failing programs: made small, written as text, and read again.
 #include "random/cases.h"
 
 #include <fstream>
@@ -17,7 +17,7 @@ namespace {
 
 std::vector<Tensor> list_of(const Tensors& t) { return {t.begin(), t.end()}; }
 
-/// The values of all numbers of a graph, run node by node.
+/// Returns the values of all numbers of a graph, run node by node.
 std::vector<Tensor> all_values(const Case& c) {
   const NewFrame frame;
   Graph g = c.graph;
@@ -26,14 +26,14 @@ std::vector<Tensor> all_values(const Case& c) {
   return list_of(replay(g, list_of(c.inputs)));
 }
 
-/// The same program with one result, and what that does not need left out.
+/// Returns the same program with one result, without what that does not need.
 Case with_result(const Case& c, ValueId v) {
   Case one = c;
   one.graph.outputs = {v};
   return one;
 }
 
-/// A node's results are given as inputs.
+/// Returns the same program with a node's results given as inputs.
 Case without_node(const Case& c, std::size_t node, const std::vector<Tensor>& values) {
   Case cut = c;
   for (const ValueId v : c.graph.nodes[node].out) {
@@ -44,7 +44,7 @@ Case without_node(const Case& c, std::size_t node, const std::vector<Tensor>& va
   return cut;
 }
 
-/// Without dead code and inputs that nobody reads.
+/// Returns the same program without dead code and unread inputs.
 Case tidy(Case c) {
   passes::remove_dead_code(c.graph);
   std::vector<char> read(c.graph.values.size());
@@ -60,7 +60,7 @@ Case tidy(Case c) {
   }
   c.inputs = inputs;
   c.graph.inputs = numbers;
-  passes::remove_dead_code(c.graph);  // numbers anew
+  passes::remove_dead_code(c.graph);  // renumbers
   return c;
 }
 

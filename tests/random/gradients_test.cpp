@@ -1,4 +1,4 @@
-// Random programs of scans in compiled calls in scans, several outputs with cotangents, parts that are shared: their
+// Random programs of scans in compiled calls in scans, several outputs with cotangents, and shared parts: their
 // gradients have the bits of the tape's, however the parts run, and agree with central differences.
 #include <map>
 #include <random>
@@ -21,18 +21,18 @@ int pick(Random& r, int low, int high) {
   return low + static_cast<int>(r() % static_cast<std::uint64_t>(high - low + 1));
 }
 
-/// How the parts of a program run.
+/// The ways in which the parts of a program run.
 struct Ways {
-  bool compiled = false;     ///< parts that are functions of their own: compiled, each once
+  bool compiled = false;     ///< parts that are separate functions are compiled, each once
   bool checkpoints = false;  ///< scans keep few carries
 };
 
-/// A smooth program on f64 [3, 4] and a matrix [4, 4], the same for the same seed.
+/// A smooth program on f64 [3, 4] and a matrix [4, 4] that depends on the seed alone.
 class Nested {
  public:
   Nested(std::uint64_t seed, Ways ways) : seed_(seed), ways_(ways) {}
 
-  /// x, y, w -> three results, of which one is a product of the others.
+  /// Computes x, y, w -> three results, one of which is a product of the others.
   Tensors operator()(const Tensors& in) {
     const Tensors t = part(seed_, 2, {in[0], in[1], in[2]});
     return {t[0], t[1], t[0] * t[1]};
@@ -41,7 +41,7 @@ class Nested {
  private:
   using Compiled = std::function<Tensors(const Tensors&)>;
 
-  /// x, y, w -> two results.
+  /// Computes x, y, w -> two results.
   Tensors part(std::uint64_t seed, int depth, const Tensors& in) {
     Random r(seed);
     std::vector<Tensor> live = {in[0], in[1]};
@@ -79,7 +79,7 @@ class Nested {
       return {{tanh(t[0]), c[1] + 1}, {t[1], t[0]}};
     };
     const ScanResult s = scan(body, {a, zeros({})}, {stack({b, 0.5 * a, a * b}, 0)}, o);
-    switch (pick(r, 0, 3)) {  // what of it is read
+    switch (pick(r, 0, 3)) {  // the parts of it that are read
       case 0: live.push_back(s.carry[0]); break;
       case 1: live.push_back(select(s.y[0], 0, 1)); break;
       case 2: live.push_back(tanh(sum(s.y[1], {0}))); break;
@@ -99,7 +99,7 @@ class Nested {
   std::map<std::uint64_t, Compiled> compiled_;
 };
 
-/// What is asked for: the results that cotangents arrive at, the inputs whose gradients are wanted.
+/// A request: the results at which cotangents arrive, and the inputs whose gradients are wanted.
 struct Ask {
   explicit Ask(std::uint64_t seed) {
     Random r(seed + 77);
@@ -115,7 +115,7 @@ struct Ask {
   unsigned results, inputs;
   Tensors in, direction, cotangents;
 
-  /// The gradients; empty where no result depends on any of these inputs.
+  /// Returns the gradients; empty if no result depends on any of these inputs.
   template <class F>
   Tensors gradients(F&& f, const Tensors& at, GradOptions options = {}) const {
     Tape tape;
@@ -130,7 +130,7 @@ struct Ask {
     const Tensors g = tape.grad(of, wanted, options);
     return {g.begin(), g.end()};
   }
-  /// The sum of results times cotangents, moved along the direction of the inputs wanted.
+  /// Returns the sum of results times cotangents, with the wanted inputs moved along a direction.
   template <class F>
   double value(F&& f, double distance) const {
     Tensors x = in;
@@ -151,7 +151,7 @@ void check(std::uint64_t seed) {
   try {
     wanted = ask.gradients(plain, ask.in);
   } catch (const TapeError&) {
-    return;  // nothing depends on what is wanted
+    return;  // nothing depends on the wanted inputs
   }
   const auto same = [&](const Tensors& got, const Tensors& expected, const char* way) {
     for (std::size_t i = 0; i < wanted.size(); ++i)
@@ -164,14 +164,15 @@ void check(std::uint64_t seed) {
   same(ask.gradients(whole, ask.in), wanted, "compiled");
   const auto inside = compile([&](const Tensors& x) { return ask.gradients(both, x); });
   same(inside(ask.in), wanted, "gradients compiled");
-  // A compiled part is one entry of the tape: what it passes on to one of its operands is added up before it meets what
-  // comes from elsewhere.
+  // A compiled part is one entry of the tape: the gradients that it passes to one of its operands are added up before
+  // they meet those from elsewhere.
   const Tensors of_parts = ask.gradients(compiled, ask.in);
   same(ask.gradients(both, ask.in), of_parts, "parts compiled, few carries kept");
   for (std::size_t i = 0; i < wanted.size(); ++i)
     BOOST_TEST(support::within(of_parts[i], wanted[i], 1e-13), "seed " << seed << ", parts compiled, gradient " << i);
 
-  // Along a direction: first order by central differences of values, second order by those of the gradient.
+  // Along a direction the first order is compared with central differences of values, the second with those of the
+  // gradient.
   const auto along = [&](const Tensors& g) {
     double total = 0;
     std::size_t next = 0;
@@ -185,7 +186,7 @@ void check(std::uint64_t seed) {
              "seed " << seed << ": slope " << slope << ", gradient " << along(wanted));
 }
 
-/// The gradient of the gradient along its direction, of compiled and of plain parts.
+/// Checks the gradient of the gradient along its direction, of compiled and of plain parts.
 void check_second(std::uint64_t seed) {
   const Ask ask(seed);
   const auto second = [&](Nested& f) {

@@ -1,6 +1,6 @@
 #pragma once
-/// Random programs of everything that a program may hold: besides what compile/programs.h draws, gradients to second
-/// order, scans, recurrent sequences, lengths, indices that may be out of range, empty and special inputs.
+/// Random programs of everything that a program may hold: in addition to what compile/programs.h draws, gradients up to
+/// second order, scans, recurrent sequences, lengths, indices that may be out of range, empty and special inputs.
 #include <limits>
 
 #include "compile/programs.h"
@@ -12,7 +12,7 @@
 
 namespace programs {
 
-/// A program of a seed, the same for the same seed.
+/// A random program that depends on the seed alone.
 class WideProgram final : public Program {
  public:
   explicit WideProgram(std::uint64_t seed) : Program(seed, {.most_steps = 14}) {
@@ -39,7 +39,7 @@ class WideProgram final : public Program {
     return in;
   }
 
-  /// Values, or of order 1 and 2 gradients with respect to all inputs.
+  /// Returns values or, for order 1 and 2, gradients with respect to all inputs.
   Tensors run(const Tensors& in) const { return support::derivative(*this, in, {}, order_); }
 
  private:
@@ -62,7 +62,7 @@ class WideProgram final : public Program {
     }
   }
 
-  /// Integers from low to high, and rarely one beyond.
+  /// Returns integers from low to high, rarely with one beyond.
   Tensor integers(Random& r, const Shape& shape, std::int64_t low, std::int64_t high) const {
     const int beyond = pick(r, 0, 19) == 0 ? 1 : 0;
     const auto n = static_cast<double>(high - low + 1 + beyond);

@@ -1,4 +1,4 @@
-// Random programs: eager = planned = fused = compiled, to the bit, and equal errors.
+// Random programs are the same eager, planned, fused and compiled, to the bit, and have equal errors.
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -16,7 +16,7 @@ namespace {
 
 const PlanOptions kOptions[] = {{}, {.fuse = false}, {.reuse = false}};
 
-/// Results, or the words of the error.
+/// The results of a run, or the message of its error.
 struct Outcome {
   std::vector<Tensor> results;
   std::string error;
@@ -44,7 +44,7 @@ std::string difference(const Outcome& got, const Outcome& wanted) {
   return {};
 }
 
-/// One program in every way that it can run.
+/// Checks one program in every way that it can run.
 void check(std::uint64_t seed) {
   const programs::WideProgram f(seed);
   const Tensors in = f.values();
@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(give_the_bits_and_the_errors_of_eager_ones) {
   for (std::uint64_t k = 0; k < range.count; ++k) check(range.first + k);
 }
 
-/// Elementwise programs of the kind that kernels are made of, long ones too.
+/// The programs are elementwise, of the kind that kernels are made of, including long ones.
 BOOST_AUTO_TEST_CASE(of_elementwise_operations_give_the_bits_of_eager_ones) {
   const seeds::Range range = seeds::asked_for(support::unless_sanitized(2000U, 100U));
   for (std::uint64_t k = 0; k < range.count; ++k)
@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(of_elementwise_operations_give_the_bits_of_eager_ones) {
     }
 }
 
-/// What a random program once found, reduced.
+/// These are reduced cases that random programs once found.
 BOOST_AUTO_TEST_CASE(cases_that_were_found) {
   std::size_t count = 0;
   for (const auto& file :
@@ -100,9 +100,9 @@ BOOST_AUTO_TEST_CASE(cases_that_were_found) {
   BOOST_TEST(count > 0U);
 }
 
-/// A fault is found, and the program that shows it becomes small.
+/// A fault is found, and the program that shows it is made small.
 BOOST_AUTO_TEST_CASE(a_failing_program_is_reduced) {
-  const auto has_tanh = [](const cases::Case& c) {  // stands for "shows the fault"
+  const auto has_tanh = [](const cases::Case& c) {  // represents "shows the fault"
     for (const Graph::Node& n : c.graph.nodes)
       if (n.op->name == "tanh") return true;
     return false;

@@ -1,5 +1,5 @@
 #pragma once
-/// Which seeds a random test takes.
+/// The seeds of random tests.
 #include <cstdint>
 #include <cstdlib>
 
@@ -9,8 +9,8 @@ struct Range {
   std::uint64_t first, count;
 };
 
-/// FERRITE_FIRST_SEED and FERRITE_PROGRAMS, where they are set; else so many from 1 on. `share`: a test that is dearer
-/// takes one in so many.
+/// Returns FERRITE_FIRST_SEED and FERRITE_PROGRAMS if they are set, else `count` seeds from 1 on. A more expensive test
+/// uses one of every `share` seeds.
 inline Range asked_for(std::uint64_t count, std::uint64_t share = 1) {
   const char* const first = std::getenv("FERRITE_FIRST_SEED");
   const char* const n = std::getenv("FERRITE_PROGRAMS");

@@ -1,5 +1,5 @@
-// Random sequences of calls on two copies of one net, one eager, the other compiled or streamed: equal bits or equal
-// errors after every call.
+// Random sequences of calls on two copies of one net, one eager, the other compiled or streamed, have equal bits or
+// equal errors after every call.
 #include <functional>
 #include <memory>
 #include <random>
@@ -31,7 +31,7 @@ int pick(Random& r, int low, int high) {
 
 constexpr std::int64_t kFeatures = 3, kClasses = 4;
 
-/// A causal net of a seed: recurrent layers, dropout, a norm, a head.
+/// Returns a causal net for a seed: recurrent layers, dropout, a norm, a head.
 std::unique_ptr<nn::Sequential> make_net(std::uint64_t seed, std::uint64_t weights) {
   Random r(seed);
   auto net = std::make_unique<nn::Sequential>();
@@ -58,7 +58,7 @@ std::unique_ptr<nn::Sequential> make_net(std::uint64_t seed, std::uint64_t weigh
   return net;
 }
 
-/// One net and what trains it; its calls run as they are, or compiled.
+/// A net with its optimiser, whose calls run eagerly or compiled.
 class Twin {
  public:
   Twin(std::unique_ptr<nn::Layer> net, bool compiled)
@@ -92,7 +92,7 @@ class Twin {
   void load(const nn::Module& from) { nn::copy_values(from, *net_); }
   std::unique_ptr<Twin> cloned() const { return std::make_unique<Twin>(net_->clone(), compiled_); }
 
-  /// Every variable that a call may change.
+  /// Returns every variable that a call may change.
   std::vector<Variable> variables() const {
     std::vector<Variable> all;
     for (const auto& p : net_->named_parameters()) all.push_back(p.variable);
@@ -122,7 +122,7 @@ class Twin {
   std::function<Tensor(const Tensor&, const Tensor&, const nn::Carry&)> step_;
 };
 
-/// What a call gives, or the words of its error.
+/// The result of a call, or the message of its error.
 struct Outcome {
   Tensor result;
   std::string error;
@@ -146,7 +146,7 @@ bool same(const Outcome& a, const Outcome& b) {
   return !a.result.defined() || identical(a.result, b.result);
 }
 
-/// A random call, the same one on every twin that it is given to.
+/// A random call, the same on every twin that runs it.
 struct Call {
   std::string what;
   std::function<Outcome(Twin&)> run;
@@ -208,7 +208,7 @@ void check_compiled(std::uint64_t seed) {
     const std::vector<Tensor> before = eager->state();
     const Outcome wanted = call.run(*eager), got = call.run(*planned);
     bool equal = same(got, wanted);
-    // A compiled function that throws has changed nothing; an eager one stops where it is.
+    // A compiled function that throws has changed nothing; an eager one stops in the middle.
     if (!wanted.error.empty()) eager->set_state(before);
     const std::vector<Tensor> a = eager->state(), b = planned->state();
     for (std::size_t i = 0; i < a.size() && equal; ++i) equal = bool(identical(b[i], a[i]));
@@ -218,7 +218,7 @@ void check_compiled(std::uint64_t seed) {
   }
 }
 
-/// A stream beside the layer called one step at a time with a carry, on the weights of the last refresh.
+/// A stream compared with the layer called one step at a time with a carry, with the weights of the last refresh.
 class Streamed {
  public:
   Streamed(std::unique_ptr<nn::Layer> net, std::int64_t B)
@@ -244,7 +244,7 @@ class Streamed {
     nn::copy_values(*net_, *frozen_);
     stream_.refresh();
   }
-  /// Goes on with a clone; the old stream takes other weights and ends.
+  /// Continues with a clone; the old stream gets other weights and ends.
   void clone(const nn::Module& other) {
     nn::Stream copy = stream_.clone();
     const auto own = net_->clone();

@@ -59,11 +59,12 @@ P arguments(std::uint32_t first, std::uint32_t stride) {
   return P::load(v);
 }
 
-/// Every second one from 2^-32 to 2^31 in size, where most functions are neither their argument nor at their ends.
+/// Returns numbers of which every second one is from 2^-32 to 2^31 in size, where most functions are neither equal to
+/// their argument nor at their ends.
 D doubles(std::uint64_t first, std::uint64_t stride = 1) {
   alignas(64) double v[static_cast<std::size_t>(D::width)];
   for (std::uint64_t i = 0; i < static_cast<std::uint64_t>(D::width); ++i) {
-    const std::uint64_t at = (first + i) * stride;  // whatever the number of lanes is
+    const std::uint64_t at = (first + i) * stride;  // independent of the number of lanes
     const std::uint64_t all = at * 0x9e3779b97f4a7c15U, exponent = 991 + at / 2 % 64;
     v[i] = std::bit_cast<double>(at % 2 == 0 ? all : (all & 0x800fffffffffffffU) | exponent << 52);
   }
@@ -75,7 +76,7 @@ std::uint64_t hash_of(D (*f)(D)) {
   for (std::uint64_t i = 0; i < 4'000'000; i += static_cast<std::uint64_t>(D::width)) hash.add(f(doubles(i)));
   return hash.value();
 }
-/// Bases from 2^-32 to 2^31 in size at every second place, exponents of all sizes.
+/// Hashes a function with bases of which every second is from 2^-32 to 2^31 in size, and exponents of all sizes.
 std::uint64_t hash_of(D (*f)(D, D)) {
   Hash hash;
   for (std::uint64_t i = 0; i < 4'000'000; i += static_cast<std::uint64_t>(D::width))
@@ -87,7 +88,7 @@ std::uint64_t hash_of(P (*f)(P)) {
   for (std::uint32_t i = 0; i < kValues; i += static_cast<std::uint32_t>(P::width)) hash.add(f(arguments(i, kStride)));
   return hash.value();
 }
-/// Pairs whose second one takes all bits in another order.
+/// Hashes a function of pairs; the second number of a pair takes all bits in another order.
 std::uint64_t hash_of(P (*f)(P, P)) {
   Hash hash;
   for (std::uint32_t i = 0; i < kValues; i += static_cast<std::uint32_t>(P::width))
@@ -172,7 +173,7 @@ BOOST_AUTO_TEST_CASE(functions_of_f32_are_the_same_wherever_a_multiply_add_round
 #undef FERRITE_TWO
 }
 
-/// Those that are not the C library's.
+/// The functions are those that the C library does not provide.
 BOOST_AUTO_TEST_CASE(functions_of_f64_are_the_same_wherever_a_multiply_add_rounds_once,
                      *boost::unit_test::enable_if<kRoundsOnce && !support::kSanitized>()) {
 #define FERRITE_ONE(name) \

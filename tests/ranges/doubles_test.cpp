@@ -1,6 +1,6 @@
-// The bounds of the functions of f64 that are computed in packets: at every exponent, both signs and mantissas between
-// and at their ends, and at random arguments where they are neither their argument nor at their ends. References are
-// the C library's long double, which has 64 digits on x86, and numbers of mpmath with 400 digits.
+// The error bounds of functions of f64 that are computed in packets: at every exponent, both signs and mantissas
+// between and at their ends, and at random arguments where they are neither their argument nor at their ends.
+// References are the C library's long double, which has 64 digits on x86, and numbers of mpmath with 400 digits.
 #include <random>
 
 #include "ranges.h"
@@ -16,9 +16,9 @@ struct Function {
   const char* name;
   D (*f)(D);
   Exact exact;
-  double most;       ///< in units, where a multiply-add rounds once
-  double most_else;  ///< and where it does not
-  double low, high;  ///< random arguments
+  double most;       ///< bound in units, where a multiply-add rounds once
+  double most_else;  ///< bound in units elsewhere
+  double low, high;  ///< range of random arguments
 };
 #define FERRITE_FUNCTION(name, most, most_else, low, high)                                                          \
   {                                                                                                                 \
@@ -39,7 +39,7 @@ void check_at(const Function& function, const std::vector<double>& x) {
   }
   BOOST_TEST_MESSAGE(function.name << " f64, " << x.size() << " values: worst " << worst << " units");
 }
-/// Half of them even, half of random exponents.
+/// Returns random numbers, half of them uniform, half with random exponents.
 std::vector<double> random_numbers(double low, double high) {
   std::mt19937_64 bits(5);
   std::vector<double> x(400'000);
@@ -93,8 +93,8 @@ BOOST_AUTO_TEST_CASE(angles_of_doubles) {
         Function FERRITE_FUNCTION(tan, 1.4, 1.7, -1e3, 1e3)})
     check_all(function);
 }
-/// The doubles about multiples of pi / 2, where either sine or cosine is small, each as the only one of its packet: so
-/// that numbers of every size meet small ones there.
+/// The arguments are the doubles near multiples of pi / 2, where either sine or cosine is small, each as the only such
+/// one of its packet, so that numbers of every size meet small ones there.
 BOOST_AUTO_TEST_CASE(angles_of_doubles_near_quarter_turns) {
   std::vector<double> numbers = {0x1p20, 0x1p30, std::nextafter(0x1p20, 0.0), std::nextafter(0x1p30, 0.0)};
   for (long double turns = 1; turns < 1e300L; turns = std::ceil(turns * 1.01L)) {
@@ -109,7 +109,8 @@ BOOST_AUTO_TEST_CASE(angles_of_doubles_near_quarter_turns) {
         Function FERRITE_FUNCTION(tan, 1.4, 1.7, 0, 0)})
     check_at(function, x);
 }
-/// Numbers of mpmath with 400 digits; 6381956970095103 2^797 is the double nearest to a multiple of pi / 2.
+/// The references are numbers of mpmath with 400 digits; 6381956970095103 2^797 is the double nearest to a multiple of
+/// pi / 2.
 BOOST_AUTO_TEST_CASE(angles_of_huge_doubles) {
   struct Known {
     double x;
@@ -132,8 +133,8 @@ BOOST_AUTO_TEST_CASE(angles_of_huge_doubles) {
     }
 }
 
-/// Every exponent of x with some mantissas, both signs, by numbers of every size, whole ones and halves, and those that
-/// lead to the ends of doubles; C99's special values (F.9.4.4) are among them. The reference is powl.
+/// The arguments are every exponent of x with some mantissas, both signs, with exponents of every size, whole ones and
+/// halves, and those that lead to the ends of doubles, including C99's special values (F.9.4.4). The reference is powl.
 BOOST_AUTO_TEST_CASE(powers_of_doubles) {
   std::vector<double> bases, exponents = {0,
                                           1,

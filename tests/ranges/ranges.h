@@ -32,8 +32,8 @@ struct Format<double> {
   static constexpr int digits = 52, exponents = 2048, mantissas = 40;
 };
 
-/// Every exponent, those of denormals, infinity and NaN among them, with its first and last mantissas, powers of two,
-/// and more from a sequence that fills the interval evenly; both signs.
+/// Returns every exponent, including denormals, infinity and NaN, with its first and last mantissas, powers of two, and
+/// more from a sequence that fills the interval evenly; both signs.
 template <class T>
 std::vector<T> all_exponents() {
   using Bits = typename Format<T>::Bits;
@@ -65,8 +65,8 @@ std::vector<T> applied(Packet<T> (*f)(Packet<T>), const std::vector<T>& x) {
   return y;
 }
 
-/// |computed - exact| in units of the last place of the exact value in T; below the least normal number, in those of
-/// that.
+/// Returns |computed - exact| in units of the last place of the exact value in T; below the least normal number, in
+/// units of that number.
 template <class T>
 long double units(T computed, long double exact) {
   if (std::isnan(computed) || std::isnan(exact)) return std::isnan(computed) && std::isnan(exact) ? 0 : INFINITY;
@@ -78,7 +78,7 @@ long double units(T computed, long double exact) {
   return std::fabs(computed - exact) / std::ldexp(1.0L, exponent - Format<T>::digits);
 }
 
-/// Every value within its bound in units, which may depend on x; the worst one is told.
+/// Checks that every value is within its bound in units, which may depend on x; prints the worst one.
 template <class T, class Exact, class Bound>
 void check_each(const char* name, Packet<T> (*f)(Packet<T>), Exact exact, Bound bound) {
   static const std::vector<T> x = all_exponents<T>();
@@ -114,13 +114,13 @@ inline long double exact_gelu(long double x) {
 inline long double exact_softplus(long double x) {
   return std::isnan(x) ? x : std::fmax(x, 0.0L) + std::log1p(std::exp(-std::fabs(x)));
 }
-/// By the distance to the nearest whole number, which is exact.
+/// Computes by the distance to the nearest whole number, which is exact.
 inline long double exact_sinc(long double x) {
   if (x == 0) return 1;
   const long double n = std::nearbyint(x), sine = std::sin(std::numbers::pi_v<long double> * (x - n));
   return (std::fmod(n, 2.0L) == 0 ? sine : -sine) / (std::numbers::pi_v<long double> * x);
 }
-/// A step of Newton's method in long double.
+/// Computes with a step of Newton's method in long double.
 inline long double exact_erfinv(long double y) {
   const long double x = ferrite::detail::erfinv_of(static_cast<double>(y), 3), size = std::fabs(x);
   if (!std::isfinite(x) || y == 0) return x;

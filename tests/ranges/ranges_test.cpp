@@ -1,5 +1,5 @@
-// The bounds that the headers of packets give for exponentials, logarithms, angles and powers, for every exponent of
-// f32 and f64, both signs, and mantissas between and at their ends.
+// The bounds in the headers of packets for exponentials, logarithms, angles and powers, for every exponent of f32 and
+// f64, both signs, and mantissas between and at their ends.
 #include "ranges.h"
 
 using namespace range_tests;
@@ -21,8 +21,8 @@ BOOST_AUTO_TEST_CASE(silu_over_all_exponents) {
   check<double>(
       "silu", [](Packet<double> x) { return silu(x); }, exact, 3);
 }
-/// Where the exact f32 is a denormal number, 0 is as good. Near 1 the value is the nearest one but for ties: the gate
-/// of a state that decays slowly must not be off in the same direction for thousands of steps.
+/// Where the exact f32 is denormal, 0 is accepted. Near 1 the value is the nearest one except for ties: the gate of a
+/// slowly decaying state must not be off in the same direction for thousands of steps.
 BOOST_AUTO_TEST_CASE(sigmoid_over_all_exponents) {
   check_each<float>(
       "sigmoid", [](Packet<float> x) { return sigmoid(x); }, exact_sigmoid,
@@ -63,7 +63,7 @@ BOOST_AUTO_TEST_CASE(exponentials_over_all_exponents) {
       kRoundsOnce ? 1 : 1.2);
 }
 
-/// All floats where 1 is about half of the last digit of e^x.
+/// The arguments are all floats where 1 is about half of the last digit of e^x.
 BOOST_AUTO_TEST_CASE(one_is_taken_from_large_exponentials) {
   std::vector<float> x;
   for (float v = 17.0F; v < 17.35F; v = std::nextafter(v, 18.0F)) x.push_back(v);
@@ -86,8 +86,9 @@ BOOST_AUTO_TEST_CASE(logarithms_over_all_exponents) {
   check<float>(
       "log10", [](Packet<float> x) { return log10(x); }, [](long double x) { return std::log10(x); }, 1);
 }
-/// All floats of a part of the series' range where its terms are largest beside the result, and of one where the sum in
-/// log1p is rounded: few arguments come near the bounds, and the sample of exponents holds none of them.
+/// The arguments are all floats in a part of the series' range where its terms are largest relative to the result, and
+/// in one where the sum in log1p is rounded: few arguments come near the bounds, and the sample of exponents holds
+/// none.
 BOOST_AUTO_TEST_CASE(logarithms_where_they_lose_most) {
   std::vector<float> x;
   for (float v = 1.405F; v < 1.4143F; v = std::nextafter(v, 2.0F)) x.push_back(v);
@@ -138,9 +139,9 @@ BOOST_AUTO_TEST_CASE(angles_over_all_exponents) {
       "sinc", [](Packet<float> x) { return sinc(x); }, exact_sinc, [](float) { return 2.5; });
 }
 
-/// The floats about multiples of pi / 2, where either sine or cosine is small and what is left of x has few digits,
-/// each as the only one of its packet: so that numbers of every size meet small ones there. 16367173 2^72 is the float
-/// that is nearest to such a multiple.
+/// The arguments are the floats near multiples of pi / 2, where either sine or cosine is small and the remainder of x
+/// has few digits, each as the only such one of its packet, so that numbers of every size meet small ones there.
+/// 16367173 2^72 is the float nearest to such a multiple.
 BOOST_AUTO_TEST_CASE(angles_near_quarter_turns) {
   std::vector<float> numbers = {16367173 * 0x1p72F, -16367173 * 0x1p72F, 1e5F, 0x1p27F, std::nextafter(0x1p27F, 0.0F)};
   for (double turns = 1; turns < 1e30; turns = std::ceil(turns * 1.01)) {
@@ -173,9 +174,9 @@ BOOST_AUTO_TEST_CASE(angles_near_quarter_turns) {
   }
 }
 
-/// Every exponent of x with 32 mantissas, both signs, by numbers of every size, whole ones and halves, and those that
-/// lead to the ends of floats; C99's special values (F.9.4.4) are among them. The reference is powl, which is Annex
-/// F's.
+/// The arguments are every exponent of x with 32 mantissas, both signs, with exponents of every size, whole ones and
+/// halves, and those that lead to the ends of floats, including C99's special values (F.9.4.4). The reference is powl,
+/// which follows Annex F.
 BOOST_AUTO_TEST_CASE(powers_over_all_exponents) {
   std::vector<float> bases,
       exponents = {0,    1,      2,     3,       0.5F,     1.5F,       2.5F,     7,       20,

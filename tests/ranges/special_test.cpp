@@ -1,4 +1,4 @@
-// The bounds that the headers of packets give for hyperbolic and special functions, rounding and remainders, for every
+// The bounds in the headers of packets for hyperbolic and special functions, rounding and remainders, for every
 // exponent of f32 and f64.
 #include "ranges.h"
 
@@ -32,8 +32,8 @@ BOOST_AUTO_TEST_CASE(special_functions_over_all_exponents) {
       [](float) { return 1.0; });
 }
 
-/// Of positive numbers, and for digamma away from its zeros; the scalar functions of tensor/kernel/special.h are within
-/// 4 units of f64 (docs/numerics.md).
+/// The arguments are positive, and for digamma away from its zeros; the scalar functions of tensor/kernel/special.h are
+/// within 4 units of f64 (docs/numerics.md).
 BOOST_AUTO_TEST_CASE(derivatives_of_lgamma_over_all_exponents) {
   check_each<float>(
       "digamma", [](Packet<float> x) { return digamma(x); },
@@ -52,7 +52,7 @@ BOOST_AUTO_TEST_CASE(special_functions_in_f64_over_all_exponents) {
       "sinc", [](Packet<double> x) { return sinc(x); }, exact_sinc, 3);
 }
 
-/// Every value beside ones of its size and far from it.
+/// Checks every value in a packet with values of its size and far from it.
 template <class T, class Exact>
 void check_pairs(const char* name, Packet<T> (*f)(Packet<T>, Packet<T>), Exact exact, long double most) {
   static const std::vector<T> x = all_exponents<T>();
@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(rounding_is_exact_over_all_exponents) {
   check_rounding<double>();
 }
 
-/// Of every value by a few others: what std::fmod gives, to the bit.
+/// Checks the remainder of every value by a few others: it is std::fmod's, to the bit.
 template <class T>
 void check_remainders() {
   const std::vector<T> all = all_exponents<T>();

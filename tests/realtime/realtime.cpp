@@ -1,5 +1,5 @@
 // Every streaming layer, random chains and random causal programs under RealtimeSanitizer: calls of streams run as
-// functions that must not block, in which it ends the program at an allocation, a lock or a system call.
+// functions that must not block, and the sanitizer ends the program at an allocation, a lock or a system call.
 #include <cstdio>
 #include <cstdlib>
 #include <thread>
@@ -18,7 +18,7 @@ void must_not_block(const F& f) noexcept [[clang::nonblocking]] {
   f();
 }
 
-/// In blocks where there is one step for each, step by step, a row begun anew, and the end.
+/// Runs a stream in blocks if each input gives a step, step by step, with a restarted row, and to the end.
 template <class In, class Out>
 void run(nn::Stream& s, const std::vector<In>& in, std::int64_t T, std::int64_t width) {
   const std::int64_t B = s.batch();
@@ -47,15 +47,15 @@ void check(const std::string& words, const nn::Layer& net, const Tensor& x) {
   std::printf("%s\n", words.c_str());
   std::fflush(stdout);
   nn::Stream s = net.stream(x.shape()[0]);
-  if (net.step_input().width == 0) {  // the first step plans
+  if (net.step_input().width == 0) {  // the first step makes the plan
     const std::vector<float> first(static_cast<std::size_t>(x.shape()[0] * x.shape()[2]));
     std::vector<float> out(first.size());
-    (void)s.feed(first, out);  // layers of any width keep it
+    (void)s.feed(first, out);  // layers of any width keep the first one
     s.reset();
   }
   const std::int64_t width = s.result().width;
   if (s.on_tensors() > 0) return;
-  const auto on_new_thread = [&]<class In, class Out>(In, Out) {  // which has run nothing yet
+  const auto on_new_thread = [&]<class In, class Out>(In, Out) {  // a new thread
     const std::vector<In> in = contiguous(transpose(x, 0, 1)).template to_vector<In>();
     std::thread([&] { run<In, Out>(s, in, x.shape()[1], width); }).join();
   };
@@ -64,7 +64,7 @@ void check(const std::string& words, const nn::Layer& net, const Tensor& x) {
   on_new_thread(float(), float());
 }
 
-/// Planes, features and a recurrence, which are no chain of layers.
+/// Checks a program with planes, features and a recurrence, which is not a chain of layers.
 void check_program() {
   const Tensor w = uniform({4, 1, 3, 3}, {.seed = 1}, -1, 1);
   const nn::Gru gru(32, 8, {}, {.seed = 2});

@@ -1,7 +1,7 @@
 #pragma once
-/// What the files of every released version hold: a small net whose numbers follow from their places alone, so that no
-/// kernel, draw or rounding of a version has a part in them. Do not change it: what has been written is to be read for
-/// ever.
+/// The contents of the files of every released version: a small net whose numbers follow from their places alone, so
+/// that they depend on no kernel, draw or rounding of a version. Do not change it: files once written must always be
+/// readable.
 #include <filesystem>
 #include <string>
 
@@ -12,7 +12,7 @@
 
 namespace released {
 
-/// Element i of the tensor of that number: sixteenths between -2 and 2, each an exact f32.
+/// Returns the tensor of a number, whose elements are sixteenths between -2 and 2, each an exact f32.
 inline ferrite::Tensor numbers(std::int64_t number, const ferrite::Shape& shape, ferrite::Dtype dtype) {
   const std::int64_t n = shape.numel();
   const ferrite::Tensor i = ferrite::arange(0, n, 1, ferrite::Dtype::f64);
@@ -21,10 +21,10 @@ inline ferrite::Tensor numbers(std::int64_t number, const ferrite::Shape& shape,
   return ferrite::cast(ferrite::Tensor::from(values, shape), dtype);
 }
 
-/// A GRU and a linear layer: what RTNeural has, too.
+/// Returns a GRU and a linear layer, which RTNeural has, too.
 inline ferrite::dsl::Network network() { return ferrite::dsl::sequence(3).gru(4).linear(2).build(0); }
 
-/// The k-th variable of a list gets the numbers of first + k.
+/// Gives the k-th variable of a list the numbers of first + k.
 template <class Variables>
 void assign_numbers(const Variables& variables, std::int64_t first) {
   for (std::size_t k = 0; k < variables.size(); ++k) {
@@ -33,7 +33,8 @@ void assign_numbers(const Variables& variables, std::int64_t first) {
   }
 }
 
-/// Everything in training: the net's numbers from 0 on, the optimiser's from 100 on but for what must be positive.
+/// The state of a training: the net's numbers from 0 on, the optimiser's from 100 on, except those that must be
+/// positive.
 struct Training {
   Training() { assign_numbers(net.named_parameters(), 0); }
   void begin() {
@@ -50,7 +51,7 @@ struct Training {
   ferrite::train::Position at{.epoch = 2, .batch = 5, .step = 7, .seed = 11};
 };
 
-/// A tensor of every dtype, under these names.
+/// Returns a tensor of every dtype, with these names.
 inline std::vector<ferrite::io::NamedTensor> tensors() {
   using ferrite::Dtype;
   return {{"f32", numbers(1, {2, 3}, Dtype::f32)},

@@ -1,4 +1,4 @@
-// Files that earlier versions wrote are read for ever: tests/data/released has a folder for each version.
+// Files of earlier versions must always be readable: tests/data/released has a folder for each version.
 #include <cstdlib>
 #include <set>
 

@@ -1,4 +1,4 @@
-// RTNeural's own files: nets in both of its layouts with the outputs that its authors' Python gave.
+// RTNeural's own files: nets in both of its layouts with the outputs that its authors' Python computed.
 #include <fstream>
 
 #include "ferrite/io/json_weights.h"
@@ -23,7 +23,7 @@ Tensor column(const std::string& name) {
   return Tensor::from(values, {1, static_cast<std::int64_t>(values.size()), 1});
 }
 
-/// The torch flavour: one recurrent layer, then three, then a dense layer.
+/// Checks the torch layout: one recurrent layer, then three, then a dense layer.
 template <class L>
 struct Deep : nn::Module {
   L first{1, 8};

@@ -1,5 +1,5 @@
 #pragma once
-/// Tests on data that the project does not ship: the folder that FERRITE_SAMPLES names.
+/// Tests on data that the project does not ship, in the folder that FERRITE_SAMPLES names.
 #include <boost/test/unit_test.hpp>
 #include <cstdlib>
 #include <filesystem>
@@ -14,7 +14,7 @@ inline std::filesystem::path folder() {
 
 }  // namespace samples
 
-/// Without the folder the test program is reported as skipped: CTest looks for these words.
+/// Without the folder CTest reports the test program as skipped: it looks for these words.
 #define SAMPLES_OR_SKIP()                                            \
   if (samples::folder().empty()) {                                   \
     std::cout << "skipped: FERRITE_SAMPLES is not set" << std::endl; \

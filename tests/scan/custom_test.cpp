@@ -1,4 +1,4 @@
-// Layers of cells that users write: the plain GRU against the built-in one, everything a layer can do, streams.
+// Layers of user-defined cells: the plain GRU compared with the built-in one, everything a layer can do, streams.
 #include "../examples/custom_cell/cells.h"
 #include "support/compare.h"
 
@@ -12,7 +12,7 @@ Tensor draw(const Shape& shape, std::uint64_t stream, Dtype dtype = Dtype::f64) 
   return uniform(shape, {23, stream, 0}, -1, 1, dtype);
 }
 
-/// The built-in GRU with the weights of a plain one.
+/// Returns the built-in GRU with the weights of a plain one.
 nn::Gru built_in(const nn::Custom& layer, Dtype dtype) {
   const nn::RecurrentSizes& s = layer.sizes();
   nn::Gru gru(s.input_size, s.hidden_size, {.layers = s.layers, .bidirectional = s.bidirectional}, {0, {}, dtype});
@@ -29,7 +29,7 @@ nn::Gru built_in(const nn::Custom& layer, Dtype dtype) {
   return gru;
 }
 
-/// Output, states and gradients of x, of the states and of all parameters.
+/// Returns output, states and gradients of x, of the states and of all parameters.
 Tensors everything(const nn::Recurrent& layer, const nn::Context& given, const Tensor& x_values) {
   Tape tape;
   nn::Context context = given;
@@ -111,13 +111,13 @@ BOOST_AUTO_TEST_CASE(a_stream_gives_the_sequence) {
   }
   const std::string summary = net.summary();
   BOOST_TEST(summary.find("peephole_lstm") != std::string::npos, summary);
-  // Two layers of 4 gates: 3 features and 6 units, then 6 and 6, and the last layer's 6 by 2.
+  // There are two layers of 4 gates: 3 features and 6 units, then 6 and 6, and the last layer's 6 by 2.
   BOOST_TEST(summary.find(std::to_string((3 + 6) * 24 + (6 + 6) * 24)) != std::string::npos, summary);
   BOOST_TEST(net.parameters()[0].name() == "memory.cell_l0.w_x");
 }
 
 BOOST_AUTO_TEST_CASE(one_mask_for_all_steps) {
-  // With every weight set so that h' = x times the mask of x, the kept elements are the same in all steps.
+  // All weights are set so that h' = x times the mask of x: the kept elements are the same in all steps.
   struct Through final : nn::CustomCell {
     Through(std::int64_t, std::int64_t, const nn::Init&) {}
     std::string kind() const override { return "through"; }
@@ -130,7 +130,7 @@ BOOST_AUTO_TEST_CASE(one_mask_for_all_steps) {
   const double kept = mean(cast(gt(y, 0), Dtype::f64)).item<double>();
   BOOST_TEST((kept > 0.3 && kept < 0.7));
   BOOST_TEST(amax(y, {0, 1, 2}).item() == 2);
-  BOOST_TEST(!identical(y, again));  // drawn anew for every sequence
+  BOOST_TEST(!identical(y, again));  // drawn again for every sequence
   layer.eval();
   BOOST_TEST(identical(layer(x), x));
 }

@@ -1,4 +1,4 @@
-// What a scan gives to the bit: with many operands, with one step, compiled and eager.
+// Exact results of scans, to the bit: with many operands, with one step, compiled and eager.
 #include "ferrite/autograd/tape.h"
 #include "ferrite/compile/compile.h"
 #include "ferrite/compile/scan.h"
@@ -21,8 +21,8 @@ Tensor draw(const Shape& shape, std::uint64_t stream, Dtype dtype = Dtype::f64) 
 
 BOOST_AUTO_TEST_SUITE(exact)
 
-/// 70 captured tensors, of which every third is differentiated, and 70 ys, of which every second is read: each gradient
-/// is its own.
+/// There are 70 captured tensors, every third of which is differentiated, and 70 ys, every second of which is read:
+/// each has its own gradient.
 BOOST_AUTO_TEST_CASE(checkpointed_gradients_of_seventy_captures) {
   constexpr std::size_t n = 70;
   const Tensor x = draw({20, 3}, 1), h = draw({3}, 2);
@@ -56,8 +56,8 @@ BOOST_AUTO_TEST_CASE(checkpointed_gradients_of_seventy_captures) {
   }
 }
 
-/// One step, compiled, has the bits of one step run eagerly: sums of biases over rows keep their order, and a sum of
-/// -0 is 0 in both.
+/// One compiled step has the bits of one eager step: sums of biases over rows keep their order, and a sum of -0 is 0 in
+/// both.
 BOOST_AUTO_TEST_CASE(a_single_step_keeps_its_bits_when_compiled) {
   for (const std::int64_t rows : {1, 5, 37, 300}) {
     const Tensor w = draw({3, 4}, 1, Dtype::f32), b = draw({4}, 2, Dtype::f32), x = draw({1, rows, 3}, 3, Dtype::f32);
@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE(a_single_step_keeps_its_bits_when_compiled) {
   }
 }
 
-/// A program's text may say anything: wrong positions are refused.
+/// A program's text may contain anything: wrong positions are refused.
 BOOST_AUTO_TEST_CASE(positions_that_do_not_fit_are_refused) {
   const auto f = [](const Tensors& in) -> Tensors {
     Tape tape;
@@ -102,8 +102,8 @@ BOOST_AUTO_TEST_CASE(positions_that_do_not_fit_are_refused) {
   }
 }
 
-/// A compiled function that takes a gradient through a checkpointed scan is differentiated from outside: what its
-/// program holds of that gradient has one itself.
+/// A compiled function that takes a gradient through a checkpointed scan is differentiated from outside, so the part of
+/// its program that computes the gradient needs a gradient itself.
 BOOST_AUTO_TEST_CASE(compiled_gradients_of_checkpointed_scans_have_gradients) {
   const Tensors in = {uniform({3}, {1, 2, 0}, -1, 1, Dtype::f64), uniform({3}, {1, 3, 0}, -1, 1, Dtype::f64),
                       uniform({5, 3}, {1, 4, 0}, -1, 1, Dtype::f64)};

@@ -1,5 +1,5 @@
-// Scans over a few numbers, whose steps are kernels of one tile: against the same steps written as a loop, to the bit.
-// Each step uses the captured number once: the gradients of several uses are added step by step, in a loop one by one.
+// Scans over a few numbers, whose steps are kernels of one tile, compared bit for bit with the same steps as a loop.
+// Each step uses the captured number once: a scan adds the gradients of several uses step by step, a loop one by one.
 #include "ferrite/autograd/tape.h"
 #include "ferrite/compile/compile.h"
 #include "ferrite/compile/scan.h"
@@ -19,16 +19,16 @@ Tensor numbers(const Shape& shape, std::uint64_t stream, Dtype dtype) {
 
 using StepFunction = Tensors (*)(const Tensors& carry, const Tensor& x, const Tensor& w);
 
-/// Each carry takes the place of another one that is still read.
+/// Replaces each carry by another one that is still read.
 Tensors rotated(const Tensors& c, const Tensor& x, const Tensor& w) {
   return {c[1] + x, c[2] * w, c[0] - c[1], c[3] * 0.5 + c[0]};
 }
-/// Operations of two and three operands, of the operand itself, with literals on either side.
+/// Applies operations of two and three operands, of the operand itself, with literals on either side.
 Tensors mixed(const Tensors& c, const Tensor& x, const Tensor& w) {
   const Tensor a = sin(c[0] * w + x) * c[1];
   return {a * a, where(c[1] > 0.1, tanh(a - 2.0), 1.5 - c[2]), maximum(c[2], -a) * x, cos(c[3]) + exp(-square(a))};
 }
-/// Results that stand beside each other in one tensor, which the next step takes apart again.
+/// Puts results next to each other in one tensor, which the next step takes apart again.
 Tensors in_windows(const Tensors& c, const Tensor& x, const Tensor& w) {
   const Shape one = c[0].shape().rank() == 0 ? Shape{1} : c[0].shape();
   const Tensor all = concat({reshape(c[0] * w, one), reshape(c[1] + x, one), reshape(c[2] - c[3], one)}, 0);
@@ -42,7 +42,7 @@ struct Job {
   Dtype dtype;
 };
 
-/// States, outputs of all steps, and gradients by what is captured, what is read and where it begins.
+/// Returns states, outputs of all steps, and gradients by captures, inputs and initial carries.
 template <class Run>
 Tensors everything(const Job& job, const Tensors& in, const Run& run) {
   Tape tape;

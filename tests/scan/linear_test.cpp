@@ -1,5 +1,5 @@
-// Scans whose body is linear in its carries: recognised, equal to the same run step by step (which `checkpoint_every`
-// asks for), with all gradients; and what is not linear, which must not be taken for it.
+// Scans whose body is linear in its carries are recognised, and equal the same scan run step by step (which
+// `checkpoint_every` requests), with all gradients. Bodies that are not linear must not be taken for linear.
 #include <limits>
 
 #include "ferrite/autograd/tape.h"
@@ -96,7 +96,7 @@ std::vector<Case> linear_cases() {
   return all;
 }
 
-/// Last carries and stacks, then gradients of carries, of xs, of the parameters.
+/// Returns last carries and stacks, then gradients of carries, of xs, of the parameters.
 Tensors everything(const Case& c, const ScanOptions& o) {
   Tape tape;
   Tensors init, xs;
@@ -224,7 +224,7 @@ BOOST_AUTO_TEST_CASE(are_not_seen_where_there_are_none) {
                  {full({2}, 1, Dtype::i64)}, {full({kSteps, 2}, 1, Dtype::i64)}) == by + "a carry is no float");
 }
 
-/// A reset keeps out what is not finite, as a step does.
+/// A reset removes values that are not finite, as a step does.
 BOOST_AUTO_TEST_CASE(resets_forget_what_is_not_finite) {
   const Case c = linear_cases()[4];
   const Tensor mask = expand(unsqueeze(eq(arange(kSteps), 3), 1), {kSteps, kBatch});
@@ -235,7 +235,7 @@ BOOST_AUTO_TEST_CASE(resets_forget_what_is_not_finite) {
   BOOST_TEST(identical(slice(r.y[0], 0, 3, kSteps), alone.y[0]));
 }
 
-/// Whole sequences, pieces and streams of a cell that is linear are rounded alike.
+/// Whole sequences, pieces and streams of a linear cell are rounded in the same way.
 BOOST_AUTO_TEST_CASE(cells_of_users_stream_with_the_bits_of_the_whole) {
   const nn::Custom layer = nn::custom<Leaky>(kIn, kUnits, {.layers = 2}, {.seed = 3});
   const Tensor x = uniform({2, 9, kIn}, {.seed = 5}, -1, 1);

@@ -1,4 +1,4 @@
-// What a step computes beyond the length of its row changes nothing, whatever the step may divide by.
+// Steps beyond the length of a row change nothing, whatever they divide by.
 #include "ferrite/autograd/tape.h"
 #include "ferrite/compile/scan.h"
 #include "ferrite/nn/recurrent/custom.h"
@@ -11,7 +11,7 @@ using support::within;
 
 namespace {
 
-/// A cell that divides by its input: in the padding, which may hold zeros, nothing infinite may arise.
+/// A cell that divides by its input: padding, which may hold zeros, must not make anything infinite.
 struct Ratio final : nn::CustomCell {
   Parameter w;
   Ratio(std::int64_t D, std::int64_t H, const nn::Init& init) {
@@ -27,8 +27,8 @@ struct Ratio final : nn::CustomCell {
 
 BOOST_AUTO_TEST_SUITE(padding)
 
-/// Beyond its length a row repeats its last step: a body that divides by x, or takes its logarithm, would meet zeros
-/// there, and 0 times an infinite derivative is NaN.
+/// Beyond its length a row repeats its last step: a body that divides by x, or takes its logarithm, would otherwise
+/// meet zeros there, and 0 times an infinite derivative is NaN.
 BOOST_AUTO_TEST_CASE(scans) {
   const Tensor lengths = Tensor::from<std::int64_t>({4, 0, 6, 1});
   const std::int64_t T = 6, B = 4;
@@ -60,7 +60,7 @@ BOOST_AUTO_TEST_CASE(scans) {
     BOOST_TEST(within(got[0], wanted[0], 1e-13));
     BOOST_TEST(within(got[1], wanted[1], 1e-13));
   }
-  // Nobody has a step: what stands in x is not read at all.
+  // No row has a step: x is not read at all.
   const ScanResult none = scan([](const Tensors& c, const Tensors& in) -> ScanStep { return {{c[0] * in[0]}}; }, {h0},
                                {full({T, B, 3}, std::nan(""), Dtype::f64)}, {.lengths = zeros({B}, Dtype::i64)});
   BOOST_TEST(identical(none.carry[0], h0));

@@ -1,4 +1,4 @@
-// What becomes of scans in traced programs, counted on the graph and on the parts of a body.
+// Scans in traced programs after the passes, counted on the graph and on the parts of a body.
 #include "ferrite/compile/passes.h"
 #include "ferrite/autograd/tape.h"
 #include "ferrite/compile/compile.h"
@@ -37,7 +37,7 @@ Graph traced(const std::function<Tensors(const Tensors&)>& f, const Tensors& in)
   return g;
 }
 
-/// Gives h and a second carry that nothing but itself needs.
+/// Returns h and a second carry that only it needs.
 ScanResult two_carries(const Tensors& in) {
   return scan(
       [&](const Tensors& c, const Tensors& x) -> ScanStep {
@@ -119,7 +119,7 @@ BOOST_AUTO_TEST_CASE(one_forward_scan_where_a_tape_watches_a_compiled_one) {
   watched[0] = plain.watch(in[0]);
   const Tensor wanted = plain.grad(sum(two_carries(watched).y[1]), {watched[0]})[0];
   BOOST_TEST(identical(joint(), wanted));
-  // In one trace: the program's own steps and those that save for the gradient are the same scan.
+  // The program's own scan and the one that saves values for the gradient are the same in one trace.
   const Graph g = traced(
       [](const Tensors& x) -> Tensors {
         const Graph inner = trace([](const Tensors& y) -> Tensors { return {sum(two_carries(y).y[1])}; },
@@ -149,7 +149,7 @@ BOOST_AUTO_TEST_CASE(a_layer_is_taken_apart) {
   const std::vector<const Graph::Node*> list = scans_of(g);
   BOOST_REQUIRE_EQUAL(list.size(), 2U);
   const detail::ScanParts &forward = parts_of(*list[0]), &back = parts_of(*list[1]);
-  // Forward: one product of x for many steps, one of h in a step.
+  // Forward there is one product of x for many steps, and one of h in a step.
   BOOST_TEST(count(forward.before.graph, "matmul") == 1U);
   BOOST_TEST(count(forward.step.graph, "matmul") == 1U);
   BOOST_TEST(count(forward.after.graph, "matmul") == 0U);
@@ -157,7 +157,7 @@ BOOST_AUTO_TEST_CASE(a_layer_is_taken_apart) {
   const PlanReport& report = detail::ScanBody::of(list[0]->attrs).program().step_report();
   BOOST_TEST(report.kernels == 1U);
   BOOST_TEST(report.products == 1U);
-  // Backward: one product in a step; weights and biases as sums over rows, nothing of them in a step.
+  // Backward there is one product in a step; weights and biases are sums over rows, outside of the steps.
   BOOST_TEST(count(back.step.graph, "matmul") == 1U);
   BOOST_TEST(count(back.step.graph, "sum") == 0U);
   BOOST_TEST(back.terms.size() == 4U);
@@ -166,7 +166,7 @@ BOOST_AUTO_TEST_CASE(a_layer_is_taken_apart) {
 }
 
 BOOST_AUTO_TEST_CASE(no_cell_is_known_by_name_or_order) {
-  // A GRU with other names and another order of its operations takes as many kernels and products a step.
+  // A GRU with other names and another order of its operations has as many kernels and products per step.
   const Tensor w_x = draw({6, 15}, 1), w_h = draw({5, 15}, 2), b = draw({15}, 3), c = draw({15}, 4);
   const Graph g = traced(
       [&](const Tensors& in) -> Tensors {
@@ -202,7 +202,7 @@ BOOST_AUTO_TEST_CASE(the_input_gradient_is_one_product_for_many_steps) {
   const detail::ScanParts& back = parts_of(*scans_of(g)[1]);
   BOOST_TEST(count(back.after.graph, "matmul") == 1U);
   BOOST_TEST(count(back.step.graph, "matmul") == 1U);
-  BOOST_TEST(back.terms.empty());  // no weight's gradient is wanted
+  BOOST_TEST(back.terms.empty());  // no gradient of a weight is wanted
 }
 
 BOOST_AUTO_TEST_CASE(a_body_stands_in_a_text) {

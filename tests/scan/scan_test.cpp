@@ -1,4 +1,4 @@
-// scan against the same steps written as a loop: values, gradients, gradients of gradients.
+// scan compared with the same steps as a loop: values, gradients, gradients of gradients.
 #include "ferrite/compile/scan.h"
 
 #include <thread>
@@ -19,7 +19,7 @@ Tensor draw(const Shape& shape, std::uint64_t stream, Dtype dtype = Dtype::f64) 
   return uniform(shape, {17, stream, 0}, -1, 1, dtype);
 }
 
-/// What a scan means.
+/// The definition of a scan as a loop.
 ScanResult loop(const ScanBodyFunction& body, const Tensors& init, const Tensors& xs, const ScanOptions& o = {}) {
   const std::int64_t T = xs.empty() ? o.steps : xs[0].shape()[0];
   Tensors carry = init;
@@ -55,7 +55,7 @@ struct Cell2 {
   }
 };
 
-/// Results and all gradients.
+/// Returns results and all gradients.
 Tensors everything(Runner run, std::int64_t T, std::int64_t B, std::int64_t D, std::int64_t H, bool reverse,
                    Dtype dtype) {
   Tape tape;
@@ -174,7 +174,7 @@ BOOST_AUTO_TEST_CASE(no_steps) {
 }
 
 BOOST_AUTO_TEST_CASE(a_hundred_thousand_steps) {
-  // h' = a h + x with a constant a: the last h is a geometric sum, d h / d h0 = a^T.
+  // h' = a h + x with a constant a: the last h is a geometric sum, and d h / d h0 = a^T.
   const std::int64_t T = 100'000;
   const double a = 0.99995;
   Tape tape;

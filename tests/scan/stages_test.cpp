@@ -1,5 +1,5 @@
-// What a scan computes for many steps at once: products that no carry waits for, and views of these; and what bodies
-// with tapes of their own capture.
+// The parts of a scan that are computed for many steps at once: products that no carry depends on, and views of these;
+// and captures of bodies with their own tapes.
 #include "ferrite/autograd/tape.h"
 #include "ferrite/compile/compile.h"
 #include "ferrite/compile/scan.h"
@@ -16,7 +16,7 @@ Tensor draw(const Shape& shape, std::uint64_t stream) { return uniform(shape, {3
 
 using Body = std::function<ScanStep(const Tensors& carry, const Tensors& x)>;
 
-/// The carry and the stacks of a loop in C++.
+/// Returns the carry and the stacks of a loop in C++.
 Tensors looped(const Body& body, Tensors carry, const Tensor& xs, bool reverse) {
   const std::int64_t T = xs.shape()[0];
   std::vector<std::vector<Tensor>> stacks;
@@ -42,7 +42,7 @@ Tensors scanned(const Body& body, const Tensors& carry, const Tensor& xs, bool r
 
 BOOST_AUTO_TEST_SUITE(stages)
 
-/// The product acts on the carry as the step began, whatever its result is read through.
+/// The product acts on the carry at the beginning of the step, through whatever views its result is read.
 BOOST_AUTO_TEST_CASE(stacks_of_products_of_a_carry_are_those_of_a_loop) {
   const std::pair<const char*, std::function<Tensors(const Tensor&)>> views[] = {
       {"itself", [](const Tensor& m) { return Tensors{m}; }},
@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(scans_over_sequences_have_second_gradients) {
   }
 }
 
-/// The carry that counts steps is saved among the others, and has no gradient.
+/// The carry that counts steps is saved with the others, and has no gradient.
 BOOST_AUTO_TEST_CASE(a_compiled_gradient_of_a_checkpointed_scan_with_an_integer_carry_has_a_gradient) {
   const Tensors in = {draw({3}, 1), draw({3}, 2), draw({5, 3}, 3)};
   const auto second = [&](std::int64_t every, bool compiled) {
@@ -146,7 +146,7 @@ BOOST_AUTO_TEST_CASE(a_compiled_gradient_of_a_checkpointed_scan_with_an_integer_
     }
 }
 
-/// What a body captures of a tape outside is a variable there, though a tape inside watches it, too.
+/// A tensor of an outer tape that a body captures is a variable there, even if an inner tape watches it, too.
 BOOST_AUTO_TEST_CASE(a_tape_in_a_body_that_watches_a_captured_variable_passes_gradients_on) {
   const Tensors in = {draw({3}, 1), draw({3}, 2), draw({4, 3}, 3)};
   const auto gradients = [&](int every) {

@@ -1,4 +1,4 @@
-// What may change between the steps or the calls of a scan is read anew: weights, captured tensors, switches.
+// Values that may change between the steps or the calls of a scan are read again: weights, captured tensors, switches.
 #include "ferrite/autograd/tape.h"
 #include "ferrite/compile/compile.h"
 #include "ferrite/compile/scan.h"
@@ -13,7 +13,7 @@ namespace {
 
 Tensor draw(const Shape& shape, std::uint64_t stream) { return uniform(shape, {37, stream, 0}, -1, 1); }
 
-/// A cell that halves its state while training.
+/// A cell that halves its state in training.
 struct Halving final : nn::CustomCell {
   Parameter w;
   Halving(std::int64_t D, std::int64_t H, const nn::Init& init) {
@@ -34,8 +34,8 @@ nn::Custom halving(nn::Form form) {
 
 BOOST_AUTO_TEST_SUITE(scan_weights)
 
-/// Copies of weights in the order of a kernel must not outlive a step: in every step these are others, carried, made of
-/// that step's x, or made in the step.
+/// Copies of weights in the order of a kernel must not outlive a step: in every step the weights are others, carried,
+/// made from the step's x, or made in the step.
 BOOST_AUTO_TEST_CASE(weights_that_every_step_changes) {
   const Tensor frames = draw({2, 6, 3}, 1), h0 = zeros({2, 4});
   const auto outputs = [&](const Tensor& w_ih, const Tensor& w_hh) {
@@ -81,11 +81,11 @@ BOOST_AUTO_TEST_CASE(a_captured_tensor_that_is_another_one_now) {
   BOOST_TEST(identical(doubling({one}, {}, three).carry[0], full({2}, 27)));
 }
 
-/// Training or not: a scan that was traced in one mode does not stand for the other, nor does a program around it.
+/// A scan that was traced in one mode is not used in the other, nor is a program around it.
 BOOST_AUTO_TEST_CASE(the_mode_is_followed) {
   const nn::Custom layer = halving(nn::Form::scan), definition = halving(nn::Form::unrolled);
   const Tensor x = draw({2, 5, 3}, 5);
-  (void)layer(x);  // traced before any program is
+  (void)layer(x);  // traced before any program
   const auto program = layer.compiled();
   const auto gradient = [&](const auto& f) {
     Tape tape;

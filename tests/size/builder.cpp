@@ -1,4 +1,4 @@
-// The same net by the builder, its weights from any file that the library reads.
+// A plug-in's net, made by the builder: weights from any file that the library reads, then one step at a time.
 #include <ferrite/inference.h>
 
 #include <iostream>

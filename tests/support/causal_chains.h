@@ -1,5 +1,5 @@
 #pragma once
-/// Random chains of layers that stream, with their words as text.
+/// Random chains of layers that can be streamed, with the builder's words as text.
 #include <algorithm>
 #include <random>
 #include <string>
@@ -11,7 +11,7 @@ namespace causal_chains {
 
 using namespace ferrite;
 
-/// How many steps attention and positions can hold.
+/// Number of steps that attention and positions can hold.
 inline constexpr std::int64_t kCapacity = 256;
 
 struct Chain {
@@ -19,8 +19,8 @@ struct Chain {
   std::string text;  ///< "sequence(3) causal_conv1d(2, k3 d2 s2) gru(4)"
 };
 
-/// Makes the words of chains from one seed; the widths that the builder infers are known to it, too. Chains are causal,
-/// or else some of their convolutions look ahead.
+/// Makes random chains from a seed and keeps track of the widths that the builder infers. Chains are causal, or some of
+/// their convolutions look ahead.
 class Maker {
  public:
   explicit Maker(std::uint64_t seed, bool ahead = false) : ahead_(ahead), random_(seed) {}
@@ -40,7 +40,7 @@ class Maker {
   void say(Chain& c, const std::string& word) { c.text += " " + word; }
   static std::string text(std::int64_t n) { return std::to_string(n); }
   std::int64_t new_width() { return width_ = between(1, 4); }
-  /// One that keeps the product of all strides small.
+  /// Returns a random stride that keeps the product of all strides small.
   std::int64_t stride(bool paced) {
     const std::int64_t most = paced ? std::max<std::int64_t>(1, std::min<std::int64_t>(3, 12 / strides_)) : 1;
     const std::int64_t s = between(1, most);
@@ -48,7 +48,7 @@ class Maker {
     return s;
   }
 
-  /// Appends a word; where not `paced`, one that gives a step for each.
+  /// Appends a word. Unless `paced`, each of its inputs gives an output step.
   void add(Chain& c, bool paced) {
     if (ahead_ && once_in(2)) return conv1d(c, paced);
     switch (between(0, paced ? 19 : 14)) {
@@ -149,7 +149,7 @@ class Maker {
     say(c, learned ? "learned positions" : "positions");
     learned ? c.words.positions(kCapacity) : c.words.positions();
   }
-  /// Of one or two words with a step for each, and one that restores the width.
+  /// Appends a residual of one or two words without strides and one that restores the width.
   void residual(Chain& c) {
     const std::int64_t width = width_, n = between(1, 2);
     say(c, "residual{");
@@ -163,7 +163,7 @@ class Maker {
     width_ = width;
   }
 
-  /// Of two words with a step for each, summed or joined.
+  /// Appends branches of two words without strides, summed or joined.
   void branches(Chain& c) {
     const bool sums = once_in(2);
     const std::int64_t in = width_, out = between(1, 3);

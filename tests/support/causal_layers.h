@@ -1,5 +1,5 @@
 #pragma once
-/// Layers as users write them that stream: a filter over time, the same around a GRU, attention over all steps so far.
+/// Layers of a user that can be streamed: a filter over time, the same around a GRU, attention over all steps so far.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -12,7 +12,7 @@ namespace causal_layers {
 
 using namespace ferrite;
 
-/// y_t = a x_t + b x_(t-1) + c x_(t-2), of every feature by itself. The taps are a parameter [3, D].
+/// y_t = a x_t + b x_(t-1) + c x_(t-2), for each feature separately. The taps are a parameter [3, D].
 struct Fir final : nn::Layer {
   Parameter taps;
   Fir(std::int64_t features, const nn::Init& init) : Layer(init) {
@@ -46,7 +46,7 @@ struct Fir final : nn::Layer {
   }
 };
 
-/// y_t = 2 x_t - x_(t-1) + x_(t-2) + x_(t-1) / 2, with states that are the same value, and one that was another's.
+/// y_t = 2 x_t - x_(t-1) + x_(t-2) + x_(t-1) / 2, with two states of the same value, and one that was another's value.
 struct Delays final : nn::Layer {
   std::string kind() const override { return "delays"; }
   bool causal() const override { return true; }
@@ -68,7 +68,7 @@ struct Delays final : nn::Layer {
   std::unique_ptr<nn::Layer> clone() const override { return std::make_unique<Delays>(); }
 };
 
-/// y_t = x_t + the sum over s < t of x_(s-1): what is appended is a state as it was before the step.
+/// y_t = x_t + the sum over s < t of x_(s-1): a state is appended as it was before the step.
 struct History final : nn::Layer {
   std::int64_t capacity;
   explicit History(std::int64_t most_steps) : capacity(most_steps) {}
@@ -90,7 +90,7 @@ struct History final : nn::Layer {
   std::unique_ptr<nn::Layer> clone() const override { return std::make_unique<History>(capacity); }
 };
 
-/// What goes in, and what is the same in every step.
+/// Returns its input, or values that are the same in every step.
 struct Same final : nn::Layer {
   bool identity;
   explicit Same(bool gives_input) : identity(gives_input) {}
@@ -102,7 +102,7 @@ struct Same final : nn::Layer {
   std::unique_ptr<nn::Layer> clone() const override { return std::make_unique<Same>(identity); }
 };
 
-/// x + gru(fir(x)) as one layer that holds the others.
+/// x + gru(fir(x)) as one layer that holds the two others.
 struct FilteredGru final : nn::Layer {
   Fir fir;
   nn::Gru gru;
@@ -129,7 +129,7 @@ struct FilteredGru final : nn::Layer {
   }
 };
 
-/// softmax(q_t . k_s) v_s over the steps s <= t: q, k, v are linear in x. Streams hold at most `capacity` steps.
+/// softmax(q_t . k_s) v_s over the steps s <= t, where q, k, v are linear in x. Streams hold at most `capacity` steps.
 struct Attention final : nn::Layer {
   nn::Linear query, key, value;
   std::int64_t capacity;
@@ -156,7 +156,7 @@ struct Attention final : nn::Layer {
   }
   nn::StepResult step(const Tensor& x, const Tensors& s) const override {
     const Tensor k = key(x), v = value(x), steps = unsqueeze(s[2], 1);
-    const Tensor own = unsqueeze(eq(arange(capacity), steps), 2);   // [B, C, 1]: where this step stands
+    const Tensor own = unsqueeze(eq(arange(capacity), steps), 2);   // [B, C, 1]: the place of this step
     const Tensor seen = unsqueeze(ge(steps, arange(capacity)), 1);  // [B, 1, C]
     const Tensor y =
         attend(unsqueeze(query(x), 1), where(own, unsqueeze(k, 1), s[0]), where(own, unsqueeze(v, 1), s[1]), seen);
@@ -170,7 +170,7 @@ struct Attention final : nn::Layer {
   }
 
  private:
-  /// q [B, T, D], k and v [B, S, D], which of the S each of the T sees.
+  /// Returns attention for q [B, T, D] and k, v [B, S, D]; `seen` says which of the S steps each of the T sees.
   static Tensor attend(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& seen) {
     const Tensor scores = matmul(q, permute(k, {0, 2, 1})) / std::sqrt(static_cast<double>(q.shape()[2]));
     return matmul(softmax(where(seen, scores, -std::numeric_limits<double>::infinity()), -1), v);

@@ -1,5 +1,5 @@
 #pragma once
-/// Random causal programs as layers that give `forward` alone, with their instructions as text.
+/// Random causal programs as layers that define `forward` alone, with their instructions as text.
 #include <functional>
 #include <random>
 #include <string>
@@ -24,7 +24,7 @@ namespace causal_programs {
 
 using namespace ferrite;
 
-/// A program over [B, T, D]: each instruction makes a value of earlier ones.
+/// A random program over [B, T, D], each of whose instructions computes a value from earlier ones.
 class Program final : public nn::Layer {
  public:
   explicit Program(std::uint64_t seed, Dtype dtype = Dtype::f32)
@@ -57,7 +57,7 @@ class Program final : public nn::Layer {
     return low + static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(high - low + 1));
   }
   bool once_in(std::int64_t n) { return between(1, n) == 1; }
-  /// One of the values so far, the last ones rather.
+  /// Returns the number of a random value, preferably a recent one.
   std::size_t of() {
     const std::int64_t n = std::ssize(widths_);
     return static_cast<std::size_t>(once_in(2) ? n - 1 : between(first_, n - 1));
@@ -142,7 +142,7 @@ class Program final : public nn::Layer {
               conv1d(padded, p.weights_[w].value(), p.weights_[b].value(), {.dilation = {d}, .groups = groups}), 1, 2);
         });
   }
-  /// How many of so many frames of padding stand behind: rarely any.
+  /// Returns how many of n frames of padding are put at the end: usually none.
   std::int64_t behind_of(std::int64_t n) { return once_in(4) ? between(0, n) : 0; }
   std::string ahead(std::int64_t n) const { return n > 0 ? " ahead " + std::to_string(n) : ""; }
   void recurrence(std::size_t v) {
@@ -154,7 +154,7 @@ class Program final : public nn::Layer {
     if (kind == 3) l = layer(std::make_unique<nn::MinGru>(D, H, own()));
     put(layers_[l]->kind() + from(v), H, [=](const Program& p, const auto& x) { return (*p.layers_[l])(x[v]); });
   }
-  /// A layer that has steps of its own, some of which look ahead.
+  /// Calls a layer with its own steps, some of which look ahead.
   void call(std::size_t v) {
     const std::int64_t D = widths_[v], kind = between(0, 3), k = between(1, 3), N = between(1, 4);
     std::size_t l = 0;
@@ -177,7 +177,7 @@ class Program final : public nn::Layer {
     put(layers_[l]->kind() + from(v), kind == 2 ? D : N,
         [=](const Program& p, const auto& x) { return (*p.layers_[l])(x[v]); });
   }
-  /// A layer that gives fewer steps than it takes: what came before it is not used again.
+  /// Applies a layer that gives fewer steps than it gets; earlier values are not used again.
   void stride(std::size_t v) {
     const std::int64_t D = widths_[v], s = between(2, 3), k = between(1, 4);
     std::size_t l = 0;
@@ -250,8 +250,8 @@ class Program final : public nn::Layer {
   std::mt19937_64 random_;
   std::string text_;
   std::vector<std::int64_t> widths_;
-  std::int64_t first_ = 0;    ///< of the values that may be used
-  std::int64_t strides_ = 2;  ///< how many there may still be
+  std::int64_t first_ = 0;    ///< first of the values that may be used
+  std::int64_t strides_ = 2;  ///< number of strides that may still be added
   std::vector<Parameter> weights_;
   std::vector<std::unique_ptr<nn::Layer>> layers_;
   std::vector<Instruction> instructions_;

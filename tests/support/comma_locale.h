@@ -4,7 +4,7 @@
 
 namespace support {
 
-/// The program's locale writes 1.234,5 while it lives.
+/// Makes the program's locale write 1.234,5 while it lives.
 class CommaLocale {
  public:
   CommaLocale() : kept_(std::locale::global(std::locale(std::locale::classic(), new Comma))) {}

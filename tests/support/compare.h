@@ -11,7 +11,7 @@
 
 namespace support {
 
-/// The elements as doubles, whatever the dtype and strides.
+/// Returns the elements as doubles, whatever the dtype and strides.
 inline std::vector<double> doubles(const ferrite::Tensor& x) {
   return ferrite::visit_dtype(x.dtype(), [&](auto zero) {
     using T = decltype(zero);
@@ -21,7 +21,7 @@ inline std::vector<double> doubles(const ferrite::Tensor& x) {
   });
 }
 
-/// err = max |a - b| / max(1, max |b|), the metric of docs/numerics.md; infinity for a NaN on one side only.
+/// Returns err = max |a - b| / max(1, max |b|), the metric of docs/numerics.md; infinity if only one side has a NaN.
 inline double distance(const ferrite::Tensor& a, const ferrite::Tensor& b) {
   const std::vector<double> x = doubles(a);
   const std::vector<double> y = doubles(b);
@@ -37,7 +37,8 @@ inline double distance(const ferrite::Tensor& a, const ferrite::Tensor& b) {
   return worst / scale;
 }
 
-/// Where two lists of elements first differ by more than a tolerance, as `distance` counts; their size for nowhere.
+/// Returns the first place where two lists differ by more than a tolerance in the metric of `distance`; their size if
+/// none.
 inline std::size_t first_difference(const std::vector<double>& x, const std::vector<double>& y, double tolerance) {
   for (std::size_t i = 0; i < x.size(); ++i) {
     const bool same = x[i] == y[i] || (std::isnan(x[i]) && std::isnan(y[i]));
@@ -46,7 +47,8 @@ inline std::size_t first_difference(const std::vector<double>& x, const std::vec
   return x.size();
 }
 
-/// Equal shapes, and values within a tolerance of that metric. Prints both values at the first index that differs.
+/// Returns whether shapes are equal and values within a tolerance in the metric of `distance`. Prints both values at
+/// the first index that differs.
 inline boost::test_tools::predicate_result within(const ferrite::Tensor& a, const ferrite::Tensor& b,
                                                   double tolerance) {
   boost::test_tools::predicate_result result(true);
@@ -70,7 +72,7 @@ inline boost::test_tools::predicate_result within(const ferrite::Tensor& a, cons
   return result;
 }
 
-/// Whether two elements have the same bits: 0 is not -0; a NaN equals any NaN.
+/// Returns whether two elements have the same bits: 0 is not -0; a NaN equals any NaN.
 template <class T>
 bool same_bits(T x, T y) {
   if constexpr (std::is_floating_point_v<T>)
@@ -81,7 +83,7 @@ bool same_bits(T x, T y) {
     return same_bits(static_cast<float>(x), static_cast<float>(y));
 }
 
-/// An element as a message shows it.
+/// Returns an element as a message shows it.
 template <class T>
 auto shown_element(T x) {
   if constexpr (std::is_arithmetic_v<T>)
@@ -90,13 +92,13 @@ auto shown_element(T x) {
     return static_cast<float>(x);
 }
 
-/// Equal dtypes, shapes and bytes, which is how most comparisons end.
+/// Returns whether dtypes, shapes and bytes are equal, which decides most comparisons quickly.
 inline bool same_bytes(const ferrite::Tensor& a, const ferrite::Tensor& b) {
   return a.spec() == b.spec() && a.contiguous() && b.contiguous() &&
          std::memcmp(a.raw(), b.raw(), static_cast<std::size_t>(a.numel() * size_of(a.dtype()))) == 0;
 }
 
-/// Equal dtypes, equal shapes and equal bits (a NaN equals a NaN).
+/// Returns whether dtypes, shapes and bits are equal (a NaN equals a NaN). Prints the first element that differs.
 inline boost::test_tools::predicate_result identical(const ferrite::Tensor& a, const ferrite::Tensor& b) {
   if (same_bytes(a, b)) return true;
   boost::test_tools::predicate_result result = within(a, b, 0);
@@ -120,7 +122,7 @@ inline boost::test_tools::predicate_result identical(const ferrite::Tensor& a, c
   return result;
 }
 
-/// Whether an error's text holds a phrase: for BOOST_CHECK_EXCEPTION.
+/// Returns a predicate for BOOST_CHECK_EXCEPTION: whether an error's text holds a phrase.
 inline auto says(std::string phrase) {
   return [phrase](const std::exception& e) {
     const bool found = std::string(e.what()).find(phrase) != std::string::npos;

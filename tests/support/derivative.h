@@ -1,13 +1,12 @@
 #pragma once
-/// Values of a program, or its gradients of first and second order with respect to all that it may be differentiated
-/// by.
+/// Values of a program, or its gradients of first and second order with respect to all floats that it depends on.
 #include <vector>
 
 #include "ferrite/autograd/tape.h"
 
 namespace support {
 
-/// One number in which every float result has a share of its own.
+/// Returns one number to which every float result contributes with different weights.
 inline ferrite::Tensor weighted_sum(const ferrite::Tensors& list) {
   using namespace ferrite;
   Tensor total = zeros({});
@@ -17,8 +16,9 @@ inline ferrite::Tensor weighted_sum(const ferrite::Tensors& list) {
   return total;
 }
 
-/// Order 0: f(in). 1: the gradients of its weighted sum with respect to the float inputs, then the parameters. 2: those
-/// of the weighted sum of these. What does not depend on any of them gives the sum itself.
+/// Returns, for order 0, f(in); for order 1, the gradients of its weighted sum with respect to the float inputs, then
+/// the parameters; for order 2, the gradients of the weighted sum of these. What depends on none of them gives the sum
+/// itself.
 template <class F>
 ferrite::Tensors derivative(const F& f, const ferrite::Tensors& in, const std::vector<ferrite::Parameter>& parameters,
                             int order) {

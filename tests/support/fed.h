@@ -1,5 +1,5 @@
 #pragma once
-// Streams fed step by step, by rows, since a step may give none in some of them.
+// Streams fed step by step and compared row by row, since in a step only some rows may get an output.
 #include <algorithm>
 #include <span>
 #include <vector>
@@ -11,15 +11,15 @@ namespace support {
 
 using namespace ferrite;
 
-/// What each row of a stream gave, [U, N].
+/// The outputs of each row of a stream, [U, N].
 using RowOutputs = std::vector<Tensor>;
 
-/// How many steps of output so many of input give.
+/// Returns the number of output steps after `inputs` steps of input.
 inline std::int64_t outputs_of(const nn::Stream& stream, std::int64_t inputs) {
   return inputs <= stream.delay() ? 0 : (inputs - 1 - stream.delay()) / stream.stride() + 1;
 }
 
-/// Runs what it is given.
+/// Calls a function without doing anything around it.
 struct Plainly {
   template <class F>
   void operator()(const F& f) const {
@@ -54,7 +54,8 @@ RowOutputs fed_as(nn::Stream& stream, const Tensor& x, std::int64_t width, const
   return all;
 }
 
-/// Feeds x [B, T, D] or tokens [B, T] to a stream whose outputs are as the rows of y; each call inside of around(call).
+/// Feeds x [B, T, D] or tokens [B, T] to a stream whose outputs have the type of y's rows; each call runs in
+/// around(call).
 template <class Around = Plainly>
 RowOutputs fed(nn::Stream& stream, const Tensor& x, const Spec& y, const Around& around = {}) {
   const std::int64_t N = y.shape[-1];
@@ -86,19 +87,19 @@ RowOutputs finished_as(nn::Stream& stream, std::int64_t width, const Around& aro
   return all;
 }
 
-/// What a stream gives when its inputs end.
+/// Returns the outputs of a stream when its inputs end.
 template <class Around = Plainly>
 RowOutputs finished(nn::Stream& stream, const Spec& y, const Around& around = {}) {
   return y.dtype == Dtype::f64 ? finished_as<double>(stream, y.shape[-1], around)
                                : finished_as<float>(stream, y.shape[-1], around);
 }
-/// Whether it gave the last outputs of y [T', N], those that so many inputs do not bring.
+/// Returns whether `got` are the last outputs of y [T', N], those that come only when the inputs end.
 inline bool gave_the_rest(const nn::Stream& stream, const Tensor& got, const Tensor& y, std::int64_t inputs) {
   const Tensor wanted = slice(y, 0, outputs_of(stream, inputs), y.shape()[0]);
   return got.shape() == wanted.shape() && identical(got, contiguous(wanted));
 }
 
-/// Whether row b gave the outputs that inputs from..to - 1 bring: those of y [B, T', N].
+/// Returns whether row b has the outputs for inputs from..to - 1, as part of y [B, T', N].
 inline bool gave_row(const nn::Stream& stream, const RowOutputs& rows, const Tensor& y, std::int64_t b,
                      std::int64_t from, std::int64_t to) {
   const Tensor wanted = slice(select(y, 0, b), 0, outputs_of(stream, from), outputs_of(stream, to));
@@ -112,7 +113,7 @@ inline bool gave(const nn::Stream& stream, const RowOutputs& rows, const Tensor&
   return all;
 }
 
-/// Whether what a stream is fed, and its end, give the whole.
+/// Returns whether a stream gives the whole output when it is fed x and then finished.
 inline bool gives_whole(ferrite::nn::Stream& stream, const ferrite::Tensor& x, const ferrite::Tensor& whole) {
   RowOutputs rows = fed(stream, x, whole.spec());
   const RowOutputs last = finished(stream, whole.spec());

@@ -1,5 +1,5 @@
 #pragma once
-/// The fixtures in tests/data.
+/// Access to the fixtures in tests/data.
 #include <cstdlib>
 #include <filesystem>
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace support {
 
-/// A file that a script of tests/data/ made.
+/// Returns the path of a file that a script in tests/data/ made.
 inline std::filesystem::path fixture_path(const std::string& name) {
   const char* folder = std::getenv("FERRITE_FIXTURES");
   const std::filesystem::path path = folder ? folder : std::string(FERRITE_SOURCE_DIR) + "/tests/data";

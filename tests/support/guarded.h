@@ -1,6 +1,5 @@
 #pragma once
-/// Elements in read-only memory that ends where nothing may be read: what kernels read too far, or write, ends the
-/// test.
+/// Elements in read-only memory followed by unreadable memory: a kernel that reads too far, or writes, ends the test.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -12,8 +11,8 @@
 
 namespace support {
 
-/// A copy of elements at an address that is a multiple of 64 less `before` bytes, and behind them `behind` bytes of
-/// ones in all bits (NaN in floats), then a page that cannot be read.
+/// A copy of elements at an address that is a multiple of 64 less `before` + `behind` + their bytes, followed by
+/// `before` + `behind` bytes of ones in all bits (NaN in floats), then by a page that cannot be read.
 class Guarded {
  public:
   Guarded(const ferrite::Tensor& x, std::size_t behind, std::size_t before = 0) {
@@ -34,7 +33,7 @@ class Guarded {
       throw std::runtime_error("no protection for a guarded copy");
   }
 
-  /// From the first element on.
+  /// Returns all readable bytes, from the first element on.
   std::span<const std::byte> readable() const { return readable_; }
   const std::shared_ptr<const void>& keeper() const { return memory_; }
 
@@ -43,8 +42,8 @@ class Guarded {
   std::span<const std::byte> readable_;
 };
 
-/// The elements frozen where they are: with exactly the bytes behind them that kernels may read, or `before` bytes off
-/// the alignment of tensors.
+/// Returns the elements frozen in guarded memory: followed by exactly the bytes that kernels may read, or `before`
+/// bytes off the alignment of tensors.
 inline ferrite::Tensor frozen_copy(const ferrite::Tensor& x, std::size_t before = 0) {
   const auto bytes = static_cast<std::size_t>(x.numel() * ferrite::size_of(x.dtype()));
   const std::size_t behind = (bytes + 63) / 64 * 64 + 64 - bytes;

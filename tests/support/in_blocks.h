@@ -1,5 +1,5 @@
 #pragma once
-// Streams of one row in blocks and single steps of random sizes, beside the whole sequence.
+// Streams of one row, run in blocks and single steps of random sizes and compared with the whole sequence.
 #include <algorithm>
 #include <cstdint>
 #include <random>
@@ -15,7 +15,7 @@ namespace support {
 
 using namespace ferrite;
 
-/// Random numbers of a test, small ones.
+/// A source of small random numbers for tests.
 class Dice {
  public:
   explicit Dice(std::uint64_t seed) : random_(seed) {}
@@ -28,13 +28,13 @@ class Dice {
   std::mt19937_64 random_;
 };
 
-/// What a stream of one row gives for a sequence [1, T, D], in blocks of random sizes.
+/// Streams a sequence [1, T, D] of one row in blocks of random sizes, and collects the outputs.
 template <class T>
 class InBlocks {
  public:
   InBlocks(nn::Stream& stream, const Tensor& x, std::int64_t width)
       : stream_(stream), x_(x.to_vector<T>()), D_(x.shape()[2]), N_(width) {}
-  /// The next n steps.
+  /// Runs the next n steps.
   void run(std::int64_t n) {
     std::vector<T> y(static_cast<std::size_t>(n * N_));
     const std::span<const T> x = std::span<const T>(x_).subspan(y_.size() / size(N_) * size(D_), size(n * D_));
@@ -56,12 +56,12 @@ class InBlocks {
   std::int64_t D_, N_;
 };
 
-/// Random numbers x [1, steps, width].
+/// Returns random numbers x [1, steps, width].
 inline Tensor sequence_of(std::int64_t steps, std::int64_t width, Dtype dtype, std::uint64_t seed) {
   return cast(uniform({1, steps, width}, {seed, 3, 1}, -2, 2), dtype);
 }
 
-/// Whether a stream in blocks of random sizes gives the bits of the whole sequence.
+/// Returns whether a stream in blocks of random sizes has the bits of the whole sequence.
 template <class T>
 void check(const nn::Layer& net, const Tensor& x, Dice& dice) {
   const Tensor whole = net(x);

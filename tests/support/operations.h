@@ -1,5 +1,5 @@
 #pragma once
-// Operations by name, from the lists of all rooms.
+// Finds operations by name in the lists of all folders.
 #include <stdexcept>
 #include <string>
 

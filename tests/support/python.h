@@ -1,5 +1,5 @@
 #pragma once
-/// Tests that need a Python with packages: FERRITE_PYTHON names it. Without, they are skipped visibly.
+/// Helpers for tests that need a Python with packages, named by FERRITE_PYTHON. Without it they are skipped visibly.
 #include <boost/test/unit_test.hpp>
 #include <cstdlib>
 #include <filesystem>
@@ -12,7 +12,7 @@ inline std::string python() {
   return value ? value : "";
 }
 
-/// For boost::unit_test::precondition: there is a Python that imports these modules ("numpy, scipy").
+/// Returns a precondition for Boost.Test: that there is a Python with these modules ("numpy, scipy").
 inline auto python_with(const std::string& modules) {
   return [modules](boost::unit_test::test_unit_id) {
     const std::string command = python() + " -c 'import " + modules + "'";
@@ -22,7 +22,7 @@ inline auto python_with(const std::string& modules) {
   };
 }
 
-/// Runs a script of tests/data with a folder; true when it succeeds.
+/// Runs a script of tests/data on a folder; returns whether it succeeds.
 inline bool run_script(const std::string& script, const std::filesystem::path& folder) {
   const std::string path = std::string(FERRITE_SOURCE_DIR) + "/tests/data/" + script;
   return std::system((python() + " '" + path + "' '" + folder.string() + "'").c_str()) == 0;

@@ -1,6 +1,6 @@
 #pragma once
-/// Whether a sanitizer watches the program. Everything takes 10 to 30 times as long then, so tests of many or of large
-/// things take fewer and smaller ones: what a sanitizer finds does not hang on the number.
+/// Tells tests whether a sanitizer watches the program. Everything then takes 10 to 30 times as long, so they use fewer
+/// and smaller examples; what a sanitizer finds does not depend on their number.
 
 #ifndef __has_feature
 #define __has_feature(x) 0
@@ -15,7 +15,7 @@ inline constexpr bool kSanitized = true;
 inline constexpr bool kSanitized = false;
 #endif
 
-/// What a test takes, and what it takes under a sanitizer.
+/// Returns `all`, or `fewer` under a sanitizer.
 template <class T>
 constexpr T unless_sanitized(T all, T fewer) {
   return kSanitized ? fewer : all;

@@ -1,5 +1,5 @@
 #pragma once
-/// Traces of profiles read back: strictly, as JSON.
+/// Reads traces of profiles strictly, as JSON.
 #include <map>
 #include <sstream>
 #include <stdexcept>
@@ -11,7 +11,7 @@
 
 namespace support {
 
-/// The fields of one event of a trace as texts; those of `args` as "args.layer".
+/// The fields of one event of a trace as texts; those in `args` are named "args.layer".
 using TraceEvent = std::map<std::string, std::string>;
 
 /// Collects the objects of the list "traceEvents".
@@ -19,7 +19,7 @@ class TraceReader final : public ferrite::io::detail::JsonHandler {
  public:
   explicit TraceReader(const std::string& json) { ferrite::io::detail::parse_json(json, *this); }
   std::vector<TraceEvent> events;
-  std::map<std::string, std::string> head;  ///< what stands beside the list
+  std::map<std::string, std::string> head;  ///< fields next to the list
 
  private:
   void null() override { value("null"); }
@@ -49,20 +49,20 @@ class TraceReader final : public ferrite::io::detail::JsonHandler {
   std::vector<std::string> path_;
 };
 
-/// All that a profile traced.
+/// Returns everything that a profile traced.
 inline TraceReader traced(const ferrite::Profile& profile) {
   std::ostringstream out;
   profile.chrome_trace(out);
   return TraceReader(out.str());
 }
-/// Its complete events.
+/// Returns the complete events of a trace.
 inline std::vector<TraceEvent> complete(const ferrite::Profile& profile) {
   std::vector<TraceEvent> list;
   for (const TraceEvent& e : traced(profile).events)
     if (e.at("ph") == "X") list.push_back(e);
   return list;
 }
-/// Microseconds with three digits as nanoseconds.
+/// Converts microseconds with three digits to nanoseconds.
 inline std::int64_t nanoseconds_of(std::string microseconds) {
   const std::size_t point = microseconds.find('.');
   if (point == std::string::npos || microseconds.size() != point + 4) throw std::runtime_error(microseconds);

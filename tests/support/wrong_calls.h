@@ -1,5 +1,5 @@
 #pragma once
-/// Tables of wrong calls: each is refused with its type of error and its whole sentence.
+/// Tables of wrong calls, each of which throws its type of error with its full message.
 #include <boost/test/unit_test.hpp>
 #include <functional>
 #include <string>
@@ -12,8 +12,8 @@ struct WrongCall {
   std::string sentence;
 };
 
-/// The message of what a call throws: "nothing" where it throws nothing, and that of another error with a word before
-/// it.
+/// Returns the message that a call throws, "nothing" if it throws nothing, or the message of another error with a
+/// prefix.
 template <class Error>
 std::string message_of(const std::function<void()>& call) {
   try {

@@ -1,5 +1,5 @@
-// Digits where a formula loses them: near an end, far out, beside a large mean. Expected numbers by mpmath with 50
-// digits, from the expressions that the cases say, or by tests/data/make_accuracy_values.py; variances by a
+// Digits where a formula loses them: near an end, far out, next to a large mean. Expected numbers are computed by
+// mpmath with 50 digits from the expressions in the cases, or by tests/data/make_accuracy_values.py; variances by a
 // loop in doubles.
 #include <limits>
 
@@ -25,7 +25,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 Tensor numbers(const std::vector<double>& v) { return Tensor::from(v, {std::ssize(v)}); }
 Tensor floats(const std::vector<double>& v) { return cast(numbers(v), Dtype::f32); }
 
-/// Every element within a share of the expected one.
+/// Checks that every element is within a relative error of the expected one.
 void check_digits(const char* name, const Tensor& got, const std::vector<double>& expected, double share) {
   const std::vector<double> values = support::doubles(got);
   BOOST_TEST_REQUIRE(values.size() == expected.size());
@@ -43,7 +43,7 @@ Tensor slope(const std::function<Tensor(const Tensor&)>& f, const Tensor& x) {
 
 BOOST_AUTO_TEST_SUITE(accuracy)
 
-/// erfinv(y).
+/// The function is erfinv(y).
 BOOST_AUTO_TEST_CASE(erfinv_keeps_its_digits_near_1) {
   const Tensor y = numbers({0.5, 1 - 1e-9, 1 - 1e-12, 1 - 1e-15, 1 - 0x1p-53, -(1 - 1e-15)});
   check_digits("erfinv", erfinv(y),
@@ -52,7 +52,7 @@ BOOST_AUTO_TEST_CASE(erfinv_keeps_its_digits_near_1) {
                5e-16);
 }
 
-/// x / 2 erfc(-x / sqrt(2)).
+/// The function is x / 2 erfc(-x / sqrt(2)).
 BOOST_AUTO_TEST_CASE(gelu_keeps_its_digits_far_out) {
   check_digits("gelu", gelu(numbers({-1.5, -5, -13, -20, -27, -37.5})),
                {-0.10021080190328709901, -1.4332578593959695584e-6, -7.952313719414843587e-38,
@@ -60,8 +60,8 @@ BOOST_AUTO_TEST_CASE(gelu_keeps_its_digits_far_out) {
                2e-15);
 }
 
-/// make_accuracy_values.py. A reflection has the digits of a power of a cotangent: 40 units in the last place, and none
-/// near halves, where the two terms of even n cancel.
+/// Expected values: make_accuracy_values.py. A reflection has the digits of a power of a cotangent: 40 units in the
+/// last place, and none near halves, where the two terms of even n cancel.
 BOOST_AUTO_TEST_CASE(polygamma_keeps_its_digits_below_0_and_far_out) {
   struct Value {
     int n;
@@ -79,7 +79,7 @@ BOOST_AUTO_TEST_CASE(polygamma_keeps_its_digits_below_0_and_far_out) {
     check_digits(("polygamma " + std::to_string(v.n)).c_str(), polygamma(v.n, numbers({v.x})), {v.expected}, 1e-15);
 }
 
-/// make_accuracy_values.py: beside the zero, which is no number of doubles.
+/// Expected values near the zero, which is not a double: make_accuracy_values.py.
 BOOST_AUTO_TEST_CASE(digamma_keeps_its_digits_near_its_zero) {
   check_digits("digamma", digamma(numbers({1.4616321449683622, 1.4616321449683624, 1.46, 1.5, 1, 2, 1.25})),
                {-9.2412655217294275168e-17, 1.2245374622004069031e-16, -0.0015805619870834521062,
@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(digamma_keeps_its_digits_near_its_zero) {
                1e-15);
 }
 
-/// make_accuracy_values.py. 1 + tanh(u) has no digits left at -5.
+/// Expected values: make_accuracy_values.py. 1 + tanh(u) has no digits left at -5.
 BOOST_AUTO_TEST_CASE(gelu_in_its_form_by_tanh_keeps_its_digits_below_0) {
   const std::vector<double> x = {-0.5, -2, -3, -4, -5, -8};
   const std::vector<double> expected = {-0.15428599017485607796,   -0.045402305912224981219,
@@ -97,7 +97,8 @@ BOOST_AUTO_TEST_CASE(gelu_in_its_form_by_tanh_keeps_its_digits_below_0) {
   check_digits("f32", gelu(floats(x), GeluForm::tanh), expected, 1e-5);
 }
 
-/// make_accuracy_values.py. The sine of pi x, rounded, is off by more than 1 from 2^52 on, and NaN at the end.
+/// Expected values: make_accuracy_values.py. The sine of a rounded pi x is off by more than 1 from 2^52 on, and NaN at
+/// the end.
 BOOST_AUTO_TEST_CASE(sinc_keeps_its_digits_far_out) {
   check_digits("sinc", sinc(numbers({2.5, -7.25, 1000.5, 123456.125, 0x1p50 + 0.25, 1e-3})),
                {0.12732395447351626862, -0.031045390212314002398, 0.0003181508107784014708, 9.8668186613304184494e-7,
@@ -106,7 +107,7 @@ BOOST_AUTO_TEST_CASE(sinc_keeps_its_digits_far_out) {
   BOOST_TEST(support::doubles(abs(sinc(numbers({3, -1e15, 1e308})))) == std::vector<double>(3, 0.0));
 }
 
-/// The mean of numbers about 1e6 is a multiple of 1/16 in f32; how far it is off must not add to the variance.
+/// The mean of numbers near 1e6 is a multiple of 1/16 in f32; its error must not add to the variance.
 BOOST_AUTO_TEST_CASE(variances_beside_a_large_mean) {
   for (const double centre : {1e6, -3e5, 0.0})
     for (const std::int64_t n : {7, 1000, 100003}) {
@@ -118,7 +119,7 @@ BOOST_AUTO_TEST_CASE(variances_beside_a_large_mean) {
       const double expected = squares / static_cast<double>(n - 1);
       check_digits("var", reshape(var(x), {1}), {expected}, 1e-6);
       check_digits("stddev", reshape(stddev(x), {1}), {std::sqrt(expected)}, 1e-6);
-      // Along the first axis, by the operations that it is composed of; and compiled.
+      // Along the first axis, by the operations of the composition; and compiled.
       const Tensor column = reshape(x, {n, 1});
       check_digits("var of a column", var(column, {0}), {expected}, 1e-6);
       const auto compiled = compile([](const Tensor& t) { return var(t, {0}); });
@@ -134,7 +135,7 @@ BOOST_AUTO_TEST_CASE(variances_beside_a_large_mean) {
   BOOST_TEST(std::isfinite(stddev(full({1000}, 0.1)).item<float>()));
 }
 
-/// PyTorch's gradient is 0 at (0, 0), and NaN or 0 where squares leave the floats.
+/// At (0, 0) the gradient is 0, as PyTorch's; where squares leave the floats PyTorch's is NaN or 0.
 BOOST_AUTO_TEST_CASE(angles_of_nothing_have_no_gradient) {
   const auto gradients = [](const Tensor& y, const Tensor& x) {
     Tape tape;
@@ -156,8 +157,8 @@ BOOST_AUTO_TEST_CASE(phases_of_silence_have_no_gradient) {
   BOOST_TEST(identical(g, zeros({64})));
 }
 
-/// An infinite neighbour is the quantile; between both infinities there is none. numpy.quantile and torch.quantile:
-/// NaN.
+/// An infinite neighbour is the quantile; between both infinities there is none. numpy.quantile and torch.quantile
+/// return NaN.
 BOOST_AUTO_TEST_CASE(quantiles_beside_infinity) {
   const Tensor x = numbers({-kInfinity, -kInfinity, 1, 2, kInfinity});
   const Tensor q = numbers({0, 0.125, 0.375, 0.5, 0.625, 0.75, 0.875, 1});
@@ -168,7 +169,7 @@ BOOST_AUTO_TEST_CASE(quantiles_beside_infinity) {
   BOOST_TEST(within(quantile(numbers({kInfinity, kInfinity}), 0.5), full({}, kInfinity, Dtype::f64), 0));
   const Tensor g = slope([&](const Tensor& t) { return quantile(t, q); }, x);
   for (const double v : support::doubles(g)) BOOST_TEST(std::isfinite(v));
-  // Of the finite ones: all of 1 at 0.5 and half at 0.625; the other half of 2 and all at 0.75.
+  // Shares of the finite ones: all of 1 at 0.5 and half at 0.625; the other half of 2 and all at 0.75.
   BOOST_TEST(within(slice(g, 0, 2, 4), numbers({1.5, 1.5}), 0));
 }
 

@@ -1,4 +1,5 @@
-// Attention as one operation has the bits of its composition, and its gradients, for any layout and number of threads.
+// Attention as one operation has the bits of its composition and of its gradients, for any layout and number of
+// threads.
 #include "ferrite/tensor/attention.h"
 
 #include <boost/test/unit_test.hpp>
@@ -18,8 +19,8 @@ struct Case {
   AttentionOptions options;
 };
 
-/// Fewer queries than a block, more than two, and not a whole number; more and fewer keys than queries; heads that
-/// share keys; more keys than a block of a product.
+/// Cases with fewer queries than a block, more than two blocks, and not a whole number; more and fewer keys than
+/// queries; heads that share keys; more keys than a block of a product.
 const std::vector<Case> kCases = {{{5, 3}, {7, 3}, {7, 2}, {}},
                                   {{2, 3, 70, 8}, {2, 3, 70, 8}, {2, 3, 70, 5}, {.causal = true}},
                                   {{1, 130, 16}, {1, 300, 16}, {1, 300, 16}, {.causal = true, .scale = -2.0}},
@@ -31,11 +32,11 @@ const std::vector<Case> kCases = {{{5, 3}, {7, 3}, {7, 2}, {}},
 Tensor numbers(const Shape& shape, std::uint64_t stream, Dtype dtype) {
   return uniform(shape, {.seed = 8, .stream = stream}, -2, 2, dtype);
 }
-/// The same values, every axis but the first two strided otherwise.
+/// Returns the same values, with other strides on all axes but the first two.
 Tensor strided(const Tensor& x) { return transpose(contiguous(transpose(x))); }
 
-/// The options of a case without a mask and with masks of either kind, for all scores and repeated, strided, with
-/// hidden keys and a query that sees none.
+/// Returns the options of a case without a mask and with masks of either kind, for all scores and repeated, strided,
+/// with hidden keys and a query that sees none.
 std::vector<AttentionOptions> masked(const Case& c, Dtype dtype) {
   Shape scores = c.q;
   scores[-1] = c.k[-2];
@@ -52,12 +53,12 @@ std::vector<AttentionOptions> masked(const Case& c, Dtype dtype) {
   return all;
 }
 
-/// Values whose heads are shared, once for each head of the queries.
+/// Returns values whose heads are shared, once for each head of the queries.
 Tensor of_all_heads(const Tensor& v, const Shape& q) {
   return v.rank() < 3 || v.shape()[-3] == q[-3] ? v : repeat_interleave(v, q[-3] / v.shape()[-3], -3);
 }
 
-/// Of the sum of squares of f.
+/// Returns the gradients of the sum of squares of f.
 template <class F>
 Tensors gradients(const F& f, const Tensor& q, const Tensor& k, const Tensor& v) {
   Tape tape;
@@ -65,7 +66,7 @@ Tensors gradients(const F& f, const Tensor& q, const Tensor& k, const Tensor& v)
   return tape.grad(mean(square(f(x, y, z))), {x, y, z});
 }
 
-/// f(case, options, dtype) of all cases with all masks.
+/// Calls f(case, options, dtype) for all cases with all masks.
 template <class F>
 void for_each_case(const F& f) {
   for (const Dtype dtype : {Dtype::f32, Dtype::f64})
@@ -73,7 +74,7 @@ void for_each_case(const F& f) {
       for (const AttentionOptions& options : masked(c, dtype)) f(c, options, dtype);
 }
 
-/// So many threads as long as it lives.
+/// Sets a number of threads while it lives.
 struct ThreadsInTest {
   explicit ThreadsInTest(int n) { set_threads(n); }
   ~ThreadsInTest() { set_threads(1); }
@@ -83,7 +84,7 @@ struct ThreadsInTest {
 
 BOOST_AUTO_TEST_SUITE(attention)
 
-/// The weights are composed of operations, one after the other.
+/// The weights are composed of operations one by one.
 BOOST_AUTO_TEST_CASE(it_has_the_bits_of_the_weights_times_the_values) {
   for_each_case([](const Case& c, const AttentionOptions& options, Dtype dtype) {
     const Tensor q = numbers(c.q, 1, dtype), k = numbers(c.k, 2, dtype), v = numbers(c.v, 3, dtype);
@@ -102,7 +103,7 @@ BOOST_AUTO_TEST_CASE(it_has_the_bits_of_the_weights_times_the_values) {
   });
 }
 
-/// Against the gradients of the composition, over more than a block of queries.
+/// The gradients are compared with those of the composition, over more than a block of queries.
 BOOST_AUTO_TEST_CASE(its_gradient_is_that_of_the_composition) {
   for_each_case([](const Case& c, const AttentionOptions& options, Dtype dtype) {
     const Tensor q = numbers(c.q, 1, dtype), k = numbers(c.k, 2, dtype), v = numbers(c.v, 3, dtype);
@@ -121,7 +122,7 @@ BOOST_AUTO_TEST_CASE(its_gradient_is_that_of_the_composition) {
   });
 }
 
-/// What the operation does not take is composed: leading axes that broadcast.
+/// Operands that the operation does not take are composed: leading axes that broadcast.
 BOOST_AUTO_TEST_CASE(leading_axes_broadcast) {
   const Tensor q = numbers({2, 1, 5, 3}, 1, Dtype::f64), k = numbers({4, 6, 3}, 2, Dtype::f64),
                v = numbers({1, 6, 2}, 3, Dtype::f64);

@@ -1,4 +1,4 @@
-// The constants of operations: structs that are carried generically and come back by position.
+// The constants of operations: structs that are carried generically and returned by position.
 #include "ferrite/tensor/attributes.h"
 
 #include <boost/test/unit_test.hpp>
@@ -16,7 +16,7 @@ using support::says;
 
 namespace {
 
-/// A constant of every type, and one of every type that need not be set.
+/// A constant of every type, and an optional one of every type.
 struct Everything {
   bool flag = false;
   int narrow = 0;
@@ -39,7 +39,7 @@ struct Everything {
   bool operator==(const Everything&) const = default;
 };
 
-/// Fields that another struct begins with, and one more.
+/// The fields of another struct, and one more.
 struct Longer : AxisAttrs {
   std::optional<double> more{};
   static constexpr auto fields = AxisAttrs::fields.with(attr("more", &Longer::more));

@@ -1,4 +1,4 @@
-// Functions along an axis: what wrong calls get, what tracing refuses, sizes that are given, and what no fixture has.
+// Functions along an axis: errors of wrong calls and of tracing, given sizes, and cases that no fixture has.
 #include <functional>
 #include <random>
 
@@ -16,7 +16,7 @@ using support::identical;
 
 namespace {
 
-/// Without kernels: tensors of this file are made before the program chooses an instruction set.
+/// Makes floats without kernels, because tensors of this file are made before the program chooses an instruction set.
 Tensor floats(const Shape& shape) {
   std::minstd_rand numbers(7);
   return Tensor::build<float>(shape, [&](std::span<float> to) {
@@ -25,7 +25,7 @@ Tensor floats(const Shape& shape) {
 }
 Tensor longs(std::initializer_list<std::int64_t> values) { return Tensor::from<std::int64_t>(values); }
 
-/// The kind and the message of the error that a call gets.
+/// Returns the kind and the message of the error of a call.
 std::string error_of(const std::function<void()>& call) {
   try {
     call();
@@ -209,7 +209,7 @@ BOOST_AUTO_TEST_CASE(the_last_of_several_gets_the_gradient) {
   BOOST_TEST(identical(g[1], Tensor::from({0.0F, 6.0F, 7.0F})));
 }
 
-/// PyTorch counts an element of x that takes no part among the equal ones.
+/// PyTorch counts an element of x that does not take part among the equal ones.
 BOOST_AUTO_TEST_CASE(what_takes_no_part_takes_no_share_of_the_gradient) {
   Tape tape;
   const Tensor to = tape.watch(Tensor::from({3.0F, 1.0F})), from = tape.watch(Tensor::from({3.0F, 2.0F, 3.0F}));
@@ -249,7 +249,7 @@ BOOST_AUTO_TEST_CASE(rows_alone_and_threads) {
   }
 }
 
-/// Choices of long rows against a sort of the whole.
+/// Choices from long rows are compared with a sort of the whole.
 BOOST_AUTO_TEST_CASE(choices_are_those_of_the_sort) {
   for (const Dtype dtype : {Dtype::f32, Dtype::f64, Dtype::i64}) {
     const Tensor many = cast(uniform({3, 5000}, {3, 2, 0}, -100, 100, Dtype::f64), dtype);  // integers: with many ties

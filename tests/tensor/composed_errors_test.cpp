@@ -1,4 +1,4 @@
-// Wrong calls of activations, norms and rearrangements: every one is refused with its type and its whole sentence.
+// Every wrong call of activations, norms and rearrangements is refused with its type of error and its full message.
 #include <boost/test/unit_test.hpp>
 #include <limits>
 #include <vector>

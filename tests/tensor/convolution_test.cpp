@@ -1,4 +1,4 @@
-// Convolutions: what is refused and in which words, and bits that depend on neither batch nor threads.
+// Convolutions: errors and their messages, and bits that depend on neither batch nor threads.
 #include "ferrite/tensor/convolution.h"
 
 #include <thread>
@@ -112,7 +112,8 @@ BOOST_AUTO_TEST_CASE(an_image_alone_has_the_bits_that_it_has_in_a_batch) {
 }
 
 BOOST_AUTO_TEST_CASE(a_channel_alone_has_the_bits_that_it_has_among_others) {
-  // More channels than images are placed together, and more images than that: each in memory that others had before.
+  // There are more channels than images that are placed together, and more images than that, each in memory that others
+  // had before.
   const std::int64_t channels = 21, images = 18;
   const Tensor x = some({images, channels, 9, 14}, 1), w = some({channels, 1, 3, 3}, 2);
   for (const std::int64_t stride : {1, 2, 3}) {
@@ -134,7 +135,7 @@ BOOST_AUTO_TEST_CASE(a_channel_alone_has_the_bits_that_it_has_among_others) {
   }
 }
 
-/// Depthwise planes have kernels of their own; two planes in depth, one of which is zero, have not.
+/// Depthwise planes have their own kernels; two planes in depth, one of which is zero, do not use them.
 BOOST_AUTO_TEST_CASE(a_plane_has_the_bits_that_it_has_in_a_volume) {
   const struct {
     std::int64_t size, height, width, padding, dilation, stride;
@@ -179,7 +180,7 @@ BOOST_AUTO_TEST_CASE(a_plane_has_the_bits_that_it_has_in_a_volume) {
     }
 }
 
-/// Where images are small, lanes lie along channels; those of one channel lie along positions.
+/// For small images lanes lie along channels; those of one channel lie along positions.
 BOOST_AUTO_TEST_CASE(channels_of_small_images_have_the_bits_that_they_have_alone) {
   const struct {
     Shape x;
@@ -218,8 +219,8 @@ BOOST_AUTO_TEST_CASE(channels_of_small_images_have_the_bits_that_they_have_alone
     }
 }
 
-/// Taps that read padding are left out, those that read zeros of x are not: rows of taps, columns too where lanes lie
-/// along channels and in gradients of weights; of one image, where that does not pay, and of several.
+/// Taps that read padding are left out, those that read zeros of x are not: rows of taps, also columns if lanes lie
+/// along channels and in gradients of weights; for one image, where that does not pay, and for several.
 BOOST_AUTO_TEST_CASE(padding_has_the_bits_of_zeros_that_stand_there) {
   const struct {
     Shape x;
@@ -257,7 +258,7 @@ BOOST_AUTO_TEST_CASE(padding_has_the_bits_of_zeros_that_stand_there) {
       }
 }
 
-/// A pass that reads one of two phases only has not all taps.
+/// A pass that reads only one of two phases does not have all taps.
 BOOST_AUTO_TEST_CASE(a_phase_alone_meets_its_taps_only) {
   const Tensor x = some({8, 20, 1, 7}, 1), w = some({20, 32, 3, 3}, 2);
   const TransposedOptions o{.stride = {2, 1}, .padding = {1, 1}};
@@ -270,7 +271,7 @@ BOOST_AUTO_TEST_CASE(a_phase_alone_meets_its_taps_only) {
                  .item<float>() == 0);
 }
 
-/// Depthwise lines have a kernel of their own; two of them in a plane have not.
+/// Depthwise lines have their own kernel; two of them in a plane do not use it.
 BOOST_AUTO_TEST_CASE(a_line_has_the_bits_that_it_has_in_a_plane) {
   for (const Dtype dtype : {Dtype::f32, Dtype::f64})
     for (std::int64_t taps = 1; taps <= 9; ++taps)
@@ -301,7 +302,7 @@ BOOST_AUTO_TEST_CASE(a_line_has_the_bits_that_it_has_in_a_plane) {
           }
 }
 
-/// Rows of three neighbouring taps share what they read where the rows of weights fill one packet.
+/// Rows of three neighbouring taps share what they read if the rows of weights fill one packet.
 BOOST_AUTO_TEST_CASE(rows_of_weights_have_the_bits_that_they_have_among_others) {
   for (const Dtype dtype : {Dtype::f32, Dtype::f64})
     for (const std::int64_t rows : {16, 13, 8, 4})
@@ -314,14 +315,14 @@ BOOST_AUTO_TEST_CASE(rows_of_weights_have_the_bits_that_they_have_among_others) 
             const Tensor all = times == 1 ? g : concat({g, g, g}, 1);
             return slice(tape.grad(conv2d(x, w, {}, {.padding = {1}}), {w}, {}, all)[0], 0, 0, rows);
           };
-          if (rows == 4 && dtype == Dtype::f32) continue;  // so few lie along positions where packets are wide
+          if (rows == 4 && dtype == Dtype::f32) continue;  // so few rows lie along positions where packets are wide
           BOOST_TEST_CONTEXT(rows << " rows, " << channels << " channels, " << width << " wide")
           BOOST_TEST(same_bits(gradient(1), gradient(3)));
         }
 }
 
 BOOST_AUTO_TEST_CASE(rows_of_any_length_at_strides_are_exact) {
-  // Small integers, whose sums are exact in both dtypes; doubles are copied one by one.
+  // Small integers have exact sums in both dtypes; doubles are copied one by one.
   for (const std::int64_t stride : {2, 3, 4})
     for (std::int64_t width = 1; width <= 140; width += width < 70 ? 1 : 7)
       for (const std::int64_t before : {0, 1, 2}) {
@@ -332,7 +333,7 @@ BOOST_AUTO_TEST_CASE(rows_of_any_length_at_strides_are_exact) {
       }
 }
 
-/// Kernels of one element see an image as one row.
+/// Kernels of one element treat an image as one row.
 BOOST_AUTO_TEST_CASE(kernels_of_one_element_do_not_depend_on_the_shape_of_an_image) {
   for (const Dtype dtype : {Dtype::f32, Dtype::f64})
     for (const std::int64_t channels : {1, 5, 40}) {
@@ -348,8 +349,8 @@ BOOST_AUTO_TEST_CASE(kernels_of_one_element_do_not_depend_on_the_shape_of_an_ima
     }
 }
 
-/// A thread keeps the plans of the last 32 shapes: in turn with more of them, with other channels, and transposed, each
-/// has the bits that it has on a thread that has kept none.
+/// A thread keeps the plans of the last 32 shapes. More shapes than that in turn, other channels, and transposed ones
+/// have the bits of a thread that has kept none.
 BOOST_AUTO_TEST_CASE(kept_plans_serve_only_their_own_shapes) {
   const auto results = [](std::int64_t n) {
     Tensors all;
@@ -399,7 +400,7 @@ BOOST_AUTO_TEST_CASE(the_gradient_of_weights_sums_images_and_blocks_of_positions
   const Tensor x = some({3, 2, 20, 20}, 1, Dtype::f64), w = some({20, 2, 3, 3}, 2, Dtype::f64);
   const Tensor all = gradients(x, w, {.padding = {1}}).gw;
   const Tensor y = some({3, 20, 20, 20}, 9);
-  // Element by element, as sums over images and positions of y times x.
+  // Computed element by element, as sums over images and positions of y times x.
   const Tensor padded = pad(x, {0, 0, 1, 1}, {0, 0, 1, 1});
   for (std::int64_t i = 0; i < 3; ++i)
     for (std::int64_t j = 0; j < 3; ++j) {

@@ -1,4 +1,4 @@
-// Convolutions whose lanes lie along channels keep their weights as they read them.
+// Convolutions whose lanes lie along channels keep packed copies of their weights.
 #include "ferrite/tensor/convolution.h"
 #include "ferrite/tensor/ops.h"
 #include "support/compare.h"
@@ -30,7 +30,7 @@ BOOST_AUTO_TEST_CASE(weights_that_are_used_again_give_the_same_bits) {
                {{1, 300, 3, 3}, {17, 300, 3, 3}, {}},
                {{1, 20, 2, 3}, {20, 16, 3, 3}, {.padding = {1, 1}, .groups = 2}, true},
                {{1, 12, 5, 1}, {12, 48, 2, 1}, {.dilation = {2, 1}}, true}};
-  int kept = 0;  // how many depends on the lanes of a packet
+  int kept = 0;  // the number depends on the lanes of a packet
   for (const Dtype dtype : {Dtype::f32, Dtype::f64})
     for (const auto& c : cases) {
       const Tensor x = some(c.x, 1, dtype);
@@ -50,7 +50,7 @@ BOOST_AUTO_TEST_CASE(weights_that_are_used_again_give_the_same_bits) {
   BOOST_TEST(kept > 0);
 }
 
-/// Windows that end before the padding behind them does, which a stride steps over, still begin in the padding.
+/// Windows that end before the padding at the end, which a stride steps over, still begin in the padding.
 BOOST_AUTO_TEST_CASE(padding_that_a_stride_steps_over_is_read_in_front) {
   for (const Dtype dtype : {Dtype::f32, Dtype::f64})
     for (const std::int64_t extent : {6, 7, 8, 9, 10, 11, 12}) {
@@ -63,7 +63,7 @@ BOOST_AUTO_TEST_CASE(padding_that_a_stride_steps_over_is_read_in_front) {
     }
 }
 
-/// The same elements in other groups are other weights.
+/// Equal elements in other groups are other weights.
 BOOST_AUTO_TEST_CASE(kept_weights_serve_only_their_own_groups) {
   const Tensor w = some({32, 6, 1, 3}, 2), x = some({1, 6, 1, 4}, 1), wide = some({1, 12, 1, 4}, 3);
   const auto calls = [&](const Tensor& of) {

@@ -17,7 +17,7 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-/// One number cast from one C++ type to another by the operation.
+/// Casts one number from one C++ type to another by the operation.
 template <class To, class From>
 To casted(From v) {
   return cast(Tensor::from({v}), dtype_of<To>).template item<To>();
@@ -53,7 +53,7 @@ BOOST_AUTO_TEST_CASE(the_table_names_and_measures_every_type) {
 BOOST_AUTO_TEST_CASE(half_rounds_to_nearest_even_once) {
   BOOST_TEST(bits<float16>(1 + 0x1p-11) == 0x3c00);            // a tie, down to even
   BOOST_TEST(bits<float16>(1 + 0x3p-11) == 0x3c02);            // a tie, up to even
-  BOOST_TEST(bits<float16>(1 + 0x1p-11 + 0x1p-40) == 0x3c01);  // by way of float it would be that tie
+  BOOST_TEST(bits<float16>(1 + 0x1p-11 + 0x1p-40) == 0x3c01);  // as a float it would be that tie
   BOOST_TEST(bits<bfloat16>(1 + 0x1p-8) == 0x3f80);
   BOOST_TEST(bits<bfloat16>(1 + 0x3p-8) == 0x3f82);
   BOOST_TEST(bits<bfloat16>(1 + 0x1p-8 + 0x1p-50) == 0x3f81);

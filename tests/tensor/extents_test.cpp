@@ -1,4 +1,4 @@
-// Extents that add up or multiply beyond 64 bits are refused by the operation that meets them, before memory is taken.
+// Extents whose sum or product exceeds 64 bits are refused by the operation that computes it, before memory is taken.
 #include <limits>
 
 #include "ferrite/nn/recurrent/lstm.h"
@@ -12,9 +12,9 @@ namespace {
 
 constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
-constexpr std::int64_t kQuarter = std::int64_t{1} << 62;  // four of them add up to 0 in 64 bits
+constexpr std::int64_t kQuarter = std::int64_t{1} << 62;  // four of them overflow to 0 in 64 bits
 
-/// One element seen as many: huge extents without memory.
+/// Returns one element seen as many: huge extents without memory.
 Tensor repeated(const Shape& shape) { return expand(zeros(Shape::filled(shape.rank(), 1)), shape); }
 
 template <class F>
@@ -41,7 +41,7 @@ BOOST_AUTO_TEST_CASE(pad_by_amounts_that_wrap_is_refused) {
   refused_by("pad", [&] { return pad(x, {1 << 20}, {kQuarter}); });
 }
 
-/// A crop beyond the axis and a padding that makes up for it: nothing of x is left.
+/// A crop beyond the axis and a padding that compensates leave nothing of x.
 BOOST_AUTO_TEST_CASE(pad_may_crop_everything_and_pad_again) {
   const Tensor x = ones({2, 3});
   BOOST_TEST(identical(pad(x, {0, -7}, {0, 6}, 4), full({2, 2}, 4)));
@@ -89,7 +89,7 @@ BOOST_AUTO_TEST_CASE(results_too_large_name_their_operation) {
   refused_by("eye", [&] { return eye(big); });
 }
 
-/// An extent of 0 does not hide the others: such a tensor would have no strides.
+/// An extent of 0 does not hide the others: such a tensor would have no valid strides.
 BOOST_AUTO_TEST_CASE(an_extent_of_0_does_not_hide_the_others) {
   for (const Shape& s : {Shape{0, kQuarter, 4}, Shape{kQuarter, 4, 0}, Shape{kQuarter, 0, 4}}) {
     BOOST_CHECK_EXCEPTION((void)s.numel(), ShapeError, says("too many elements"));
@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(sizes_below_0_are_refused) {
   refused_by("linspace", [] { return linspace(0, 1, kQuarter); });
 }
 
-/// A projection to no units: the last c would be memory that nobody wrote.
+/// A projection to no units would leave the last c as uninitialised memory.
 BOOST_AUTO_TEST_CASE(a_sequence_projected_to_no_units_is_refused) {
   const std::int64_t T = 3, B = 2, D = 4, H = 5;
   const RecurrentWeights<Tensor> w{ones({D, 4 * H}), zeros({0, 4 * H}), {}, {}, zeros({H, 0})};

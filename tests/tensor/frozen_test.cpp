@@ -1,4 +1,4 @@
-// Tensors on memory that belongs to somebody else: when it is copied, who may write to it, when it is let go.
+// Tensors in memory of another owner: when it is copied, who may write to it, and when it is released.
 #include <atomic>
 #include <thread>
 
@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(an_address_that_is_no_multiple_of_the_element_is_copied) {
   }
 }
 
-// Whole lines and one line more: nothing less, and what is copied has let go at once.
+// Whole lines and one line more, and nothing less; memory that was copied is released at once.
 BOOST_AUTO_TEST_CASE(memory_that_ends_too_early_is_copied) {
   Counted own;
   for (const std::int64_t n : {1, 15, 16, 17, 32}) {
@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(memory_that_ends_too_early_is_copied) {
   }
 }
 
-// Guarded memory ends a process that reads behind it.
+// Guarded memory ends a process that reads beyond it.
 BOOST_AUTO_TEST_CASE(nothing_is_read_behind_the_memory) {
   const Tensor x = drawn({7, 9});
   for (std::size_t behind = 0; behind <= 128; behind += 4) {
@@ -155,7 +155,7 @@ BOOST_AUTO_TEST_CASE(the_memory_is_never_pooled) {
   trim();
 }
 
-// A product packs its second operand: the pack hangs on the storage and goes with it.
+// A product packs its second operand: the pack is attached to the storage and freed with it.
 BOOST_AUTO_TEST_CASE(packs_of_frozen_weights_go_with_them) {
   const Tensor x = drawn({64, 48}), weight = drawn({48, 80});
   const Tensor wanted = matmul(x, weight);
@@ -184,7 +184,7 @@ BOOST_AUTO_TEST_CASE(another_thread_may_let_go_last) {
   }
 }
 
-// The keeper's end may run anything: here a tensor goes with it.
+// Freeing the keeper may run anything: here it frees a tensor.
 BOOST_AUTO_TEST_CASE(a_tensor_may_hold_the_memory_of_another) {
   const auto holder = std::make_shared<const Tensor>(drawn({64}));
   const std::span<const std::byte> memory(holder->raw(), 256 + 64);

@@ -1,4 +1,4 @@
-// Which instruction set the library computes with: the best there is, or what FERRITE_ISA names, from first to last.
+// The instruction set with which the library computes: the best available, or the one that FERRITE_ISA names.
 #include "ferrite/tensor/instruction_set.h"
 
 #include <algorithm>
@@ -48,7 +48,7 @@ BOOST_AUTO_TEST_CASE(a_processor_without_any_is_told_what_to_build) {
                              "avx512; build it with FERRITE_ISA_LEVELS=all"));
 }
 
-/// FERRITE_ISA as whoever runs this program has set it: ctest does so for each set.
+/// FERRITE_ISA has the value that the user set; ctest sets it to each set in turn.
 BOOST_AUTO_TEST_CASE(this_process_uses_what_it_was_asked_for) {
   const std::vector<std::string_view> all = ferrite::instruction_sets();
   const char* const asked = std::getenv("FERRITE_ISA");
@@ -78,7 +78,7 @@ BOOST_AUTO_TEST_CASE(it_stays_what_it_was) {
   }
 }
 
-/// Run by ctest in a process of its own, with FERRITE_ISA=avx3.
+/// ctest runs this case in a separate process, with FERRITE_ISA=avx3.
 BOOST_AUTO_TEST_CASE(none_such, *boost::unit_test::disabled()) {
   const auto refused = says("FERRITE_ISA: the library has no kernels for the instruction set: 'avx3'; it has ");
   const Tensor x = Tensor::from({1.0F, 2.0F}, {2});

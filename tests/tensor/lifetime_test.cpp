@@ -1,4 +1,4 @@
-// What must not compile: memory and references of temporaries, and tensors taken for an answer by `if`.
+// Code that must not compile: memory and references of temporaries, and tensors as conditions of `if`.
 #include <concepts>
 #include <type_traits>
 
@@ -15,7 +15,7 @@ using namespace ferrite;
 
 namespace {
 
-// A handle T&& stands for the result of an expression, T& for a variable.
+// A handle T&& is the result of an expression, T& a variable.
 template <class T>
 concept HasValues = requires(T&& t) {
   static_cast<T&&>(t).template values<float>();
@@ -65,7 +65,7 @@ static_assert(Compiles<nn::Linear&> && !Compiles<nn::Linear>);
 static_assert(HasLayers<dsl::Network&> && !HasLayers<dsl::Network>);
 static_assert(HasCells<nn::Custom&> && !HasCells<nn::Custom>);
 
-// No tensor, variable or operand is an answer: `if (loss < best)`, `while (!done)`, `a && b`.
+// No tensor, variable or operand is a condition: `if (loss < best)`, `while (!done)`, `a && b`.
 template <class T>
 constexpr bool answers =
     std::is_constructible_v<bool, T> || std::is_convertible_v<T, bool> || IsCondition<T> || IsNegated<T>;
@@ -74,7 +74,7 @@ static_assert(!answers<Variable&> && !answers<Parameter&> && !answers<Buffer&> &
 static_assert(!answers<const Operand&>);
 static_assert(std::same_as<decltype(std::declval<Tensor>() < std::declval<Tensor>()), Tensor>);
 
-// What a temporary gives besides is a value of its own.
+// Everything else that a temporary returns is a separate value.
 template <class T>
 constexpr bool by_value = !std::is_reference_v<T>;
 static_assert(by_value<decltype(std::declval<Tensor>().shape())> &&

@@ -1,4 +1,4 @@
-// Linear recurrences over sequences: all widths against plain loops, pieces, threads, special values, refusals.
+// Linear recurrences over sequences: all widths compared with plain loops, pieces, threads, special values, errors.
 #include "ferrite/tensor/linear_scan.h"
 
 #include <cmath>
@@ -21,7 +21,7 @@ constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 Tensor drawn(const Shape& s, std::uint64_t seed, Dtype t = Dtype::f32) { return uniform(s, {.seed = seed}, -1, 1, t); }
 
-/// The definition by real operations, step by step.
+/// Computes the definition with real operations, step by step.
 Tensor by_steps(const Tensor& a, const Tensor& b, const Tensor& h0, bool reverse = false) {
   const std::int64_t T = b.shape()[1];
   const bool same = a.shape() != b.shape();
@@ -63,7 +63,8 @@ void check_same(const Grads& x, const Grads& y) {
 
 BOOST_AUTO_TEST_SUITE(linear_scan_operation)
 
-/// Strips of packets, packets that overlap, parts of one, and wide rows; real and complex, an a of every step or one.
+/// Widths with strips of packets, overlapping packets, parts of one, and wide rows; real and complex, an a for every
+/// step or one for all.
 BOOST_AUTO_TEST_CASE(every_width_is_the_definition_with_its_gradients) {
   for (const std::int64_t D : {1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 64, 65, 100, 127, 128, 129, 200, 1030})
     for (const bool complex : {false, true})
@@ -91,7 +92,7 @@ BOOST_AUTO_TEST_CASE(every_width_is_the_definition_with_its_gradients) {
         }
 }
 
-/// The a that is the same for all steps sums over blocks of 256 steps.
+/// The gradient of an a that is the same for all steps sums over blocks of 256 steps.
 BOOST_AUTO_TEST_CASE(long_sequences_sum_the_gradient_of_a) {
   const std::int64_t T = 700;
   const Tensor a = uniform({5}, {.seed = 1}, 0.5, 1.0, Dtype::f64), b = drawn({2, T, 5}, 2, Dtype::f64);
@@ -139,7 +140,7 @@ BOOST_AUTO_TEST_CASE(one_step_and_many) {
   BOOST_TEST(within(one, slice(a, 1, 0, 1) * 2.0 + slice(b, 1, 0, 1), 1e-15));
 }
 
-/// What lies beyond the lengths is not read, and the state starts anew at a reset whatever it was.
+/// Steps beyond the lengths are not read, and after a reset the state starts over, whatever it was.
 BOOST_AUTO_TEST_CASE(lengths_and_resets_keep_what_is_not_finite_out) {
   for (const bool reverse : {false, true}) {
     for (const std::int64_t D : {3, 40, 700}) {
@@ -158,7 +159,7 @@ BOOST_AUTO_TEST_CASE(lengths_and_resets_keep_what_is_not_finite_out) {
           const auto beyond = [&](const Tensor& x) { return slice(slice(x, 0, row, row + 1), 1, n, 6); };
           for (const Tensor& x : {got.h, got.a, got.b}) BOOST_TEST(identical(beyond(x), zeros({1, 6 - n, D})));
         }
-        // A reset before step 3: forwards the steps before it, backwards those from it on do not reach the others.
+        // A reset before step 3: forward the steps before it, and backward those from it on, do not reach the others.
         const Tensor resets = reshape(eq(arange(6), 3), {1, 6});
         const Tensor poisoned = reverse
                                     ? Tensor(where(reshape(ge(arange(6), 3), {1, 6, 1}), kNan, drawn({1, 6, D}, 5)))

@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(wrong_lists) {
   BOOST_TEST(identical(p[0].value(), of({1, 2})));
 }
 
-/// torch.allclose of the same values.
+/// Expected: torch.allclose of the same values.
 BOOST_AUTO_TEST_CASE(close_tensors) {
   constexpr double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
   const Tensor x = of({1, -2, 0});
@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(close_tensors) {
   BOOST_TEST(allclose(x + 9e-9, x));
   BOOST_TEST(!allclose(of({2e-8}), of({0})));
   BOOST_TEST(allclose(of({0.5}), of({0}), {.absolute = 0.5}));
-  // Relative to the second: |1 - 2| <= 0.5 * 2, but not <= 0.5 * 1.
+  // The tolerance is relative to the second: |1 - 2| <= 0.5 * 2, but not <= 0.5 * 1.
   BOOST_TEST(allclose(of({1}), of({2}), {.relative = 0.5, .absolute = 0}));
   BOOST_TEST(!allclose(of({2}), of({1}), {.relative = 0.5, .absolute = 0}));
   BOOST_TEST(allclose(of({inf, -inf}), of({inf, -inf})));

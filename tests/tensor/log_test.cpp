@@ -1,4 +1,4 @@
-/// Log lines reach the sink that the user sets, from its level upwards, and nobody else.
+/// Log lines reach the sink that the user sets, from its level upwards, and no other.
 #include <fcntl.h>
 #include <spdlog/sinks/ostream_sink.h>
 #include <sys/wait.h>
@@ -23,7 +23,7 @@ using ferrite::LogLevel;
 using ferrite::set_log_sink;
 namespace log_of = ferrite::detail;
 
-/// Leaves the library silent, whatever the test did.
+/// Silences the library before and after a test.
 struct Silence {
   Silence() { set_log_sink({}); }
   ~Silence() { set_log_sink({}); }
@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_SUITE_END()
 
 namespace {
 
-/// What a process with FERRITE_LOG=<wish> writes to stderr, a string for each call of the system.
+/// Returns what a process with FERRITE_LOG=<wish> writes to stderr, one string for each system call.
 std::vector<std::string> written_with(const char* wish) {
   int ends[2];
   if (pipe2(ends, O_DIRECT) != 0) throw std::runtime_error("no pipe of packets");  // a packet is what one call writes
@@ -135,7 +135,7 @@ std::vector<std::string> written_with(const char* wish) {
 
 BOOST_AUTO_TEST_SUITE(log_of_environment)
 
-/// What that other process does. On its own it logs to nobody.
+/// The other process runs this case; in this process it logs to no sink.
 BOOST_AUTO_TEST_CASE(writes_lines) {
   log_of::log_debug("detail {}");
   log_of::log_info("");

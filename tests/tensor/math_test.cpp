@@ -1,4 +1,4 @@
-// Elementwise functions: wrong calls with the whole sentence that each gets, integers, and points that no fixture has.
+// Elementwise functions: wrong calls with their full messages, integers, and points that no fixture has.
 #include <boost/test/unit_test.hpp>
 #include <limits>
 #include <numbers>
@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(values) {
   });
 }
 
-/// As part of a program the check runs in every run of it.
+/// The check in a program runs in every call.
 BOOST_AUTO_TEST_CASE(compiled_functions_refuse_divisors_0_of_integers) {
   const auto f = compile([](const Tensor& a, const Tensor& b) { return remainder(a, b); });
   const Tensor a = Tensor::from({std::int64_t{-7}, std::int64_t{7}});
@@ -78,7 +78,7 @@ BOOST_AUTO_TEST_CASE(compiled_functions_refuse_divisors_0_of_integers) {
   check_refused<ValueError>({{[&] { f(a, kZeros); }, "remainder: the divisor of integers must not be 0"}});
 }
 
-/// Where C++ has no value.
+/// C++ does not define this value.
 BOOST_AUTO_TEST_CASE(the_least_integer_by_minus_1_wraps) {
   const Tensor least = Tensor::from({std::numeric_limits<std::int64_t>::min()});
   BOOST_TEST(floor_divide(least, -1).item<std::int64_t>() == std::numeric_limits<std::int64_t>::min());
@@ -86,7 +86,7 @@ BOOST_AUTO_TEST_CASE(the_least_integer_by_minus_1_wraps) {
   BOOST_TEST(fmod(least, -1).item<std::int64_t>() == 0);
 }
 
-/// zeta(2) at 1, poles at whole numbers up to 0, the limit at infinity.
+/// Tests zeta(2) at 1, poles at whole numbers up to 0, and the limit at infinity.
 BOOST_AUTO_TEST_CASE(polygamma_at_its_ends) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   const Tensor x = Tensor::from({1.0, 0.0, -3.0, infinity}, {4});
@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(polygamma_at_its_ends) {
              boost::test_tools::per_element());
 }
 
-/// Where PyTorch has NaN.
+/// PyTorch has NaN here.
 BOOST_AUTO_TEST_CASE(subgradients_are_0) {
   const auto slope = [](const auto& f, double at) {
     return grad([&](const Tensor& x) { return sum(f(x)); })(full({1}, at, Dtype::f64)).template item<double>();

@@ -1,4 +1,4 @@
-// Numbers in messages: in any locale as C++ writes them, NaN without a sign; and what a system without memory gets.
+// Numbers in messages: in any locale as C++ writes them, NaN without a sign; and the error when memory runs out.
 #include <clocale>
 #include <limits>
 
@@ -37,14 +37,14 @@ BOOST_AUTO_TEST_CASE(nan_has_no_sign) {
   BOOST_CHECK_EXCEPTION(checked(nan * x, 0.0, 1.0, "x: value"), ValueError, says("x: value nan lies outside 0..1"));
 }
 
-/// More than any machine has, and less than the library refuses by itself.
+/// The size is more than any machine has, and less than the library refuses by itself.
 BOOST_AUTO_TEST_CASE(a_tensor_beyond_the_memory_is_refused_with_its_size) {
-  if (support::kSanitized) return;  // whose allocators end the program
+  if (support::kSanitized) return;  // its allocators end the program
   BOOST_CHECK_EXCEPTION(full({1 << 22, 1 << 22}, 1.0, Dtype::f64), MemoryError,
                         says("tensor: no memory for f64[4194304, 4194304]: 140737488355328 bytes"));
 }
 
-/// The operation is named whose result it would be.
+/// The error names the operation whose result is too large.
 BOOST_AUTO_TEST_CASE(results_that_are_too_large_are_refused_in_the_name_of_the_operation) {
   const Tensor x = expand(ones({1}), {std::int64_t{1} << 62});
   BOOST_CHECK_EXCEPTION(x + 1, ShapeError, says("add: too large: f32[4611686018427387904]"));

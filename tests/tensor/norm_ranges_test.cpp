@@ -1,5 +1,5 @@
-// Norms of numbers whose powers leave the range of the dtype, and sums of exponentials of nothing. Expected: closed
-// forms; PyTorch 2.13 gives infinity, 0 and NaN in these.
+// Norms of numbers whose powers leave the range of the dtype, and sums of exponentials over nothing. Expected values
+// are closed forms; PyTorch 2.13 returns infinity, 0 and NaN in these cases.
 #include <cmath>
 #include <limits>
 
@@ -61,7 +61,7 @@ BOOST_AUTO_TEST_CASE(rows_are_scaled_apart_and_what_is_not_finite_stays) {
     BOOST_TEST(y[4] == inf);
     BOOST_TEST(std::isnan(y[5]));
   }
-  // A row that needs no scale has the bits it has alone.
+  // A row that needs no scale has the bits that it has alone.
   const Tensor row = uniform({1, 40}, {.seed = 1}), both = concat({row, row * 1e30}, 0);
   BOOST_TEST(identical(slice(norm(both, {.axes = {1}}), 0, 0, 1), norm(row, {.axes = {1}})));
   BOOST_TEST(identical(gradient([](const Tensor& t) { return norm(t, {.axes = {1}}); }, zeros({2, 3})), zeros({2, 3})));
@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(what_is_made_of_norms) {
   BOOST_TEST(support::within(normalize(x), normalize(y), 1e-6));
   BOOST_TEST(support::within(cosine_similarity(x, y), ones({2}), 1e-6));
   BOOST_TEST(near(doubles(pairwise_distance(x, -x))[0], 1e26));
-  // w = g v / |v| of a v about 1e20.
+  // w = g v / |v| of a v near 1e20.
   auto linear = std::make_unique<nn::Linear>(2, 2, nn::Init{.seed = 1});
   linear->weight.assign(scaled(1e20, Dtype::f32));
   const nn::WeightNorm layer(std::move(linear));

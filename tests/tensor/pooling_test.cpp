@@ -1,4 +1,4 @@
-// Pooling: what is refused and in which words, and bits that do not depend on threads.
+// Pooling: errors and their messages, and bits that do not depend on threads.
 #include "ferrite/tensor/pooling.h"
 
 #include <cmath>
@@ -16,7 +16,7 @@ namespace {
 
 Tensor some(const Shape& shape) { return uniform(shape, {.seed = 18}, -1, 1); }
 
-/// Numbers of few values, so that many are equal, with NaN, infinities and zeros of both signs among them.
+/// Returns numbers with few distinct values, so that many are equal, with NaN, infinities and zeros of both signs.
 Tensor special(const Shape& shape, Dtype dtype) {
   Tensor x = cast(randint(shape, {.seed = 19}, -3, 8), Dtype::f64);
   const double nan = std::numeric_limits<double>::quiet_NaN(), infinite = std::numeric_limits<double>::infinity();
@@ -78,7 +78,7 @@ BOOST_AUTO_TEST_CASE(wrong_calls_say_what_is_wrong) {
              "plane_scatter: the indices must be i64, got f32[2, 3, 7]");
 }
 
-/// The first of the largest, or a NaN, and sums row by row.
+/// The expected values are the first of the largest, or a NaN, and sums row by row.
 BOOST_AUTO_TEST_CASE(squares_of_rows_of_any_length_have_the_bits_of_their_definition) {
   for (const Dtype dtype : {Dtype::f32, Dtype::f64})
     for (std::int64_t n = 2; n < 72; ++n) {

@@ -14,7 +14,7 @@ Tensor draw(const Shape& shape, std::uint64_t stream, Dtype dtype = Dtype::f32) 
   return uniform(shape, {11, stream, 0}, -1, 1, dtype);
 }
 
-/// What rule 2 says, written as loops: blocks of 256 k, each an ascending chain of fused multiply-adds.
+/// Computes rule 2 as loops: blocks of 256 k, each an ascending chain of fused multiply-adds.
 template <class T>
 Tensor by_the_rule(const Tensor& a, const Tensor& b) {
   const std::int64_t M = a.shape()[0], K = a.shape()[1], N = b.shape()[1];
@@ -56,7 +56,7 @@ BOOST_AUTO_TEST_CASE(every_shape_follows_the_rule_to_the_bit) {
     }
 }
 
-/// Every tile, panel, remainder and orientation of the kernels, at sizes that are no multiples of anything.
+/// Covers every tile, panel, remainder and orientation of the kernels, at sizes that are not multiples of anything.
 BOOST_AUTO_TEST_CASE(every_path_follows_the_rule_to_the_bit) {
   const bool exact = ferrite::detail::products_in_use.of<float>().rounds_once;
   const auto check = [&](std::int64_t M, std::int64_t N, std::int64_t K) {
@@ -77,17 +77,17 @@ BOOST_AUTO_TEST_CASE(every_path_follows_the_rule_to_the_bit) {
     for (const std::int64_t M : {1, 2, 4, 11}) check(M, N, 37);
   for (const std::int64_t K : {1, 3, 8, 15, 16, 17, 255, 256, 257, 300, 513})  // lines of columns, blocks
     for (const std::int64_t M : {1, 2, 3, 10}) check(M, 70, K);
-  for (const std::int64_t M : {1, 2, 5}) check(M, 1100, 40);     // B beyond the first cache
-  for (const std::int64_t M : {1, 2, 4, 7}) check(M, 710, 300);  // beyond the second one
-  for (const std::int64_t M : {1, 2}) check(M, 4300, 256);       // far beyond it, with more columns than a run
+  for (const std::int64_t M : {1, 2, 5}) check(M, 1100, 40);     // B is larger than the first-level cache
+  for (const std::int64_t M : {1, 2, 4, 7}) check(M, 710, 300);  // larger than the second-level cache
+  for (const std::int64_t M : {1, 2}) check(M, 4300, 256);       // much larger, with more columns than a run
   for (const std::int64_t N : {1, 5, 8, 9, 16, 17, 32})          // one row and few columns: several blocks at a time
     for (const std::int64_t K : {257, 400, 512, 513, 768, 1000, 1024, 1025, 1300, 2100}) check(1, N, K);
   check(67, 41, 19);
-  check(110, 150, 30);  // panels met by more than one group of tiles
+  check(110, 150, 30);  // panels used by more than one group of tiles
   check(20, 2100, 3);
 }
 
-/// A chain begins with 0: no sum is -0, not even one of a single term.
+/// A chain starts at 0: no sum is -0, not even one of a single term.
 BOOST_AUTO_TEST_CASE(sums_of_negative_zeros_are_zero) {
   for (const Dtype dtype : {Dtype::f32, Dtype::f64})
     for (const std::int64_t M : {1, 3, 70})

@@ -1,4 +1,4 @@
-// Profiles: what is counted, how times nest, and what the table and the trace say.
+// Profiles: what is counted, how times nest, and the contents of the table and the trace.
 #include "ferrite/tensor/profiler.h"
 
 #include <regex>
@@ -27,13 +27,13 @@ const ProfileRow& row_of(const std::vector<ProfileRow>& rows, const std::string&
   return none;
 }
 
-/// Some time that the clock sees.
+/// Spends some time that the clock sees.
 void spend() {
   const auto begun = std::chrono::steady_clock::now();
   while (std::chrono::steady_clock::now() - begun < std::chrono::microseconds(20)) continue;
 }
 
-/// encoder.0: outer holds inner twice; head: outer alone.
+/// Makes events: encoder.0: outer holds inner twice; head: outer alone.
 void some_events() {
   {
     const ProfileEvent outer("outer", Scope::of("encoder.0"));
@@ -47,7 +47,7 @@ void some_events() {
   spend();
 }
 
-/// A text with every number as N and every run of blanks as one.
+/// Returns a text with every number as N and every run of blanks as one.
 std::string without_numbers(const std::string& text) {
   return std::regex_replace(std::regex_replace(text, std::regex("[0-9]+\\.[0-9]+"), "N"), std::regex(" +"), " ");
 }
@@ -164,7 +164,7 @@ BOOST_AUTO_TEST_CASE(one_profile_runs_at_a_time) {
   BOOST_TEST(row_of(second.rows(), "tanh").calls == 1);
 }
 
-/// An event is counted by the profile that it began under, and by none that has ended.
+/// An event is counted by the profile under which it began, and by none that has ended.
 BOOST_AUTO_TEST_CASE(what_runs_when_a_profile_ends_is_not_counted) {
   std::optional<Profile> first(std::in_place);
   std::optional<ProfileEvent> open(std::in_place, "long", Scope());
@@ -185,7 +185,7 @@ BOOST_AUTO_TEST_CASE(an_event_outlasts_several_profiles) {
     profile.reset();
     profile.emplace();
     const ProfileEvent inside("inside", Scope());
-    const std::vector<std::string> elsewhere(64, std::string(200, 'x'));  // where a log that is freed too early stood
+    const std::vector<std::string> elsewhere(64, std::string(200, 'x'));  // reuses memory of a log freed too early
   }
   outer.reset();
   BOOST_TEST(profile->rows().size() == 1U);
@@ -234,7 +234,7 @@ BOOST_AUTO_TEST_CASE(the_table_is_a_line_for_each_row) {
   BOOST_TEST(table.find("\nouter encoder.0 1 N N N N N\n") != std::string::npos);
   BOOST_TEST(table.find("\nouter head 1 N N N N N\n") != std::string::npos);
   BOOST_TEST(std::count(table.begin(), table.end(), '\n') == 5);
-  // Rows stand by their time, which a machine that does other things may turn round.
+  // Rows are ordered by their time, which other load on the machine may change.
   const std::string columns = head + "layer calls self ms self % total ms self us/call max us\n";
   const std::string of_encoder = "encoder.0 3 N N N N N\n", of_head = "head 1 N N N N N\n";
   const std::string by_layer = without_numbers(profile.table(ProfileBy::layer));

@@ -1,5 +1,5 @@
-// The interface of recorders, tested with a small tracer before the real one exists: a training step written once
-// runs eagerly and as a recording that takes its variables as inputs and outputs.
+// The interface of recorders, tested with a small tracer independent of the real one: a training step written once runs
+// eagerly and as a recording that takes its variables as inputs and outputs.
 #include <map>
 #include <thread>
 
@@ -13,7 +13,7 @@ using support::says;
 
 namespace {
 
-/// Records applications over values numbered by identity; variables read become inputs, variables written outputs.
+/// Records applications over values numbered by identity; variables that are read become inputs, written ones outputs.
 class SmallTracer final : public Recorder {
  public:
   struct Node {
@@ -39,7 +39,7 @@ class SmallTracer final : public Recorder {
   }
   bool tracing() const override { return true; }
 
-  /// Runs what was recorded on the variables' present values and assigns the results.
+  /// Runs the recording on the variables' present values and assigns the results.
   void replay() const {
     std::map<const void*, Tensor> values;
     for (const auto& [id, t] : alive)
@@ -66,7 +66,7 @@ class SmallTracer final : public Recorder {
   std::map<const void*, Tensor> alive;
 };
 
-/// Linear regression by stochastic gradient descent, its rate in a variable.
+/// Linear regression by stochastic gradient descent, with its rate in a variable.
 struct Regression {
   Parameter w{"w", uniform({3, 1}, {1, 1, 1})};
   Parameter b{"b", zeros({1})};
@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(a_training_step_traces_and_replays) {
     traced.step();
   }
   BOOST_TEST(identical(traced.w.peek(), eager.w.peek()));  // tracing changed nothing
-  BOOST_TEST(tracer.inputs.size() == 3U);                  // w, b and the rate: none of them baked in
+  BOOST_TEST(tracer.inputs.size() == 3U);                  // w, b and the rate: none is a constant
   BOOST_TEST(tracer.outputs.size() == 2U);
   for (int i = 0; i < 5; ++i) {
     eager.step();

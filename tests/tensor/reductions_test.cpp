@@ -1,5 +1,5 @@
-// Reductions of every kind and type, and gradients along rows, at lengths beside those of packets, lanes and blocks.
-// Expected: docs/numerics.md, rule 3, written as loops; of gradients the operations that they consist of.
+// Reductions of every kind and type, and gradients along rows, at lengths near those of packets, lanes and blocks.
+// Expected values are docs/numerics.md, rule 3, written as loops; for gradients the operations of which they consist.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::int64_t kLengths[] = {1, 2, 7, 8, 9, 15, 16, 17, 31, 33, 1023, 1024, 1025, 1039, 1041, 2049, 3000};
 
-/// Rule 3: 16 lanes, of types of 8 bytes 8, in blocks of 1024; lanes halved pairwise, blocks ascending.
+/// Computes rule 3: 16 lanes, 8 for types of 8 bytes, in blocks of 1024; lanes halved pairwise, blocks ascending.
 template <class T, class Join>
 T by_the_rule(const T* x, std::int64_t n, T identity, const Join& join) {
   constexpr std::int64_t kLanes = sizeof(T) == 8 ? 8 : 16;
@@ -37,7 +37,7 @@ T by_the_rule(const T* x, std::int64_t n, T identity, const Join& join) {
   return total;
 }
 
-/// Integers wrap around.
+/// Adds two numbers; integers wrap around.
 template <class T>
 T sum_of(T a, T b) {
   if constexpr (std::is_integral_v<T>)
@@ -51,8 +51,8 @@ T product_of(T a, T b) {
   return a * b;
 }
 
-/// Three rows of n numbers: integers of all sizes, or numbers about 1 and -1, so that products of thousands stay in
-/// range.
+/// Returns three rows of n numbers: integers of all sizes, or numbers near 1 and -1, so that products of thousands stay
+/// in range.
 template <class T>
 Tensor three_rows(std::int64_t n) {
   if constexpr (std::is_integral_v<T>) {
@@ -63,7 +63,7 @@ Tensor three_rows(std::int64_t n) {
   }
 }
 
-/// f along rows and along columns is, to the bit, what the rule gives of each.
+/// Checks that f along rows and along columns is, to the bit, what the rule computes for each.
 template <class T, class F, class Join>
 void check(const char* name, const F& f, const Tensor& x, T identity, const Join& join) {
   const std::int64_t n = x.shape()[1];
@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(nothing_has_a_sum_and_a_product) {
   }
 }
 
-/// Lanes begin with 0: no sum is -0, not even one of a single element.
+/// Lanes start at 0: no sum is -0, not even one of a single element.
 BOOST_AUTO_TEST_CASE(sums_of_negative_zeros_are_zero) {
   for (const Dtype dtype : {Dtype::f32, Dtype::f64})
     for (const std::int64_t n : kLengths) {
@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(sums_of_negative_zeros_are_zero) {
     }
 }
 
-/// Wherever it stands, a NaN is the largest and the smallest, and so is the one number that is not infinite.
+/// Wherever it is, a NaN is the largest and the smallest, and so is the one number that is not infinite.
 BOOST_AUTO_TEST_CASE(one_element_decides_wherever_it_stands) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   for (const Dtype dtype : {Dtype::f32, Dtype::f64})
@@ -146,7 +146,7 @@ BOOST_AUTO_TEST_CASE(one_element_decides_wherever_it_stands) {
       }
 }
 
-/// By their own kernels, alone, and as the operations that a tape sees.
+/// Gradients run in their own kernels, alone, and as the operations that a tape sees.
 BOOST_AUTO_TEST_CASE(gradients_along_rows_have_the_bits_of_their_parts) {
   using Gradient = Tensor (*)(const Tensor& g, const Tensor& x);
   const std::pair<const char*, Gradient> all[] = {
@@ -166,7 +166,7 @@ BOOST_AUTO_TEST_CASE(gradients_along_rows_have_the_bits_of_their_parts) {
       }
 }
 
-/// Of a row whose cotangents are all 0, NaN reaches no gradient.
+/// NaN in a row whose cotangents are all 0 reaches no gradient.
 BOOST_AUTO_TEST_CASE(rows_that_do_not_count_may_hold_nan) {
   for (const Dtype dtype : {Dtype::f32, Dtype::f64})
     for (const std::int64_t n : {1, 15, 16, 17, 1025}) {

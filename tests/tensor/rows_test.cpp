@@ -1,5 +1,5 @@
-// Functions along rows longer than packets and blocks: composites by their own kernels have the bits of their parts,
-// and pooling, running extrema, the first of a row and gathering are what plain loops say.
+// Functions along rows longer than packets and blocks: composites in their own kernels have the bits of their parts,
+// and pooling, running extrema, the first of a row and gathering equal plain loops.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -45,7 +45,7 @@ const std::map<std::string, Function> kComposites = {
     {"softmax of columns", [](const Tensor& x) { return softmax(x, 0); }},
 };
 
-/// Rows with all that is special at some place: of their values about `special` of 100.
+/// Returns rows in which about `special` of 100 values are special ones.
 Tensor rows(const Shape& shape, Dtype dtype, int special) {
   const double values[] = {kNan, kInfinity, -kInfinity, 0.0, -0.0, 1e30, -1e30, 1e-40};
   std::vector<double> x = support::doubles(uniform(shape, {.seed = 4}, -3, 3));
@@ -54,7 +54,7 @@ Tensor rows(const Shape& shape, Dtype dtype, int special) {
   return cast(Tensor::from(x, shape), dtype);
 }
 
-/// A whole number of -3 to 3, so that many are equal, or NaN.
+/// Returns a whole number from -3 to 3, so that many are equal, or NaN.
 double few(std::int64_t i, bool with_nan) {
   if (with_nan && i * 7919 % 53 == 0) return kNan;
   return static_cast<double>(i * 7919 % 101 % 7 - 3);
@@ -78,7 +78,7 @@ BOOST_AUTO_TEST_CASE(composites_have_the_bits_of_their_parts) {
           const Tensor alone = f(x);
           Tensor parts;
           {
-            Tape tape;  // which sees the parts
+            Tape tape;  // the tape sees the parts
             parts = f(tape.watch(x));
           }
           BOOST_TEST_CONTEXT(name << " of " << x.spec().str() << ", special " << special) {
@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(composites_have_the_bits_of_their_parts) {
         }
 }
 
-/// Of weights of every size, denormal ones and zeros among them, and of totals of many elements.
+/// The weights have every size, including denormal ones and zeros, and totals have many elements.
 BOOST_AUTO_TEST_CASE(a_softmax_divides_as_division_does) {
   for (const Dtype dtype : {Dtype::f32, Dtype::f64})
     for (const std::int64_t n : {64, 65, 200, 5000})
@@ -115,7 +115,7 @@ BOOST_AUTO_TEST_CASE(composites_do_not_depend_on_threads) {
   set_threads(1);
 }
 
-/// Windows of one axis by plain loops.
+/// Windows of one axis are compared with plain loops.
 BOOST_AUTO_TEST_CASE(pooled_rows_are_those_of_loops) {
   for (const Dtype dtype : {Dtype::f32, Dtype::f64})
     for (const std::int64_t n : {4, 9, 16, 33, 70})
@@ -186,7 +186,7 @@ BOOST_AUTO_TEST_CASE(running_extrema_are_those_of_loops) {
         }
 }
 
-/// The first few of a long row are those of the row sorted.
+/// The first few of a long row are those of the sorted row.
 BOOST_AUTO_TEST_CASE(the_first_of_long_rows_are_those_of_sorted_ones) {
   for (const Dtype dtype : {Dtype::f32, Dtype::f64, Dtype::i32, Dtype::i64})
     for (const std::int64_t n : {65, 200, 1000})
@@ -204,7 +204,8 @@ BOOST_AUTO_TEST_CASE(the_first_of_long_rows_are_those_of_sorted_ones) {
         }
 }
 
-/// Rows of every length up to where they are sorted otherwise, and any number of them, against the standard library.
+/// Rows of every length up to where another sort is used, and any number of them, are compared with the standard
+/// library.
 BOOST_AUTO_TEST_CASE(sorted_rows_are_those_of_the_standard_library) {
   for (const Dtype dtype : {Dtype::f32, Dtype::f64, Dtype::i32, Dtype::i64})
     for (std::int64_t n = 1; n <= 300; n += n < 70 ? 1 : 23)

@@ -1,5 +1,5 @@
-// Draws: their distributions, by tests whose seeds are fixed and whose limits a right draw exceeds once in a million
-// times; threads, compiled functions, generators; errors.
+// Draws: their distributions, by tests with fixed seeds and limits that a correct draw exceeds once in a million times;
+// threads, compiled functions, generators; errors.
 #include "ferrite/tensor/sampling.h"
 
 #include <cmath>
@@ -21,7 +21,7 @@ namespace {
 constexpr std::int64_t kMany = 20000;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// Kolmogorov's statistic sqrt(n) sup |F_n - F|: above 2.7 once in a million times.
+/// Returns Kolmogorov's statistic sqrt(n) sup |F_n - F|, which is above 2.7 once in a million times.
 double kolmogorov(const Tensor& x, const std::function<double(double)>& distribution) {
   std::vector<double> v = support::doubles(x);
   std::sort(v.begin(), v.end());
@@ -34,7 +34,8 @@ double kolmogorov(const Tensor& x, const std::function<double(double)>& distribu
   return gap * std::sqrt(n);
 }
 
-/// (chi^2 - d) / sqrt(2 d) of counts and what is expected; above 6.5 less than once in a million times for d >= 4.
+/// Returns (chi^2 - d) / sqrt(2 d) of counts and expected counts, which is above 6.5 less than once in a million times
+/// for d >= 4.
 double chi_square(const std::vector<double>& counts, const std::vector<double>& expected) {
   double total = 0;
   for (std::size_t i = 0; i < counts.size(); ++i)
@@ -51,7 +52,7 @@ std::vector<double> counts_of(const Tensor& x, std::size_t n) {
 
 double normal_below(double x) { return 0.5 * std::erfc(-x / std::numbers::sqrt2); }
 
-/// Regularised lower incomplete gamma function, by its series.
+/// Returns the regularised lower incomplete gamma function, by its series.
 double gamma_below(double a, double x) {
   if (x <= 0) return 0;
   double term = 1 / a, total = term;
@@ -84,7 +85,7 @@ BOOST_AUTO_TEST_CASE(numbers_by_inversion) {
                2.7);
     for (const auto& [low, high] : {std::pair{-1.0, 0.5}, {2.0, kInfinity}, {6.0, 7.0}, {-kInfinity, -5.0}}) {
       const Tensor x = truncated_normal({kMany}, key, {.mean = 0.25, .deviation = 0.75, .low = low, .high = high}, t);
-      // Of the mirror image where the digits are at the upper end.
+      // Uses the mirror image if the digits are at the upper end.
       const double sign = low > 0 ? -1 : 1, a = low > 0 ? -high : low, b = low > 0 ? -low : high;
       const auto below = [&](double v) { return normal_below((v - sign * 0.25) / 0.75); };
       const double begin = below(a), all = below(b) - begin;
@@ -125,7 +126,7 @@ BOOST_AUTO_TEST_CASE(gamma_and_beta) {
 BOOST_AUTO_TEST_CASE(poisson_numbers) {
   for (const double rate : {0.5, 4.0, 9.9, 10.0, 35.0, 400.0}) {
     const Tensor x = poisson(full({kMany}, rate, Dtype::f64), {.seed = 8});
-    // Classes of at least 20 expected numbers, what lies outside added to the ends.
+    // Classes have at least 20 expected numbers; values outside are added to the ends.
     std::vector<double> expected, counts;
     std::map<double, double> seen;
     for (const double v : support::doubles(x)) seen[v] += 1;
@@ -158,7 +159,7 @@ BOOST_AUTO_TEST_CASE(choices_by_weights) {
   };
   compare(multinomial(weights, kMany, {.seed = 2}, true));
   compare(categorical(expand(log(weights), {kMany, 6}), {.seed = 2}));
-  // The first of a draw without replacement has the same distribution, and the others are others.
+  // The first of a draw without replacement has the same distribution, and the others are distinct.
   const Tensor without = multinomial(expand(weights, {kMany, 6}), 5, {.seed = 2});
   compare(select(without, 1, 0));
   const std::vector<double> all = support::doubles(without);
@@ -166,7 +167,7 @@ BOOST_AUTO_TEST_CASE(choices_by_weights) {
     BOOST_TEST_REQUIRE(std::set<double>(all.begin() + static_cast<std::ptrdiff_t>(r),
                                         all.begin() + static_cast<std::ptrdiff_t>(r + 5)) ==
                        (std::set<double>{0, 2, 3, 4, 5}));
-  // The second follows the first: P(second = 5 | first = 2) = 3 / 6.
+  // The second depends on the first: P(second = 5 | first = 2) = 3 / 6.
   double first = 0, then = 0;
   for (std::size_t r = 0; r < all.size(); r += 5) {
     first += all[r] == 2 ? 1 : 0;
@@ -192,7 +193,7 @@ BOOST_AUTO_TEST_CASE(sampling_of_logits) {
   BOOST_TEST((kept({.top_p = 0.45}) == V{0, 1, 0, 1}));
   BOOST_TEST((kept({.top_p = 0.75}) == V{0, 1, 1, 1}));
   BOOST_TEST((kept({.top_p = 0}) == V{0, 1, 0, 0}));
-  // 0.4 / 0.7 of two classes reach 0.5.
+  // 0.4 / 0.7 of two classes reaches 0.5.
   BOOST_TEST((kept({.top_k = 2, .top_p = 0.5}) == V{0, 1, 0, 0}));
   BOOST_TEST(support::within(filter_logits(logits, {.temperature = 0.5}), logits * 2, 1e-15));
   BOOST_TEST(
@@ -211,7 +212,7 @@ BOOST_AUTO_TEST_CASE(orders) {
   BOOST_TEST(identical(y, index_select(x, 2, permutation(4, RandomKey{.seed = 9}))));
 }
 
-/// Every function with one key, in a list.
+/// Returns the draws of every function with one key, as a list.
 Tensors all_draws(const DrawKey& key) {
   const Tensor p = linspace(0.5, 30, 1500);
   const Tensor weights = reshape(p, {300, 5});

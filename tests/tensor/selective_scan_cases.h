@@ -6,7 +6,7 @@ namespace selective_scan_cases {
 
 using namespace ferrite;
 
-/// x, delta, A, B, C, D.
+/// The operands x, delta, A, B, C, D.
 struct Operands {
   Tensor x, delta, A, B, C, D{};
   SelectiveScanOptions options{};
@@ -27,7 +27,7 @@ inline Operands operands(std::int64_t rows, std::int64_t T, std::int64_t channel
           {.state = draw({rows, channels, states}, 7, -1, 1)}};
 }
 
-/// The steps [begin, end) from a state.
+/// Returns the steps [begin, end), starting from a state.
 inline Operands steps(const Operands& o, std::int64_t begin, std::int64_t end, const Tensor& state) {
   Operands part = o;
   for (Tensor* t : {&part.x, &part.delta, &part.B, &part.C}) *t = slice(*t, 1, begin, end);

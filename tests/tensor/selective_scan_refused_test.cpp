@@ -1,4 +1,4 @@
-// What the selective scan refuses, eagerly and as part of a program.
+// Errors of the selective scan, eagerly and in a program.
 #include <boost/test/unit_test.hpp>
 
 #include "ferrite/compile/compile.h"
@@ -49,7 +49,7 @@ BOOST_AUTO_TEST_CASE(operands_that_do_not_fit_are_refused) {
   dtype([](Operands& w) { w.options.resets = zeros({2, 3}); }, "resets");
 }
 
-/// A compiled function checks lengths before it writes anything, though nobody reads the result.
+/// A compiled function checks lengths before it writes anything, even if the result is not read.
 BOOST_AUTO_TEST_CASE(a_program_checks_lengths_first) {
   Operands o = operands(2, 3, 4, 5, Dtype::f32);
   Variable count("count", zeros({}), VariableKind::state);

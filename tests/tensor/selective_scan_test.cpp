@@ -1,5 +1,4 @@
-// The selective scan and its gradients: those of mambapy, the same in pieces, alone, by threads, with padding and
-// resets.
+// The selective scan and its gradients: compared with mambapy, in pieces, row by row, with threads, padding and resets.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <limits>
@@ -20,7 +19,7 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr Dtype kFloats[] = {Dtype::f32, Dtype::f64};
 const std::string kCases[] = {"one", "batch", "wide", "long", "usual"};
 
-/// One row.
+/// Returns one row of the operands.
 Operands row(const Operands& o, std::int64_t b) {
   Operands one = o;
   for (Tensor* t : {&one.x, &one.delta, &one.B, &one.C, &one.options.state, &one.options.lengths, &one.options.resets})
@@ -28,7 +27,8 @@ Operands row(const Operands& o, std::int64_t b) {
   return one;
 }
 
-/// Of the mean of squares of y and of the last state, of x, delta, A, B, C and, where there are any, D and the state.
+/// Returns the gradients of the mean of squares of y and of the last state, by x, delta, A, B, C and, if given, D and
+/// the state.
 Tensors gradients(Operands o) {
   Tape tape;
   Tensors wrt;
@@ -51,7 +51,7 @@ struct ThreadsInTest {
   ~ThreadsInTest() { set_threads(1); }
 };
 
-/// y and the last state, one step after the other, in doubles.
+/// Computes y and the last state step by step, in doubles.
 struct Loop {
   std::vector<double> y, state;
 
@@ -84,7 +84,7 @@ struct Loop {
 
 BOOST_AUTO_TEST_SUITE(selective_scan_operation)
 
-/// Gradients of first and second order, too: tests/data/make_selective_scan_fixtures.py.
+/// Gradients of first and second order are compared, too: tests/data/make_selective_scan_fixtures.py.
 BOOST_AUTO_TEST_CASE(it_is_the_scan_of_mambapy) {
   const io::TensorFile file = support::fixture("selective_scan.safetensors");
   for (const Dtype dtype : kFloats)
@@ -113,7 +113,7 @@ BOOST_AUTO_TEST_CASE(it_is_the_scan_of_mambapy) {
     }
 }
 
-/// Pieces of one step and of many, shorter and longer than what the kernels take at once; a reset in one of them.
+/// Pieces have one step and many, fewer and more than the kernels process at once, with a reset in one of them.
 BOOST_AUTO_TEST_CASE(pieces_are_the_whole) {
   for (const Dtype dtype : kFloats)
     for (const bool resets : {false, true}) {
@@ -141,7 +141,7 @@ BOOST_AUTO_TEST_CASE(pieces_are_the_whole) {
     }
 }
 
-/// Channels of more than one group of the gradient, so that its sums over channels come from several.
+/// The channels fill more than one group of the gradient, so that its sums over channels come from several.
 BOOST_AUTO_TEST_CASE(rows_and_threads_change_no_bit) {
   for (const Dtype dtype : kFloats)
     for (const std::int64_t channels : {5, 64, 270}) {
@@ -165,7 +165,7 @@ BOOST_AUTO_TEST_CASE(rows_and_threads_change_no_bit) {
     }
 }
 
-/// Several groups of channels: dB and dC are sums over all of them.
+/// There are several groups of channels: dB and dC are sums over all of them.
 BOOST_AUTO_TEST_CASE(gradients_of_many_channels_are_sums_over_groups) {
   Operands o = operands(2, 20, 150, 3, Dtype::f64);
   const Tensors g = gradients(o);
@@ -196,7 +196,7 @@ BOOST_AUTO_TEST_CASE(long_sequences_are_a_plain_loop) {
     }
 }
 
-/// Lengths against rows of their own, whatever the padding holds.
+/// Lengths are compared with separate rows, whatever the padding holds.
 BOOST_AUTO_TEST_CASE(nothing_passes_from_the_padding) {
   for (const Dtype dtype : kFloats) {
     Operands o = operands(3, 20, 5, 4, dtype);
@@ -220,12 +220,12 @@ BOOST_AUTO_TEST_CASE(nothing_passes_from_the_padding) {
     }
     for (const Tensor& d : g) BOOST_TEST(std::isfinite(cast(sum(abs(d)), Dtype::f64).item<double>()));
     BOOST_TEST(support::identical(slice(g[6], 0, 2, 3), of_cut[6]));
-    // Of row 1, which has no steps, the state is what arrives at it.
+    // Row 1 has no steps: the gradient of its state is the cotangent that arrives at it.
     BOOST_TEST(support::identical(slice(g[6], 0, 1, 2), 2 * slice(o.options.state, 0, 1, 2)));
   }
 }
 
-/// What follows a reset is a sequence of its own, and so is what is before it; NaN and infinity end there.
+/// The steps after a reset are a separate sequence, and so are those before; NaN and infinity end there.
 BOOST_AUTO_TEST_CASE(a_reset_begins_anew) {
   for (const Dtype dtype : kFloats)
     for (const std::int64_t at : {1, 7, 16, 17}) {
@@ -237,7 +237,7 @@ BOOST_AUTO_TEST_CASE(a_reset_begins_anew) {
       const SelectiveScan first = before.run(), last = after.run();
       BOOST_TEST(support::identical(concat({first.y, last.y}, 1), out.y), "reset at " << at);
       BOOST_TEST(support::identical(out.state, last.state));
-      // Without what arrives at the state before the reset, which nobody reads.
+      // Without the cotangent of the state before the reset, which is not read.
       const auto of_y = [](Operands p) {
         Tape tape;
         p.x = tape.watch(p.x), p.delta = tape.watch(p.delta), p.A = tape.watch(p.A), p.B = tape.watch(p.B);
@@ -266,7 +266,7 @@ BOOST_AUTO_TEST_CASE(a_reset_begins_anew) {
     }
 }
 
-/// A reset before the first step drops the state that was given.
+/// A reset before the first step drops the given state.
 BOOST_AUTO_TEST_CASE(a_reset_drops_the_first_state) {
   Operands o = operands(2, 3, 2, 2, Dtype::f64);
   o.options.resets = lt(expand(arange(3), {2, 3}), 1);
@@ -279,7 +279,7 @@ BOOST_AUTO_TEST_CASE(a_reset_drops_the_first_state) {
   BOOST_TEST(support::identical(g[6], zeros({2, 2, 2}, Dtype::f64)));
 }
 
-/// Decays at the ends of the range: 0, 1, beyond the largest number; a NaN stays one and stays in its channel.
+/// Decays at the ends of the range: 0, 1, beyond the largest number; a NaN remains, and stays in its channel.
 BOOST_AUTO_TEST_CASE(decays_of_any_size) {
   for (const Dtype dtype : kFloats) {
     Operands o = operands(1, 2, 7, 1, dtype);
@@ -299,7 +299,7 @@ BOOST_AUTO_TEST_CASE(decays_of_any_size) {
   }
 }
 
-/// In units of the last place, against the C library in doubles: f32 2, f64 2.
+/// The error is at most 2 units in the last place, in f32 and f64, compared with the C library in doubles.
 BOOST_AUTO_TEST_CASE(decays_are_exponentials) {
   for (const Dtype dtype : kFloats) {
     const std::int64_t count = 200000;
@@ -319,7 +319,7 @@ BOOST_AUTO_TEST_CASE(decays_are_exponentials) {
   }
 }
 
-/// No rows: nothing to do, and gradients of what is shared are zeros.
+/// Without rows there is nothing to do, and gradients of shared operands are zeros.
 BOOST_AUTO_TEST_CASE(a_batch_may_be_empty) {
   const Operands o = operands(0, 3, 4, 5, Dtype::f32);
   BOOST_TEST(o.run().y.shape() == (Shape{0, 3, 4}));

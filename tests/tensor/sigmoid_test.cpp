@@ -33,7 +33,7 @@ BOOST_AUTO_TEST_CASE(small_results_are_within_their_bound) {
   BOOST_TEST(most < 2.5);
 }
 
-/// A gate near 1 that is off in the same direction step after step moves a state away over thousands of them.
+/// A gate near 1 that is off in the same direction at every step moves a state away over thousands of steps.
 BOOST_AUTO_TEST_CASE(results_near_one_are_the_nearest) {
   std::vector<float> x;
   for (int i = 0; i < 12000; ++i) x.push_back(4.001F + 0.001F * static_cast<float>(i));

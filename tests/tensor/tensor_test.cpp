@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(logsumexp_of_extremes) {
   BOOST_TEST(within(log_softmax(Tensor::from({1000.0, 0.0})), Tensor::from({0.0, -1000.0}), 1e-12));
 }
 
-/// Known answers published with the Random123 library (kat_vectors, philox 4x32 10).
+/// The expected numbers are those published with the Random123 library (kat_vectors, philox 4x32 10).
 BOOST_AUTO_TEST_CASE(philox_known_answers) {
   const auto zero = philox({0, 0, 0, 0}, {0, 0});
   BOOST_TEST(zero[0] == 0x6627e8d5U);
@@ -121,7 +121,7 @@ BOOST_AUTO_TEST_CASE(philox_known_answers) {
   BOOST_TEST(pi[3] == 0x24126ea1U);
 }
 
-/// Every part of a key makes other numbers: streams that are numbered by hand, and those of names.
+/// Every part of a key makes other numbers, both for numbered streams and for those of names.
 BOOST_AUTO_TEST_CASE(draws_of_different_keys_differ) {
   std::vector<RandomKey> keys;
   for (std::uint64_t stream = 0; stream < 40; ++stream) keys.push_back({1, stream, 0});
@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(draws_of_different_keys_differ) {
   BOOST_TEST(draws.size() == keys.size());
 }
 
-/// Bounds between which there is no number: half of all draws round up to the one that is left out.
+/// There is no number between the bounds: half of all draws would round up to the excluded one.
 BOOST_AUTO_TEST_CASE(uniform_never_gives_its_upper_bound) {
   const RandomKey key{.seed = 3};
   for (const double low : {1.0, -1.0}) {
@@ -150,7 +150,7 @@ BOOST_AUTO_TEST_CASE(uniform_never_gives_its_upper_bound) {
   BOOST_TEST(identical(uniform({9}, key, 2, 2, Dtype::f64), full({9}, 2, Dtype::f64)));
 }
 
-/// A call has 64 bits: nothing repeats after 2^32 draws.
+/// A call has 64 bits, so nothing repeats after 2^32 draws.
 BOOST_AUTO_TEST_CASE(draws_go_on_after_four_billion) {
   const std::uint64_t far = std::uint64_t{1} << 32;
   const Generator g(7, "noise");
@@ -164,7 +164,7 @@ BOOST_AUTO_TEST_CASE(draws_go_on_after_four_billion) {
       identical(wrapped, uniform({8}, {7, stream_of("noise"), far - 5}, 0, 1, Dtype::f32, full({}, 5, Dtype::i64))));
 }
 
-/// An unsigned number that i64 cannot hold is a number still.
+/// An unsigned number that i64 cannot hold is still a number.
 BOOST_AUTO_TEST_CASE(literals_beyond_i64) {
   constexpr std::uint64_t k = std::uint64_t{1} << 63;
   BOOST_TEST((full({}, 2.0) * k).item() == 0x1p64F);
@@ -190,7 +190,7 @@ BOOST_AUTO_TEST_CASE(draws_have_their_moments) {
   BOOST_CHECK_THROW((void)bernoulli({1}, key, 1.5), ValueError);
 }
 
-/// Quantiles of the normal distribution, from tables.
+/// The expected values are quantiles of the normal distribution from tables.
 BOOST_AUTO_TEST_CASE(normal_draws_follow_the_distribution) {
   const Tensor n = normal({200000}, {4, 4, 4}, 0, 1, Dtype::f64);
   const auto share_below = [&](double q) { return mean(cast(lt(n, q), Dtype::f64)).item<double>(); };
@@ -214,7 +214,7 @@ BOOST_AUTO_TEST_CASE(bounds_between_which_there_is_nothing) {
   BOOST_TEST(uniform({2}, {1, 1, 1}, 1e39, 2e39, Dtype::f64).to_vector<double>()[0] >= 1e39);
 }
 
-/// As PyTorch: of no more elements than the correction there is no variance, and no negative one.
+/// The variance of no more elements than the correction is undefined, as in PyTorch, and never negative.
 BOOST_AUTO_TEST_CASE(a_variance_of_too_few_elements) {
   BOOST_TEST(std::isnan(var(ones({1})).item<float>()));
   BOOST_TEST(std::isnan(var(zeros({0})).item<float>()));

@@ -1,4 +1,4 @@
-// Views and assembling, against Python's and NumPy's rules written out as numbers.
+// Views and assembling, compared with Python's and NumPy's rules written out as numbers.
 #include "support/compare.h"
 
 using namespace ferrite;

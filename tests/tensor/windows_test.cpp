@@ -1,4 +1,4 @@
-// Windows and interpolation: what is refused and in which words, and that windows of an axis are a view.
+// Windows and interpolation: errors and their messages, and that windows of an axis are a view.
 #include "ferrite/tensor/windows.h"
 
 #include "ferrite/tensor/ops.h"
@@ -101,7 +101,8 @@ BOOST_AUTO_TEST_CASE(wrong_calls_say_what_is_wrong) {
 
 BOOST_AUTO_TEST_CASE(pixels_and_channels_as_pytorch_orders_them) {
   const auto counted = [](const Shape& s) { return reshape(cast(arange(s.numel()), Dtype::f32), s); };
-  // torch.nn.functional.pixel_shuffle(torch.arange(8.).reshape(1, 4, 1, 2), 2), and channel_shuffle(2) of 6 channels.
+  // Expected: torch.nn.functional.pixel_shuffle(torch.arange(8.).reshape(1, 4, 1, 2), 2), and channel_shuffle(2) of 6
+  // channels.
   const std::vector<float> pixels{0, 2, 1, 3, 4, 6, 5, 7}, channels{0, 3, 1, 4, 2, 5};
   BOOST_TEST((pixel_shuffle(counted({1, 4, 1, 2}), 2).to_vector<float>() == pixels));
   BOOST_TEST((channel_shuffle(counted({1, 6, 1}), 2).to_vector<float>() == channels));

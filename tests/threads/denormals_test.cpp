@@ -1,4 +1,4 @@
-// Denormals count as zero where they were asked to, and only there.
+// Denormals count as zero where that was requested, and only there.
 #include <bit>
 #include <cstring>
 #include <latch>
@@ -24,10 +24,10 @@ struct Supported {
   }
 };
 
-/// Made before any guard: a conversion would be flushed, too.
+/// Made before any guard, because a conversion would be flushed, too.
 const Tensor kDenormal = full({33}, 0x1p-140, Dtype::f32);
 
-/// By their bits: a comparison would take a denormal operand for 0.
+/// Returns whether all bits are zero: a comparison would take a denormal operand for 0.
 template <class T>
 bool all_zero(const Tensor& x) {
   const std::span<const T> v = x.values<T>();
@@ -35,22 +35,22 @@ bool all_zero(const Tensor& x) {
   return std::memcmp(v.data(), zeros.data(), v.size_bytes()) == 0;
 }
 
-/// Whether products whose results are denormal become 0 here and now.
+/// Returns whether denormal results of products become 0 at this point.
 bool flushes_results() { return all_zero<float>(full({33}, 1e-30) * 1e-10); }
 bool flushes_wide_results() { return all_zero<double>(full({33}, 1e-200, Dtype::f64) * 1e-110); }
-/// Whether operands that are denormal count as 0.
+/// Returns whether denormal operands count as 0.
 bool flushes_operands() { return all_zero<float>(kDenormal * 0x1p100); }
 bool flushes() { return flushes_results() && flushes_wide_results() && flushes_operands(); }
 bool keeps() { return !flushes_results() && !flushes_wide_results() && !flushes_operands(); }
 
-/// Without tensors: on helpers of a loop.
+/// Returns whether a product is flushed, without tensors, for the helpers of a loop.
 bool flushes_a_product() {
   volatile float small = 1e-30F;
   volatile float product = small * 1e-10F;
   return std::bit_cast<std::uint32_t>(static_cast<float>(product)) == 0;
 }
 
-/// In how many of three loop bodies, each on a thread of its own, a product is flushed.
+/// Returns in how many of three loop bodies, each on its own thread, a product is flushed.
 int bodies_that_flush() {
   std::latch all_here(3);
   std::atomic<int> count{0};
@@ -108,7 +108,7 @@ BOOST_AUTO_TEST_CASE(kept_within_a_guard_that_flushes) {
   BOOST_TEST(flushes());
 }
 
-/// What a compiled function computes once, for all calls, is not what the guard made of it at the first one.
+/// A constant that a compiled function computes once, for all calls, does not depend on the guard at the first call.
 BOOST_AUTO_TEST_CASE(constants_of_a_compiled_function_are_those_of_any_call) {
   const auto f = compile([](const Tensor& x) { return x * (full({33}, 1e-30) * 1e-10); });
   const Tensor x = full({33}, 0x1p100);

@@ -1,4 +1,4 @@
-// Memory of tensors that one thread makes and another one frees, of threads that have ended, and its bounds.
+// Memory of tensors that one thread makes and another frees, of threads that have ended, and its limits.
 #include <atomic>
 #include <condition_variable>
 #include <deque>
@@ -56,7 +56,7 @@ void on_a_thread(F&& f) {
 
 BOOST_AUTO_TEST_SUITE(pool)
 
-/// 20,000 tensors of 40 KB, eight of them alive at a time.
+/// The thread makes 20,000 tensors of 40 KB, eight of them alive at a time.
 BOOST_AUTO_TEST_CASE(a_thread_that_makes_tensors_for_another_does_not_grow) {
   constexpr int n = 20000;
   Queue queue(8);
@@ -93,21 +93,21 @@ BOOST_AUTO_TEST_CASE(tensors_outlive_their_thread) {
   const std::size_t before = cached_memory();
   BOOST_TEST(identical(made[42], full({1000}, 42)));
   made.clear();
-  BOOST_TEST(cached_memory() <= before + 100 * 1024);  // what the comparison made, not what it was given
+  BOOST_TEST(cached_memory() <= before + 100 * 1024);  // what the comparison made, not its operands
 }
 
-/// A thread takes over the pool of one that has ended, and what still lives of it.
+/// A thread takes over the pool of one that has ended, and the tensors of it that still live.
 BOOST_AUTO_TEST_CASE(threads_begin_and_end_with_tensors_alive) {
   std::vector<Tensor> left;
   for (int i = 0; i < 50; ++i)
     on_a_thread([&, i] {
-      left = some(20, 500 + i);  // those of the thread before end here
+      left = some(20, 500 + i);  // those of the previous thread are freed here
       BOOST_REQUIRE(identical(left[7] + 1, full({500 + i}, 8)));
     });
   BOOST_TEST(identical(left[3], full({549}, 3)));
 }
 
-/// A ring: each thread reads and frees what the one before it has made.
+/// Each thread of a ring reads and frees what the previous one has made.
 BOOST_AUTO_TEST_CASE(all_threads_free_what_others_have_made) {
   constexpr std::size_t ring = 4;
   const int rounds = support::unless_sanitized(2000, 200);
@@ -129,7 +129,7 @@ BOOST_AUTO_TEST_CASE(all_threads_free_what_others_have_made) {
   BOOST_TEST(wrong == 0);
 }
 
-/// 192 MiB are freed by another thread at once, and the one that made them asks for nothing more.
+/// Another thread frees 192 MiB at once, and the thread that made them allocates nothing more.
 BOOST_AUTO_TEST_CASE(what_waits_for_a_thread_is_bounded) {
   std::vector<Tensor> made;
   std::mutex mutex;
@@ -167,7 +167,7 @@ BOOST_AUTO_TEST_CASE(trim_gives_back_what_is_held) {
     (void)select(ones({2}), 0, 0);
     trim();
     BOOST_TEST(cached_memory() == 0U);
-    BOOST_TEST(identical(ones({3}) + 1, full({3}, 2)));  // the pool goes on
+    BOOST_TEST(identical(ones({3}) + 1, full({3}, 2)));  // the pool still works
   });
 }
 
@@ -185,7 +185,7 @@ BOOST_AUTO_TEST_CASE(a_limit_on_what_a_thread_holds) {
   set_cache_limit(before);
 }
 
-/// A full pool gives up what was used once for what is used now.
+/// A full pool gives up blocks that were used once for those used now.
 BOOST_AUTO_TEST_CASE(a_full_pool_holds_what_is_used_now) {
   const std::size_t before = cache_limit();
   on_a_thread([] {

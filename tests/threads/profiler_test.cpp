@@ -1,4 +1,4 @@
-// Profiles over several threads: each has its own events, all are counted, and what is read meanwhile is whole.
+// Profiles over several threads: each has its own events, all are counted, and a profile read meanwhile is consistent.
 #include "ferrite/tensor/profiler.h"
 
 #include <atomic>
@@ -76,7 +76,7 @@ BOOST_AUTO_TEST_CASE(profiles_come_and_go_while_threads_run) {
   over = true;
 }
 
-/// What threads of the pool share is one call of the thread that asked.
+/// Work that threads of the pool share is one call of the thread that requested it.
 BOOST_AUTO_TEST_CASE(work_of_the_pool_is_one_event) {
   set_threads(2);
   const Tensor x = ones({1 << 18});

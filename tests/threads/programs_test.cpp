@@ -1,5 +1,5 @@
-// Compiled functions, scans and streams in many threads: plans and gradients that are made when they are first asked
-// for are made well, whoever asks at the same time, and every thread gets the bits that one alone gets.
+// Compiled functions, scans and streams in many threads: plans and gradients that are made on first use are right,
+// whichever threads need them at the same time, and every thread gets the bits of a single one.
 #include <barrier>
 #include <thread>
 
@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t kThreads = 4;
 
-/// f(number of the thread), begun by all threads at the same time.
+/// Calls f(number of the thread) on all threads at the same time.
 template <class F>
 void at_once(F f) {
   std::barrier begin(static_cast<std::ptrdiff_t>(kThreads));
@@ -46,7 +46,7 @@ void check_same(const std::vector<Tensors>& got, const std::vector<Tensors>& wan
   }
 }
 
-/// Every thread does the same again and again; the results of the last time are those of one thread.
+/// Checks that every thread, doing the same repeatedly, gets at last the results of one thread.
 template <class F>
 void check(F f, int times = 10) {
   std::vector<Tensors> got(kThreads), wanted;
@@ -57,7 +57,7 @@ void check(F f, int times = 10) {
   check_same(got, wanted);
 }
 
-/// The length of a thread's sequences: two threads share one.
+/// Returns the length of a thread's sequences, which two threads share.
 std::int64_t length(std::size_t k) { return 6 + static_cast<std::int64_t>(k / 2); }
 
 ScanStep elman(const Tensors& carry, const Tensors& x, const Tensor& w, const Tensor& u) {

@@ -1,4 +1,4 @@
-// One model in many threads: reading is safe and gives the same bits; each thread has its own tapes and pools.
+// One model in many threads: reading is safe and has the same bits; each thread has its own tapes and pools.
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -118,7 +118,7 @@ bool a_loop_is_whole() {
   return count == 100;
 }
 
-/// In a process of little memory, where stacks for some dozens of threads fit: 0, or what went wrong.
+/// Requests many threads in a process whose memory fits the stacks of a few dozen; returns 0, or what went wrong.
 int ask_for_too_many() {
   const rlimit limit{std::size_t{1} << 30, std::size_t{1} << 30};
   if (setrlimit(RLIMIT_AS, &limit) != 0) return 1;
@@ -134,7 +134,7 @@ int ask_for_too_many() {
   return thread_count() == 3 && a_loop_is_whole() ? 0 : 5;
 }
 
-/// What f gives in a process forked from this one, or -1 where it does not end within 60 seconds.
+/// Returns what f returns in a process forked from this one, or -1 if it does not end within 60 seconds.
 int forked(int (*f)()) {
   const pid_t child = fork();
   if (child == 0) {
@@ -151,7 +151,7 @@ BOOST_AUTO_TEST_CASE(more_threads_than_the_system_gives_are_refused) {
   BOOST_CHECK_EXCEPTION(set_threads(100000), ValueError, says("set_threads: at most 1024 threads, got 100000"));
   BOOST_TEST(thread_count() == 1);
   BOOST_TEST(a_loop_is_whole());
-  if (!support::kSanitized) BOOST_TEST(forked(ask_for_too_many) == 0);  // a sanitizer maps more memory than there is
+  if (!support::kSanitized) BOOST_TEST(forked(ask_for_too_many) == 0);  // a sanitizer maps more memory than allowed
 }
 
 BOOST_AUTO_TEST_CASE(a_forked_process_has_threads_of_its_own) {

@@ -1,4 +1,4 @@
-# complete.zsh SCRIPT FOLDER LINE: what zsh lists for a line in a folder, once SCRIPT has been read.
+# complete.zsh SCRIPT FOLDER LINE: prints what zsh lists for a line in a folder after reading SCRIPT.
 zmodload zsh/zpty
 zpty shell zsh -f -i
 answer() {  # what the shell writes until it has said the word

@@ -51,7 +51,7 @@ completes "ferrite bench --run=c" "compiled compiled-train" "stream eager"
 completes "ferrite bench --by " "kernel-and-layer layer" "eager"
 completes "ferrite bench --batch 2 --" "--run --steps --profile --trace --help" "--widen --tolerance"
 completes "ferrite completion " "bash zsh fish" "w.pt"
-# What it offers for an option, the command takes.
+# The command accepts every value that it offers for an option.
 if [ "$shell" = bash ]; then
   for how in $(candidates "ferrite bench --run "); do
     "$tool" bench "sequence(3).gru(4)" --run "$how" --calls 1 >/dev/null || failures=$((failures + 1))

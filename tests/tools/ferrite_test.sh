@@ -6,7 +6,7 @@ weights="$sources/data/vowels_torch.safetensors"
 rm -rf "$folder" && mkdir -p "$folder"
 failures=0
 
-# expect CODE TEXT COMMAND...: runs it; exit code and a part of what it prints must be these.
+# expect CODE TEXT COMMAND...: runs a command, whose exit code and a part of whose output must be these.
 expect() {
   code="$1" text="$2" status=0
   shift 2
@@ -53,7 +53,7 @@ expect 2 "tells no format; use .safetensors" "$tool" convert "$weights" "$folder
 expect 2 "subcommand is required" "$tool"
 expect 2 "--speed" "$tool" info --speed "$weights"
 
-# ferrite export: another net's words, a step, what an ONNX model becomes when it is written again.
+# ferrite export: the builder words of another net, a step, and an ONNX model that is read and written again.
 net="sequence(3).gru(4).linear(2)"
 expect 0 "net.mlir: x -> y" "$tool" export "$net" "$folder/net.mlir"
 expect 0 "step.mlir: x, 0.h -> y, 0.h.next" "$tool" export "$net" "$folder/step.mlir" --step
@@ -82,7 +82,7 @@ for run in eager compiled stream train compiled-train; do
   expect 0 "$run on f32[2, 5, 3]: " "$tool" bench "$gru" --run $run --batch 2 --steps 5 --calls 4
   expect 0 ", 4 calls, 1 thread" "$tool" bench "$gru" --run $run --batch 2 --steps 5 --calls 4
 done
-# profiled LINE COMMAND...: one line of the table, its times left out.
+# profiled LINE COMMAND...: one line of the table, without its times.
 profiled() {
   line="$1"
   shift
@@ -110,14 +110,14 @@ expect 2 "--run must be eager" "$tool" bench "$gru" --run backwards
 expect 2 "--by must be kernel-and-layer, kernel or layer, got 'time'" "$tool" bench "$gru" --profile --by time
 expect 2 "only nets on sequences or tokens stream" "$tool" bench "features(3).linear(4)" --run stream
 expect 2 "batch and steps must be positive" "$tool" bench "$gru" --batch 0
-# ferrite train, run, summary: a table, windows in time, going on, keys that are not known.
+# ferrite train, run, summary: a table, windows in time, resuming, unknown keys.
 cp "$sources/data/sunspots.csv" "$folder/sunspots.csv"
 config() { sed -e 's#\.\./data/##' -e 's/epochs = 100/epochs = 3/' -e "$1" "$sources/examples/sunspots.toml" >"$folder/$2.toml"; }
 config "" first
 expect 0 "200 examples to learn from, 62 for validation" "$tool" train "$folder/first.toml"
 expect 0 "epoch,loss,rmse,val_loss,val_rmse" head -n 1 "$folder/first/log.csv"
 expect 0 "already trained: 3 of 3 epochs" "$tool" train "$folder/first.toml"
-# A checkpoint continues the same training alone: differences are named, and allowed on purpose.
+# A checkpoint resumes only the same training: differences are named, and allowed on purpose.
 config "s/epochs = 3/epochs = 5/" first  # over which the cosine goes
 expect 2 "is of another training: schedule" "$tool" train "$folder/first.toml"
 expect 2 "or --changed schedule to continue with the new value" "$tool" train "$folder/first.toml"
@@ -181,7 +181,7 @@ refused() {
   expect 2 "$folder/wrong.toml:$1" "$tool" train "$folder/wrong.toml"
   if [ -e "$folder/wrong" ]; then echo "something was written in spite of: $1"; failures=$((failures + 1)); rm -rf "$folder/wrong"; fi
 }
-# Keys that nobody knows, at every level.
+# Unknown keys at every level.
 refused "3: sead: unknown key; did you mean 'seed'?" 's/^seed/sead/'
 refused "18: trainning: unknown key; did you mean 'training'?" 's/^\[training\]/[trainning]/'
 refused "11: data.validaton: unknown key; did you mean 'validation'?" 's/^validation/validaton/; s/^split.*//; s/^gap.*//'

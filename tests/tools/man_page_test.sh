@@ -1,5 +1,5 @@
 #!/bin/sh
-# man_page_test.sh TOOL FOLDER: the manual page says what the help says, and formatters have nothing to say about it.
+# man_page_test.sh TOOL FOLDER: the manual page says the same as the help, and formatters accept it without warnings.
 set -eu
 tool="$1" folder="$2/man"
 rm -rf "$folder" && mkdir -p "$folder" && cd "$folder"

@@ -1,4 +1,4 @@
-// Numbers that the command prints, in a process whose locale writes 1.234,5.
+// Numbers that the command prints in a process whose locale writes 1.234,5.
 #include <unistd.h>
 
 #include <boost/test/unit_test.hpp>
@@ -28,7 +28,7 @@ BOOST_AUTO_TEST_CASE(numbers_are_the_same_in_every_locale) {
   const support::CommaLocale locale;
   std::ostringstream plain;
   plain << 1234.5;
-  BOOST_TEST(plain.str() == "1.234,5");  // the process's own
+  BOOST_TEST(plain.str() == "1.234,5");  // the process's own locale
   std::ostringstream out, progress;
   tools::info(a, out);
   tools::convert(a, folder / "c.npz", out, false, &progress);

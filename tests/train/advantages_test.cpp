@@ -1,4 +1,4 @@
-// Generalised advantage estimation, by hand and by a loop over scalars in doubles.
+// Generalised advantage estimation, computed by hand and by a loop over doubles.
 #include "ferrite/train/advantages.h"
 
 #include "ferrite/tensor/ops.h"
@@ -11,8 +11,8 @@ using support::within;
 
 BOOST_AUTO_TEST_SUITE(advantage)
 
-// delta = 1 + 0.5 * 0.25 - 0.5 = 0.625 and 2 - 0.25 = 1.75 (the episode ended: the last value counts for nothing);
-// the first is 0.625 + 0.5 * 0.5 * 1.75.
+// delta = 1 + 0.5 * 0.25 - 0.5 = 0.625 and 2 - 0.25 = 1.75 (the episode ended, so the last value does not count); the
+// first is 0.625 + 0.5 * 0.5 * 1.75.
 BOOST_AUTO_TEST_CASE(by_hand) {
   const Tensor a = advantages(Tensor::from<double>({1, 2}), Tensor::from<double>({0.5, 0.25, 4}),
                               Tensor::from<double>({1, 0}), {.discount = 0.5, .trace = 0.5});

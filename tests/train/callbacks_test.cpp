@@ -1,4 +1,4 @@
-// Callbacks: when they are called, what they remember, what they write.
+// Callbacks: when they are called, what they remember, and what they write.
 #include "ferrite/train/callbacks.h"
 
 #include <cmath>
@@ -45,7 +45,7 @@ struct Small {
   }
 };
 
-/// Sets a value by epochs, so that callbacks behind it see what a test wants.
+/// Returns a callback that sets a value by epochs, so that later callbacks see what a test wants.
 AnyCallback values(std::string name, std::vector<double> by_epoch) {
   return LambdaCallback({.on_epoch_end = [name = std::move(name), by_epoch = std::move(by_epoch)](Training& t) {
     t.log(name, by_epoch.at(static_cast<std::size_t>(t.epoch())));
@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(early_stopping_takes_the_best_weights) {
   BOOST_TEST(stop.best_epoch() == 2);
   BOOST_TEST(h.stopped() == "val_loss has not become better since epoch 2");
   BOOST_TEST(identical(s.net.parameters()[0].peek(), weights[1]));
-  // A value that should grow, a least change, and epochs at first that do not count.
+  // A value that should grow, a least change, and first epochs that do not count.
   Small other;
   const History grown = other.fit({values("val_accuracy", {0.9, 0.5, 0.6, 0.605, 0.7, 0.8}),
                                    EarlyStopping({.monitor = {.value = "val_accuracy", .least_change = 0.01},
@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(early_stopping_takes_the_best_weights) {
                                     EarlyStopping({.monitor = {.value = "val_loss", .least_change = 0.01}})},
                                    5);
   BOOST_TEST(fallen.epochs() == 3);
-  // What has become better begins to wait anew.
+  // After an improvement the patience starts over.
   const History patient = Small().fit(
       {values("val_loss", {3, 4, 2, 4, 1}), EarlyStopping({.monitor = {.value = "val_loss"}, .patience = 1})}, 5);
   BOOST_TEST(patient.epochs() == 5);

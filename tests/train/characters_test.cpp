@@ -1,4 +1,4 @@
-// Characters as tokens, by hand; the code points of UTF-8 of Unicode's table 3-7.
+// Characters as tokens, with results by hand, and the code points of UTF-8 in Unicode's table 3-7.
 #include "ferrite/train/characters.h"
 
 #include "ferrite/tensor/ops.h"

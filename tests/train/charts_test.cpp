@@ -21,7 +21,7 @@ namespace {
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-/// All texts of a picture, in their order.
+/// Returns all texts of a picture in order.
 std::vector<std::string> texts_of(const std::string& svg) {
   static const std::regex pattern(">([^<>]+)</text>");
   std::vector<std::string> all;
@@ -49,7 +49,7 @@ BOOST_AUTO_TEST_CASE(series_of_tensors) {
              boost::test_tools::per_element());
 }
 
-// 720 x 420: x from 64 to 696 over 0..2, y from 368 to 40 over 0..1.
+// 720 x 420: x is drawn from 64 to 696 over 0..2, y from 368 to 40 over 0..1.
 BOOST_AUTO_TEST_CASE(points_lie_where_the_axes_say) {
   const std::string svg = line_chart({{"", {0, 1, 2}, {0, 0.5, 1}}}, {});
   BOOST_TEST(has(svg, "d=\"M64 368h0L380 204L696 40\" fill=\"none\" stroke=\"#1f6feb\" stroke-width=\"2\""), svg);
@@ -64,7 +64,7 @@ BOOST_AUTO_TEST_CASE(bands_surround_their_line) {
   s.high[1] = NAN;  // two pieces
   BOOST_TEST(count(line_chart({s}, {}), "Z\"") == 1U);
   BOOST_TEST(has(line_chart({s}, {}), "d=\"M64 40L64 368ZM696 40L696 368Z\""));
-  s.high = {1, 3, 1};  // the scale has room for it
+  s.high = {1, 3, 1};  // the scale includes the band
   const std::vector<std::string> texts = texts_of(line_chart({s}, {}));
   BOOST_TEST((std::find(texts.begin(), texts.end(), "3") != texts.end()));
   s.low.pop_back();
@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE(points_are_dots_without_a_line) {
 
 BOOST_AUTO_TEST_CASE(legends_stand_above_the_curves) {
   const Series a{"first", {0, 1}, {0, 1}}, b{"second", {0, 1}, {1, 0}}, unnamed{"", {0, 1}, {1, 0}};
-  BOOST_TEST(!has(line_chart({a}, {}), "first"));  // one needs none
+  BOOST_TEST(!has(line_chart({a}, {}), "first"));  // one series needs no legend
   const std::string svg = line_chart({a, b, unnamed}, {});
   BOOST_TEST(has(svg, "<text x=\"90\" y=\"44\" text-anchor=\"start\" fill=\"#333\">first</text>"), svg);
   BOOST_TEST(has(svg, "y=\"44\" text-anchor=\"start\" fill=\"#333\">second</text>"), svg);
@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(whole_places_have_no_ticks_between_them) {
   };
   BOOST_TEST(!has_half({1, 2, 3, 4}));
   BOOST_TEST(has_half({1, 2, 3, 3.5}));
-  // Values are no places: 0 and 1 have ticks between them.
+  // Only whole-numbered places have no ticks between them: values 0 and 1 do.
   const std::vector<std::string> texts = texts_of(line_chart({{"", {1, 2}, {0, 1}}}, {}));
   BOOST_TEST((std::find(texts.begin(), texts.end(), "0.2") != texts.end()));
 }
@@ -115,7 +115,7 @@ BOOST_AUTO_TEST_CASE(charts_are_written) {
   BOOST_CHECK_THROW(write_heat_map(folder / "none" / "b.svg", v), IoError);
 }
 
-// 2 x 2 cells of 10 pixels in a picture of 200: 200 - 2 * 24 - 20 to share, so the left is 24 + 66.
+// A picture of 200 has 2 x 2 cells of 10 pixels: 200 - 2 * 24 - 20 are free, so the left is 24 + 66.
 BOOST_AUTO_TEST_CASE(cells_have_their_places_and_colours) {
   const Tensor v = Tensor::from<float>({0, 1, 0.5F, 0}, {2, 2});
   const std::string svg = heat_map(v, {.scale = false, .cell = 10});
@@ -148,11 +148,11 @@ BOOST_AUTO_TEST_CASE(names_and_numbers) {
   BOOST_TEST(texts_of(heat_map(v, o)) == (std::vector<std::string>{"T &amp; U", "x", "y", "a", "b", "1.25", "0",
                                                                    "1.23e+06", "3", "read", "true"}),
              boost::test_tools::per_element());
-  // White on dark cells.
+  // Numbers on dark cells are white.
   BOOST_TEST(has(heat_map(v, o), "fill=\"white\">1.23e+06<"));
   BOOST_TEST(count(heat_map(v, o), "fill=\"white\">") == 1U);
   BOOST_TEST(count(heat_map(v, o), "rotate(-90") == 1U);
-  o.columns = {std::string(60, 'w'), "b"};  // wider than their columns: they stand upright
+  o.columns = {std::string(60, 'w'), "b"};  // wider than their columns: they are turned upright
   BOOST_TEST(count(heat_map(v, o), "rotate(-90") == 3U);
   const support::CommaLocale comma;
   BOOST_TEST(has(heat_map(v, o), ">1.25<"));
@@ -185,7 +185,7 @@ BOOST_AUTO_TEST_CASE(images_side_by_side) {
             v[static_cast<std::size_t>((i * H + y) * W + x)];
       }
   BOOST_TEST(grid.to_vector<float>() == wanted, boost::test_tools::per_element());
-  // Of several channels: each is the grid of its own. No more columns than images, no padding.
+  // Each of several channels is a grid by itself. There are no more columns than images, and there is no padding.
   const Tensor colours = reshape(cast(arange(2 * 3 * 4), Dtype::i64), {2, 3, 2, 2});
   const Tensor beside = image_grid(colours, {.padding = 0});
   BOOST_TEST(beside.shape().str() == "[3, 2, 4]");
@@ -202,7 +202,7 @@ BOOST_AUTO_TEST_CASE(counts_of_a_confusion) {
   Confusion c(2);
   c.add(Tensor::from<std::int64_t>({0, 1, 1}), Tensor::from<std::int64_t>({0, 0, 1}));
   BOOST_TEST(support::identical(c.counts(), Tensor::from<std::int64_t>({1, 1, 0, 1}, {2, 2})));
-  // Shares of each row: of two true 0 one is right, and the only true 1.
+  // Shares of each row: one of the two true 0 is right, and so is the only true 1.
   BOOST_TEST(c.str() ==
              "true \\ predicted    0    1   right\n"
              "               0    1    1   50.0%\n"

@@ -1,4 +1,4 @@
-// Training that is stopped and resumed against training that never stopped, to the bit.
+// Training that is stopped and resumed, compared bit for bit with training that never stopped.
 #include "ferrite/train/checkpoint.h"
 
 #include <fstream>
@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(resumed_training_has_the_bits_of_training_that_never_stoppe
   }
 }
 
-// The schedule does not set its own rate again over one that was set by hand after its last advance.
+// Resuming keeps a rate set by hand after the schedule's last advance: the schedule does not overwrite it.
 BOOST_AUTO_TEST_CASE(a_rate_set_by_hand_beside_a_schedule_is_resumed) {
   const TemporaryFolder folder;
   Training first(1);
@@ -166,7 +166,7 @@ BOOST_AUTO_TEST_CASE(damage_and_other_files_are_refused_and_change_nothing) {
   BOOST_TEST(equal(other.net, untouched.net));
 }
 
-/// A whole file with its checksum, of numbers with which nobody can train.
+/// The file is whole and has a valid checksum, but its numbers make training impossible.
 BOOST_AUTO_TEST_CASE(numbers_out_of_range_are_refused_and_change_nothing) {
   const TemporaryFolder folder;
   Training t(1);
@@ -277,8 +277,8 @@ BOOST_AUTO_TEST_CASE(layers_of_equal_names_keep_their_own_moments) {
     BOOST_TEST(identical(resumed.states()[i].variable.peek(), adam.states()[i].variable.peek()));
 }
 
-/// A child saves one checkpoint after the other and is killed at some moment, 200 times: what lies there is always a
-/// whole one, and never older than one that was seen before.
+/// A child saves checkpoints one after another and is killed at a random moment, 200 times. The file is always a whole
+/// one, and never older than one that was seen before.
 BOOST_AUTO_TEST_CASE(two_hundred_kills_lose_nothing) {
   const TemporaryFolder folder;
   const auto path = folder / "training.safetensors";

@@ -16,7 +16,7 @@ namespace {
 
 Dataset numbers(std::int64_t n) { return {{arange(n)}}; }
 
-/// The examples of an epoch, in order.
+/// Returns the numbers of an epoch's examples in order.
 std::vector<std::int64_t> order(const DataLoader& loader, std::int64_t epoch) {
   std::vector<std::int64_t> all;
   for (const Batch& b : loader.epoch(epoch))
@@ -29,7 +29,7 @@ std::vector<std::int64_t> sorted(std::vector<std::int64_t> x) {
   return x;
 }
 
-/// Sequences of lengths 1 to 40, mixed; each holds its number.
+/// Returns sequences of lengths 1 to 40, mixed, each of which holds its number.
 Dataset mixed() {
   std::vector<Tensor> each;
   for (std::int64_t i = 0; i < 40; ++i) each.push_back(full({1 + i * 7 % 40, 1}, static_cast<double>(i)));
@@ -115,7 +115,7 @@ BOOST_AUTO_TEST_CASE(what_a_data_set_throws_comes_with_its_batch) {
         IoError, says("example 5 is broken"));
     BOOST_TEST(good == 4);
   }
-  // An epoch that is left early ends its threads.
+  // Leaving an epoch early ends its threads.
   const DataLoader loader(numbers(1000), {.batch_size = 1, .threads = 4});
   for (const Batch& b : loader.epoch(0)) {
     BOOST_TEST(b.size() == 1);
@@ -134,7 +134,7 @@ BOOST_AUTO_TEST_CASE(weights_are_shares) {
   for (const std::int64_t i : {0, 1, 2}) BOOST_TEST(std::abs(count[i] - 5000) < 300);  // four deviations: 260
   BOOST_TEST(std::abs(count[3] - 15000) < 350);
   BOOST_TEST((order(loader, 0) != order(loader, 1)));
-  // What has no weight never comes, at the ends either.
+  // Examples without weight never come, not even at the ends.
   for (const auto& [i, n] : [&] {
          std::map<std::int64_t, int> all;
          const DataLoader some(Dataset({arange(4)}),
@@ -153,7 +153,7 @@ BOOST_AUTO_TEST_CASE(weights_are_shares) {
   BOOST_CHECK_EXCEPTION(DataLoader(two, {.samples = 3}), ValueError, says("samples are for weights"));
 }
 
-// The buckets come in another order in each epoch, and in the same one again in the same epoch.
+// The buckets have a different order in each epoch, and the same order when an epoch is repeated.
 BOOST_AUTO_TEST_CASE(every_epoch_has_its_order_of_buckets) {
   const DataLoader loader(mixed(), {.batch_size = 40, .bucket_lengths = {5, 10, 15, 20, 25, 30, 35, 40}});
   const auto lengths = [&](std::int64_t epoch) {
@@ -185,8 +185,8 @@ BOOST_AUTO_TEST_CASE(buckets_bound_the_shapes) {
     for (const std::int64_t n : lengths) BOOST_TEST((n <= padded && n > (padded == 40 ? 20 : padded - 10)));
     for (const std::int64_t i : b.y().to_vector<std::int64_t>()) seen.push_back(i);
   }
-  BOOST_TEST(!ascending);           // batches of the buckets come mixed
-  BOOST_TEST(shapes.size() == 5U);  // 10 of 10 and of 20 make a smaller batch each, 20 of 40 none
+  BOOST_TEST(!ascending);           // batches of different buckets are mixed
+  BOOST_TEST(shapes.size() == 5U);  // the 10 and 20 examples leave a smaller batch each, the 40 do not
   BOOST_TEST(seen.size() == 40U);
   BOOST_TEST(std::set(seen.begin(), seen.end()).size() == 40U);
   const DataLoader equal(mixed(), {.batch_size = 4, .buckets = 4});

@@ -17,13 +17,13 @@ namespace {
 
 Tensor i64s(std::initializer_list<std::int64_t> values) { return Tensor::from<std::int64_t>(values); }
 
-/// Four sequences of lengths 1, 3, 0, 2 with a label each and a target for each step; step k holds k and -k.
+/// Returns four sequences of lengths 1, 3, 0, 2 with a label each and a target for each step; step k holds k and -k.
 Dataset small() {
   const Tensor k = reshape(arange(0.0, 6.0, 1.0), {6, 1}), lengths = i64s({1, 3, 0, 2});
   return {{sequences(concat({k, -k}, 1), lengths), i64s({0, 1, 2, 1}), sequences(arange(6), lengths, -100)}};
 }
 
-/// The first numbers of all examples, which are rows.
+/// Returns the first number of each example, which is a row.
 std::vector<std::int64_t> rows(const Dataset& data) {
   std::vector<std::int64_t> all;
   for (std::int64_t i = 0; i < data.size(); ++i) all.push_back(data[i][0].item<std::int64_t>());
@@ -112,8 +112,8 @@ BOOST_AUTO_TEST_CASE(changes_and_random_changes) {
     const Batch b = changed.batch(same, key);
     for (const float v : b.x().to_vector<float>()) values.insert(v);
   }
-  BOOST_TEST(values.size() == 24U);  // an example that comes twice, other seeds, epochs and places: other numbers
-  // The place counts through the batch: the second of a batch is the first of the next one.
+  BOOST_TEST(values.size() == 24U);  // repeated examples, other seeds, epochs and places have different numbers
+  // The place continues within a batch: its second example has the place of the first of the next one.
   BOOST_TEST(identical(slice(a.x(), 0, 1, 2), changed.batch(std::vector<std::int64_t>{1}, {1, 2, 6}).x()));
 }
 
@@ -189,8 +189,8 @@ BOOST_AUTO_TEST_CASE(stratified_splits_and_folds_have_all_classes) {
   }
 }
 
-// Three classes of 5 in halves: what rounding leaves over goes to the part that lost most so far, so that the parts
-// have 8 and 7 examples; dealt out class by class, one part would get 3 of each.
+// Three classes of 5 are halved. The examples that rounding leaves over go to the part that lost most so far, so the
+// parts have 8 and 7 examples; class by class, one part would get 3 of each.
 BOOST_AUTO_TEST_CASE(what_is_left_over_of_each_class_goes_around) {
   std::vector<std::int64_t> labels;
   for (std::int64_t i = 0; i < 15; ++i) labels.push_back(i % 3);

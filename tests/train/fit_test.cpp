@@ -1,4 +1,4 @@
-// fit against loops written by hand, to the bit; what is not finite; evaluation and prediction.
+// fit compared bit for bit with hand-written loops; errors when something is not finite; evaluation and prediction.
 #include "ferrite/train/fit.h"
 
 #include <cmath>
@@ -21,7 +21,7 @@ using train_test::line;
 
 namespace {
 
-/// 50 sequences of 2 to 6 steps and their classes.
+/// Returns 50 sequences of 2 to 6 steps and their classes.
 Dataset labelled() {
   std::vector<std::int64_t> lengths, labels;
   std::int64_t total = 0;
@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(has_the_bits_of_a_loop_by_hand) {
 }
 
 BOOST_AUTO_TEST_CASE(gathers_gradients) {
-  const DataLoader data(line(64), {.batch_size = 10});  // batches of 10, the last one of 4; three for an update
+  const DataLoader data(line(64), {.batch_size = 10});  // batches of 10, the last one of 4; three per update
   const auto build = [] { return dsl::features(3).linear(1).build(2); };
   const auto by_hand = build();
   nn::Sgd sgd(by_hand.parameters(), {.learning_rate = 0.1});
@@ -158,7 +158,7 @@ BOOST_AUTO_TEST_CASE(a_forward_pass_and_a_step_of_ones_own) {
   BOOST_TEST((first["mae"] == third["mae"]));
 }
 
-/// What is frozen decides which plan runs a step: the one after a change is not there yet, or is an older one.
+/// What is frozen decides which plan runs a step: after a change the plan may be missing, or an older one.
 BOOST_AUTO_TEST_CASE(compiled_steps_follow_callbacks_that_freeze_and_unfreeze) {
   const DataLoader data(line(64), {.batch_size = 10}), validation(line(20), {.batch_size = 8, .shuffle = false});
   const auto build = [] { return dsl::features(3).linear(4).tanh().linear(1).build(2); };
@@ -193,7 +193,7 @@ BOOST_AUTO_TEST_CASE(compiled_steps_follow_callbacks_that_freeze_and_unfreeze) {
   }
 }
 
-/// A plan that was dropped cannot be compared with its function: it is made anew.
+/// A plan that was dropped cannot be compared with its function, so it is made again.
 BOOST_AUTO_TEST_CASE(compiled_steps_of_more_shapes_than_plans_are_kept) {
   std::vector<Tensor> x, y;
   for (std::int64_t i = 0; i < 130; ++i) {
@@ -222,7 +222,7 @@ BOOST_AUTO_TEST_CASE(numbers_that_a_compiled_step_captured_may_not_change) {
   BOOST_CHECK_EXCEPTION(
       (void)fit(net, pass, data, {.optimizer = &sgd, .epochs = 2, .callbacks = {&change}, .compile = Compile::always}),
       TraceError, says("is no longer the one that was traced"));
-  // What is not compiled follows them; `automatic` does not compile what captures.
+  // Eager steps see the changes; `automatic` does not compile a function with captures.
   std::vector<std::vector<double>> losses;
   for (const Compile mode : {Compile::automatic, Compile::never}) {
     const auto other = dsl::features(3).linear(1).build(2);
@@ -233,7 +233,7 @@ BOOST_AUTO_TEST_CASE(numbers_that_a_compiled_step_captured_may_not_change) {
         fit(other, of_other, data, {.optimizer = &rate, .epochs = 4, .callbacks = {&change}, .compile = mode})["loss"]);
   }
   BOOST_TEST((losses[0] == losses[1]));
-  // Nor does it compile a loss that captures.
+  // It does not compile a loss with captures either.
   losses.clear();
   for (const Compile mode : {Compile::automatic, Compile::never}) {
     const auto other = dsl::features(3).linear(1).build(2);
@@ -250,7 +250,7 @@ BOOST_AUTO_TEST_CASE(numbers_that_a_compiled_step_captured_may_not_change) {
 BOOST_AUTO_TEST_CASE(modes_are_kept) {
   const auto net = dsl::features(3).linear(8).batch_norm().dropout(0.5).linear(1).build(2);
   const DataLoader data(line(64), {.batch_size = 16});
-  net[1].eval();  // frozen numbers of the norm
+  net[1].eval();  // frozen statistics of the norm
   const Tensor before = net.named_buffers()[0].variable.peek();
   nn::Sgd sgd(net.parameters(), {.learning_rate = 0.01});
   bool training = true;
@@ -281,13 +281,13 @@ BOOST_AUTO_TEST_CASE(what_is_not_finite_stops_before_anything_changes) {
     BOOST_TEST(identical(net.named_states()[0].variable.peek(), draws));
     BOOST_TEST(identical(net.parameters()[0].peek(), weight));
   }
-  // A layer is named; a gradient that is not finite though the loss is.
+  // The error names the layer, also for a gradient that is not finite though the loss is.
   Divide divide;
   nn::Sgd sgd({divide.weight}, {.learning_rate = 1});
   const Forward pass = [&](const Batch& b) { return StepOutput{mean(sqrt(divide(b.x() * 0)))}; };
   BOOST_CHECK_EXCEPTION((void)fit(divide, pass, DataLoader(data), {.optimizer = &sgd}), AnomalyError,
                         says("gradient of sqrt"));
-  // The data itself.
+  // The error names the data if these are not finite.
   const Dataset bad({concat({ones({3, 1}), full({1, 1}, NAN)}), ones({4, 1})});
   const auto net = dsl::features(1).linear(1).build(2);
   nn::Sgd other(net.parameters(), {.learning_rate = 1});
@@ -313,7 +313,7 @@ BOOST_AUTO_TEST_CASE(evaluation_and_prediction) {
   net.train();
   BOOST_TEST(identical(predict(net, data, 7), y));
   BOOST_TEST(net.training());
-  const auto steps = dsl::sequence(4).gru(2).build(1);  // outputs of their own lengths
+  const auto steps = dsl::sequence(4).gru(2).build(1);  // outputs have other lengths
   const Tensor padded = predict(steps, data, 3);
   BOOST_TEST(padded.shape().str() == "[50, 6, 2]");
   BOOST_TEST(identical(padded, steps(all.x(), all.context())));

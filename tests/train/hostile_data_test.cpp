@@ -1,5 +1,5 @@
-// Where metrics and data could let a wrong number pass in silence: classes that are none, NaN, windows and splits at
-// their ends, constant features.
+// Data for which metrics could silently return a wrong number: invalid classes, NaN, windows and splits at their ends,
+// constant features.
 #include <cmath>
 #include <limits>
 
@@ -35,7 +35,7 @@ BOOST_AUTO_TEST_CASE(metrics_refuse_what_they_cannot_count) {
   for (const char* name : {"top2", "perplexity"})  // scores without classes
     BOOST_CHECK_EXCEPTION(metric(name)->add(zeros({4}), b), ShapeError, says("predictions must be [..., C]"));
   b.fields[1] = Tensor::from({0.0F, 0.7F, 1.0F, 0.2F});
-  for (const char* name : {"accuracy", "f1"})  // of a regression
+  for (const char* name : {"accuracy", "f1"})  // targets of a regression
     BOOST_CHECK_EXCEPTION(metric(name)->add(zeros({4}), b), ShapeError, says("a target of 0.7"));
   b.fields[1] = Tensor::from({0.0F, 1.0F, 2.0F, 0.0F});
   BOOST_CHECK_EXCEPTION(metric("accuracy")->add(zeros({4}), b), ShapeError, says("class 2 lies outside 0..1"));
@@ -43,9 +43,9 @@ BOOST_AUTO_TEST_CASE(metrics_refuse_what_they_cannot_count) {
   for (const char* name : {"accuracy", "f1", "top2", "perplexity"}) {
     const auto m = metric(name);
     BOOST_CHECK_EXCEPTION(m->add(zeros({4, 3}), b), ShapeError, says("class -1 lies outside 0..2"));
-    BOOST_TEST(std::isnan(m->value()));  // nothing was taken in
+    BOOST_TEST(std::isnan(m->value()));  // nothing was added
   }
-  // Scores that are NaN among many, at every place: there is no area.
+  // A NaN among many scores, at any place, leaves no area.
   for (std::int64_t at = 0; at < 64; at += 7) {
     std::vector<float> scores;
     std::vector<std::int64_t> labels;
@@ -58,7 +58,7 @@ BOOST_AUTO_TEST_CASE(metrics_refuse_what_they_cannot_count) {
     m->add(Tensor::from(scores, {64}), b);
     BOOST_TEST(std::isnan(m->value()));
   }
-  // A batch of a user's without lengths.
+  // A user's batch without lengths.
   Batch bare;
   bare.fields = {zeros({1, 2, 1}), Tensor::from<std::int64_t>({1, 2}, {1, 2})};
   bare.lengths = {Tensor()};
@@ -87,10 +87,10 @@ BOOST_AUTO_TEST_CASE(windows_splits_and_folds_at_their_ends) {
   BOOST_CHECK_THROW(split(line(), {kNaN}), ValueError);
   BOOST_CHECK_THROW(split(line(), {0.6, 0.6}), ValueError);
   BOOST_CHECK_THROW(split(line(), {-0.5, 0.5}), ValueError);
-  std::int64_t used = 0;  // shares that add up to less leave the rest
+  std::int64_t used = 0;  // shares that add up to less than 1 leave the rest
   for (const Dataset& part : split(line(), {0.25, 0.5})) used += part.size();
   BOOST_TEST(used == 9);
-  for (const std::int64_t n : {2, 3, 7, 12, 101})  // thirds of anything use all of it
+  for (const std::int64_t n : {2, 3, 7, 12, 101})  // thirds of any number use all of it
     BOOST_TEST([&] {
       std::int64_t all = 0;
       for (const Dataset& part : split(line(n), {1 / 3.0, 1 / 3.0, 1 / 3.0})) all += part.size();
@@ -102,7 +102,7 @@ BOOST_AUTO_TEST_CASE(windows_splits_and_folds_at_their_ends) {
   BOOST_CHECK_THROW(k_folds(line(), 1), ValueError);
 }
 
-/// A feature that is constant keeps the deviation 1, whatever its mean comes out as, and however small a deviation is.
+/// A constant feature keeps the deviation 1, whatever rounding does to its mean, and however small a deviation is.
 BOOST_AUTO_TEST_CASE(constant_features_are_not_divided_by_what_rounding_left) {
   for (const Dtype dtype : {Dtype::f32, Dtype::f64}) {
     const nn::Standardize layer(3, {.dtype = dtype});
@@ -120,7 +120,7 @@ BOOST_AUTO_TEST_CASE(constant_features_are_not_divided_by_what_rounding_left) {
   }
 }
 
-// A missing number counts neither for the mean nor for the deviation, and the mean stands in for it.
+// A missing number counts neither for the mean nor for the deviation, and is replaced by the mean.
 BOOST_AUTO_TEST_CASE(missing_numbers_are_left_out_and_replaced_by_the_mean) {
   const Tensor x = Tensor::from<float>({1, NAN, 3, 8, NAN, 6, 5, 4}, {4, 2});  // means of 1, 3, 5 and of 8, 6, 4
   const nn::Standardize layer({.features = 2, .skip_missing = true});
@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(missing_numbers_are_left_out_and_replaced_by_the_mean) {
                         support::says("all numbers of feature 1 are missing"));
   BOOST_CHECK_EXCEPTION(layer.adapt(Tensor::from<float>({1, INFINITY, 2, NAN}, {2, 2})), ValueError,
                         support::says("infinite"));
-  BOOST_TEST(support::within(layer.mean.peek(), Tensor::from<float>({3, 6}), 1e-7));  // as it was
+  BOOST_TEST(support::within(layer.mean.peek(), Tensor::from<float>({3, 6}), 1e-7));  // unchanged
 }
 
 BOOST_AUTO_TEST_CASE(a_net_is_adapted_by_its_first_layer) {
@@ -158,7 +158,7 @@ BOOST_AUTO_TEST_CASE(a_net_is_adapted_by_its_first_layer) {
   BOOST_CHECK_EXCEPTION(adapt(net, data, 2), ValueError, support::says("there is no field 2"));
 }
 
-/// What reaches a layer further on is not the data: the whole net is refused, wherever the other one hides.
+/// The input of a later layer is not the data, so the whole net is refused, wherever the other nn::Standardize is.
 BOOST_AUTO_TEST_CASE(a_second_standardize_is_not_adapted_by_the_data) {
   const Dataset data({Tensor::from<float>({0, 10, 2, 30}, {2, 2}), zeros({2, 1})});
   const auto start = [] { return dsl::features(2).standardize().linear(2); };
@@ -167,7 +167,7 @@ BOOST_AUTO_TEST_CASE(a_second_standardize_is_not_adapted_by_the_data) {
                                     start().parallel({inner, [](dsl::Builder& b) { b.tanh(); }})}) {
     const dsl::Network net = words.build(0);
     BOOST_CHECK_EXCEPTION(adapt(net, data), ValueError, support::says("stands further on"));
-    BOOST_TEST(identical(dynamic_cast<const nn::Standardize&>(net[0]).mean.peek(), zeros({2})));  // as it was
+    BOOST_TEST(identical(dynamic_cast<const nn::Standardize&>(net[0]).mean.peek(), zeros({2})));  // unchanged
   }
   BOOST_CHECK_EXCEPTION(adapt(start().standardize("again").build(0), data), ValueError,
                         support::says("adapt: the standardize 'again' stands further on"));

@@ -1,4 +1,5 @@
-// Where fit could let a wrong number pass in silence: lengths, unequal batches, empty sets, names twice, other data.
+// Cases in which fit could silently compute a wrong number: lengths, unequal batches, empty sets, repeated names, other
+// data.
 #include <cmath>
 #include <limits>
 
@@ -23,7 +24,7 @@ using train_test::line;
 
 namespace {
 
-/// 11 sequences of 1 to 7 steps with a number as target of each step, or a class of which some are ignored.
+/// Returns 11 sequences of 1 to 7 steps with a number as target of each step, or a class of which some are ignored.
 Dataset steps(bool classes) {
   std::vector<Tensor> x, y;
   for (std::int64_t i = 0; i < 11; ++i) {
@@ -43,7 +44,7 @@ dsl::Network of_steps(bool classes) { return dsl::sequence(2).gru(3).linear(clas
 
 BOOST_AUTO_TEST_SUITE(hostile)
 
-/// The mean over all steps does not depend on how sequences are cut into batches.
+/// The mean over all steps does not depend on how sequences are batched.
 BOOST_AUTO_TEST_CASE(losses_of_padded_targets_are_means_over_steps) {
   for (const bool classes : {false, true}) {
     const auto net = of_steps(classes);
@@ -74,7 +75,7 @@ BOOST_AUTO_TEST_CASE(losses_of_padded_targets_are_means_over_steps) {
       BOOST_TEST(std::fabs(logs["loss"] - sum / n) < 1e-6, loss << " in batches of " << size);
     }
   }
-  // Pixels that are ignored are parts of an image.
+  // Ignored pixels are parts of an image.
   Batch images;
   images.fields = {zeros({2, 1, 2, 2}), full({2, 2, 2}, -100, Dtype::i64)};
   images.lengths = {Tensor(), Tensor()};
@@ -84,7 +85,7 @@ BOOST_AUTO_TEST_CASE(losses_of_padded_targets_are_means_over_steps) {
   BOOST_TEST(Loss("mse").weight(images) == 2);
 }
 
-/// Gathered gradients of unequal padded batches are those of one batch of all.
+/// Gathered gradients of unequal padded batches equal those of one batch of all.
 BOOST_AUTO_TEST_CASE(gathered_gradients_of_padded_batches) {
   for (const bool classes : {false, true})
     for (const Compile mode : {Compile::never, Compile::always}) {
@@ -100,7 +101,7 @@ BOOST_AUTO_TEST_CASE(gathered_gradients_of_padded_batches) {
     }
 }
 
-/// Programs of other shapes may reach other parameters.
+/// Compiled programs of other shapes may reach other parameters.
 BOOST_AUTO_TEST_CASE(gathered_gradients_of_branches_that_depend_on_shapes) {
   struct Two final : nn::Module {
     nn::Linear a{2, 1, {.seed = 1}}, b{2, 1, {.seed = 2}};
@@ -176,8 +177,8 @@ BOOST_AUTO_TEST_CASE(a_validation_that_is_not_finite) {
                          .validation = &validation,
                          .metrics = {"mae"},
                          .callbacks = {&stop}});
-  BOOST_TEST(std::isinf(h["val_loss"][0]));  // it is shown
-  BOOST_TEST(h.epochs() == 3);               // infinity is better than nothing, and never better than itself
+  BOOST_TEST(std::isinf(h["val_loss"][0]));  // it is reported
+  BOOST_TEST(h.epochs() == 3);               // infinity is better than no value, and never better than itself
   BOOST_TEST(std::isfinite(h["loss"][0]));
 }
 
@@ -200,7 +201,7 @@ BOOST_AUTO_TEST_CASE(the_best_weights_of_averages_are_averages) {
   const auto loaded = dsl::features(3).linear(1).build(9);
   io::load(loaded, save.best_path());
   BOOST_TEST(evaluate(loaded, data, {.loss = "mse"})["loss"] == stop.best());
-  // Of a value of the training itself they are the weights at the epoch's end.
+  // For a value of the training itself they are the weights at the epoch's end.
   const auto other = dsl::features(3).linear(1).build(2);
   nn::Sgd rate(other.parameters(), {.learning_rate = 0.2});
   Tensor last;
@@ -215,7 +216,7 @@ BOOST_AUTO_TEST_CASE(the_best_weights_of_averages_are_averages) {
   BOOST_TEST(identical(other.parameters()[0].peek(), last));
 }
 
-/// A validation that throws leaves the model as the last update left it, not with the averages in it.
+/// A validation that throws leaves the model with the weights of the last update, not with the averages.
 BOOST_AUTO_TEST_CASE(a_validation_that_throws_puts_the_weights_back) {
   const Dataset broken(3, [](std::int64_t i) -> Tensors {
     if (i == 2) throw IoError("no example 2");
@@ -242,14 +243,14 @@ BOOST_AUTO_TEST_CASE(one_optimiser_and_the_same_callbacks_twice) {
   EarlyStopping stop({.monitor = {.value = "loss"}, .restore_best_weights = false});
   for (int k = 0; k < 2; ++k)
     (void)fit(net, data, {.loss = "mse", .optimizer = &adam, .validation = &data, .callbacks = {&averages, &stop}});
-  // The moments go on: epoch 1 of the second call sees the order of epoch 1, as any fit does.
+  // The moments continue: epoch 1 of the second call has the order of epoch 1, as in any fit.
   for (int k = 0; k < 2; ++k)
     for (const Batch& b : data.epoch(0)) {
       Tape tape;
       of_whole.step(tape.grad(nn::mse_loss(whole(b.x()), b.y()), whole.parameters()));
     }
   for (std::size_t i = 0; i < 2; ++i) BOOST_TEST(identical(net.parameters()[i].peek(), whole.parameters()[i].peek()));
-  Ema in_the_end(net.parameters(), 0.5);  // the averages stand in the model: the next training begins with them
+  Ema in_the_end(net.parameters(), 0.5);  // the averages replace the weights: the next training begins with them
   for (int k = 0; k < 2; ++k)
     BOOST_CHECK_NO_THROW((void)fit(net, data, {.loss = "mse", .optimizer = &adam, .callbacks = {&in_the_end}}));
 }
@@ -265,7 +266,7 @@ BOOST_AUTO_TEST_CASE(a_tape_around_it_sees_nothing_of_fit) {
     const History h = fit(net, data, {.loss = "mse", .optimizer = &adam, .epochs = 2, .validation = &data});
     weights.push_back(net.parameters()[0].peek());
     if (!inside) continue;
-    // What is done with the trained net is differentiated by its weights alone.
+    // Gradients of later uses of the trained net are by its weights alone.
     const Tensor x = ones({1, 3});
     const Tensor g = tape->grad(sum(net(x)), net.parameters())[0];
     BOOST_TEST(identical(g, ones({3, 1})));
@@ -273,7 +274,7 @@ BOOST_AUTO_TEST_CASE(a_tape_around_it_sees_nothing_of_fit) {
   BOOST_TEST(identical(weights[0], weights[1]));
 }
 
-/// A forward pass that asks for values cannot be traced: compiled it is refused, else it runs as written.
+/// A forward pass that reads values cannot be traced: it is refused if it must be compiled, and else runs eagerly.
 BOOST_AUTO_TEST_CASE(branches_that_depend_on_values) {
   const DataLoader data(line(), {.batch_size = 4});
   struct Clamped final : nn::Layer {
@@ -301,7 +302,7 @@ BOOST_AUTO_TEST_CASE(branches_that_depend_on_values) {
   BOOST_TEST(identical(net.parameters()[0].peek(), before));
 }
 
-/// Another loader is refused by the name of what differs, and the parts are as they were.
+/// Another loader is refused; the error names the difference, and the parts are unchanged.
 BOOST_AUTO_TEST_CASE(resuming_on_other_data_is_refused_by_name) {
   const auto run = [](const std::filesystem::path& path, const Dataset& data, const LoaderOptions& options,
                       std::int64_t accumulate = 1) {
@@ -326,7 +327,7 @@ BOOST_AUTO_TEST_CASE(resuming_on_other_data_is_refused_by_name) {
   refused({}, line(), {.weights = ones({12})}, "weights was none, is now ");
   refused({.weights = ones({12})}, line(), {.weights = ones({12}) * 2}, "weights was ");
   refused({}, line(), {}, "accumulate was 1, is now 2", 2);
-  // Sums of one metric are not those of another.
+  // Sums of one metric are not taken for those of another.
   const TemporaryFolder folder;
   const auto judged = [&](const char* metric, std::int64_t epochs) {
     const auto net = dsl::features(3).linear(1).build(2);
@@ -339,13 +340,13 @@ BOOST_AUTO_TEST_CASE(resuming_on_other_data_is_refused_by_name) {
   BOOST_TEST(judged("mae", 2).epochs() == 2);
 }
 
-/// A target of another shape would be broadcast.
+/// A target of another shape would otherwise be broadcast.
 BOOST_AUTO_TEST_CASE(predictions_and_targets_of_other_shapes) {
   Batch b;
   b.fields = {zeros({4, 3}), zeros({4})};
   b.lengths = {Tensor(), Tensor()};
   for (const char* name : {"mse", "l1", "huber", "smooth_l1", "bce_with_logits"}) {
-    BOOST_TEST(Loss(name)(zeros({4, 1}), b).rank() == 0);  // a column for a list
+    BOOST_TEST(Loss(name)(zeros({4, 1}), b).rank() == 0);  // a column of predictions for a list of targets
     BOOST_CHECK_THROW((void)Loss(name)(zeros({4, 4}), b), ShapeError);
     BOOST_CHECK_THROW((void)Loss(name)(zeros({1}), b), ShapeError);
   }

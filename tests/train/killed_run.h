@@ -1,5 +1,5 @@
 #pragma once
-/// A run of `fit` that is killed at named moments, and what the moments are.
+/// Runs `fit` in a process that is killed at named moments.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -18,20 +18,20 @@
 
 namespace train_test {
 
-/// Where a run may be when it is killed.
+/// The moments at which a run may be killed.
 enum class Moment : std::uint8_t {
   start,       ///< the parts are built, fit has not begun
   example,     ///< a loader's thread makes an example
   batch,       ///< an update has been made
-  validation,  ///< validation has begun, the averages stand in for the weights
-  validated,   ///< it has ended
+  validation,  ///< validation has begun, and the averages replace the weights
+  validated,   ///< validation has ended
   saving,      ///< a checkpoint is being put together
   open,        ///< its temporary file is about to be created
-  write,       ///< before its bytes are written
-  half_write,  ///< half of them are
-  flush,       ///< before they are flushed
-  rename,      ///< between write and rename
-  renamed,     ///< the new file stands in its place
+  write,       ///< the bytes of the file are about to be written
+  half_write,  ///< half of the bytes are written
+  flush,       ///< the bytes are about to be flushed
+  rename,      ///< the temporary file is about to be renamed
+  renamed,     ///< the new file is in place
   end,         ///< training has ended
 };
 constexpr std::size_t kMoments = 13;
@@ -52,7 +52,7 @@ class Death {
   std::atomic<int> left_;
 };
 
-/// The one of this process: what system calls report to has no other argument.
+/// Returns the one object of this process: the hooks of system calls take no other argument.
 inline Death*& death() {
   static Death* of_process = nullptr;
   return of_process;
@@ -61,7 +61,7 @@ inline void pass(Moment moment) {
   if (death()) death()->pass(moment);
 }
 
-/// Saving reports its steps: only in a child, which never takes it back.
+/// Makes saving report its steps. Only for a child: it is never undone.
 inline void watch_saving() {
   static const ferrite::io::detail::SystemCalls real = ferrite::io::detail::system_calls();
   auto& calls = ferrite::io::detail::system_calls();
@@ -87,7 +87,7 @@ inline void watch_saving() {
   };
 }
 
-/// Does `work` in a child that dies when `moment` comes for the n-th time. False where it came to its end before.
+/// Calls `work` in a child that dies when `moment` comes for the n-th time. Returns false if it finished before.
 inline bool died_at(Moment moment, int n, const std::function<void()>& work) {
   const pid_t child = ::fork();
   BOOST_REQUIRE(child >= 0);

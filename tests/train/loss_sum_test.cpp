@@ -1,4 +1,4 @@
-// Losses as sums and counts: their quotient is the mean, whose numbers tests/golden and tests/nn compare with PyTorch.
+// Losses as sums and counts: their quotient is the mean, which tests/golden and tests/nn compare with PyTorch.
 #include <cmath>
 #include <limits>
 
@@ -18,7 +18,7 @@ using support::says;
 
 namespace {
 
-/// A batch of prediction-shaped targets or classes, with lengths where they are given.
+/// Returns a batch with targets that are numbers or classes, and with lengths if given.
 Batch batch_of(Tensor x, Tensor y, const Tensor& lengths = {}) {
   Batch b;
   b.fields = {std::move(x), std::move(y)};
@@ -53,7 +53,7 @@ BOOST_AUTO_TEST_CASE(of_every_name_are_those_of_its_mean) {
   Tensor classes = cast(uniform({4, 5}, {.seed = 3}, 0, 3), Dtype::i64);
   check("cross_entropy_classes_last", p, batch_of(x, classes), 20);
   check("cross_entropy_classes_last", p, batch_of(x, classes, lengths), 10);
-  // Of steps 0 to 4 of each row the first and the last are ignored.
+  // The first and the last of the steps 0 to 4 of each row are ignored.
   const Tensor step = arange(0, 5, 1, Dtype::i64);
   classes = where(eq(step, 0) || eq(step, 4), full({4, 5}, -100, Dtype::i64), classes);
   check("cross_entropy_classes_last", p, batch_of(x, classes), 12);
@@ -90,10 +90,10 @@ BOOST_AUTO_TEST_CASE(functions_of_them_train_and_others_cannot_be_summed) {
     return LossSum(nn::mse_loss(p, y, nn::Reduction::sum), 5.0);
   };
   const Tensor five = nn::mse_loss(ones({8, 1}), data.batch(0, 0).y(), nn::Reduction::sum) / 5;
-  BOOST_TEST(support::within(counted(ones({8, 1}), data.batch(0, 0)), five, 1e-6));  // not by the 8 examples
+  BOOST_TEST(support::within(counted(ones({8, 1}), data.batch(0, 0)), five, 1e-6));  // divided by five, not 8
   const Loss wrong = [](const Tensor& p, const Tensor&) { return LossSum(p, 1.0); };
   BOOST_CHECK_EXCEPTION((void)wrong(x, data.batch(0, 0)), ShapeError, says("must hold one element"));
-  // A forward pass that gives sums.
+  // A forward pass that returns sums.
   const auto net = dsl::features(3).linear(1).build(3), other = dsl::features(3).linear(1).build(3);
   nn::Adam a(net.parameters()), b(other.parameters());
   (void)fit(net,
@@ -108,7 +108,7 @@ BOOST_AUTO_TEST_CASE(functions_of_them_train_and_others_cannot_be_summed) {
 }
 
 BOOST_AUTO_TEST_CASE(means_over_batches_are_over_all_that_counts) {
-  // Of three batches of four examples 1, 4 and 2 count; the loss of an example is (w x)^2 = x^2 at first.
+  // Three batches of four examples have 1, 4 and 2 that count; the loss of an example is (w x)^2 = x^2 at first.
   const Tensor mask = Tensor::from<float>({0, 0, 1, 0, 1, 1, 1, 1, 1, 0, 0, 1}, {12, 1});
   const Tensor x = reshape(arange(1, 13, 1, Dtype::f32), {12, 1});
   const Dataset all({x, zeros({12, 1}), mask});
@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(means_over_batches_are_over_all_that_counts) {
     nn::Sgd sgd(net.parameters(), {.learning_rate = 0.001});
     const History h = fit(net, data, {.loss = masked, .optimizer = &sgd, .epochs = 1, .accumulate = 12 / batch_size});
     BOOST_TEST(h["loss"][0] == expected, boost::test_tools::tolerance(1e-6));
-    // The gradient by w is twice the mean of x^2.
+    // The gradient with respect to w is twice the mean of x^2.
     BOOST_TEST(net.parameters()[0].peek().item() == static_cast<float>(1 - 0.002 * expected),
                boost::test_tools::tolerance(1e-6F));
   }
@@ -160,7 +160,7 @@ BOOST_AUTO_TEST_CASE(batches_in_which_nothing_counts_leave_means_as_they_are) {
                boost::test_tools::tolerance(1e-6));
   const DataLoader nothing(Dataset({slice(x, 0, 10, 20), ignored}), {.batch_size = 5});
   BOOST_TEST(std::isnan(evaluate(net, nothing, {.loss = "cross_entropy"})["loss"]));  // the mean of nothing
-  // A step on nothing has no gradient.
+  // A step without targets that count has no gradient.
   nn::Sgd sgd(net.parameters(), {.learning_rate = 0.1});
   BOOST_CHECK_THROW((void)fit(net, nothing, {.loss = "cross_entropy", .optimizer = &sgd}), AnomalyError);
 }

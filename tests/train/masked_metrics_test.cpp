@@ -1,5 +1,5 @@
-// What does not count reaches no metric: NaN and infinities behind the lengths and where a target is ignored. Expected:
-// the same metric of other, finite numbers there, to the bit.
+// Elements that do not count change no metric: NaN and infinities after the lengths and at ignored targets. The
+// expected value, to the bit, is that of the same metric with other, finite numbers there.
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -26,7 +26,7 @@ double value_of(Metric& m, const Tensor& prediction, const Tensor& target, const
   return m.value();
 }
 
-/// The names that `metric` takes, of a number k one.
+/// Returns the names of all metrics, with one example of "top<k>".
 std::vector<std::string> all_names() {
   std::vector<std::string> names = {"top2"};
   try {
@@ -40,7 +40,7 @@ std::vector<std::string> all_names() {
   return names;
 }
 
-/// Predictions and targets [3, 4] of a kind of metric, the former perhaps with classes.
+/// Predictions, perhaps with classes, and targets [3, 4] for a kind of metric.
 struct Operands {
   Tensor prediction, target;
 };
@@ -78,9 +78,9 @@ BOOST_AUTO_TEST_CASE(nothing_behind_lengths_reaches_a_metric) {
       BOOST_TEST(value_of(*m, prediction, y, lengths) == clean, name << ": " << bad << " in the target");
     }
     if (is_float(target.dtype())) continue;
-    const Tensor y = where(hidden, 99, target);  // no class
+    const Tensor y = where(hidden, 99, target);  // an invalid class
     BOOST_TEST(value_of(*m, prediction, y, lengths) == clean, name << ": no class in the target");
-    // Labels as floats: NaN is no class, either.
+    // Labels as floats: NaN is not a class either.
     if (name == "accuracy" || name.ends_with("_binary") || name == "auc") {
       const Tensor scores = prediction.rank() > 2 ? select(prediction, -1, 0) : prediction;
       const Tensor labels = cast(gt(target, 0), Dtype::f32);
@@ -113,7 +113,8 @@ BOOST_AUTO_TEST_CASE(nothing_of_an_ignored_target_reaches_a_metric) {
     }
 }
 
-/// argmax takes NaN for the largest number, and NaN is not above 0: a model that gives NaN would be right by chance.
+/// argmax takes NaN for the largest number, and NaN is not above 0, so a model that returns NaN would be right by
+/// chance.
 BOOST_AUTO_TEST_CASE(nan_predicts_no_class) {
   const double nan = kBad[0];
   const Tensor scores = Tensor::from<double>({nan, 1, 0, nan, 0, 1}, {2, 3}), target = zeros({2}, Dtype::i64);
@@ -132,7 +133,7 @@ BOOST_AUTO_TEST_CASE(confusion_leaves_out_what_is_ignored) {
   c.add(of({0, 99}), of({1, 2}), 2);
   BOOST_TEST(c.total() == 3);
   BOOST_TEST(c.count(1, 0) == 1);
-  c.add(of({1}), of({2}), 2);  // though both are classes
+  c.add(of({1}), of({2}), 2);  // though both are valid classes
   BOOST_TEST(c.count(2, 1) == 1);
   BOOST_CHECK_THROW(c.add(of({0, 3}), of({0, 0})), ShapeError);
   BOOST_CHECK_THROW(c.add(of({0, 0}), of({0, -100}), 2), ShapeError);

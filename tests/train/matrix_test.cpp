@@ -1,5 +1,5 @@
-// fit against a loop written by hand, to the bit: models, modes, accumulation, clipping, schedules and averages
-// crossed.
+// fit compared bit for bit with a hand-written loop, for combinations of models, modes, accumulation, clipping,
+// schedules and averages.
 #include <memory>
 
 #include "ferrite/autograd/tape.h"
@@ -22,8 +22,8 @@ enum class Schedule : std::uint8_t { none, by_update, by_epoch };
 struct Case {
   Kind kind = Kind::net;
   std::int64_t accumulate = 1;
-  double clip = 0;        ///< to this norm
-  double clip_value = 0;  ///< to this absolute value
+  double clip = 0;        ///< largest joint norm of the gradients
+  double clip_value = 0;  ///< largest absolute value of a gradient's elements
   Schedule schedule = Schedule::none;
   bool averages = false;
 
@@ -37,7 +37,7 @@ struct Case {
 constexpr std::int64_t kEpochs = 3;
 constexpr double kDecay = 0.75;
 
-/// 24 sequences of 2 to 8 steps in two buckets: batches of 4 and of 2.
+/// Returns a loader of 24 sequences of 2 to 8 steps in two buckets, in batches of 4 and of 2.
 const DataLoader& loader() {
   static const DataLoader of_all = [] {
     std::vector<Tensor> each;
@@ -56,7 +56,7 @@ const DataLoader& validation() {
   return of_some;
 }
 
-/// A model of a user's: no layer, and a forward function of its own.
+/// A model of the user's that is not a layer and has its own forward function.
 struct Reader final : nn::Module {
   nn::Gru gru{3, 5, {.seed = 1}};
   nn::Dropout dropout{0.2, {.seed = 3}};
@@ -69,7 +69,7 @@ struct Reader final : nn::Module {
   }
 };
 
-/// A model, its optimisers and what they train: two of them for a step of the user's own, which clips by itself.
+/// A model, its optimisers and what they train; a step of the user's own has two and clips by itself.
 struct Parts {
   std::unique_ptr<Reader> reader{};
   std::unique_ptr<dsl::Network> net{};
@@ -103,19 +103,19 @@ struct Parts {
     if (c.clip > 0) g = nn::clip_grad_norm(g, c.clip).grads;
     return g;
   }
-  /// Both optimisers, from the gradients of all parameters.
+  /// Updates with both optimisers from the gradients of all parameters.
   void update(const Tensors& g) const {
     adam->step(std::span(g.data(), first.size()));
     if (sgd) sgd->step(std::span(g.data() + first.size(), second.size()));
   }
 };
 
-/// The number of a batch's rows whose largest entry stands at the label.
+/// Returns the number of a batch's rows whose largest entry is that of the label.
 double right(const Tensor& y, const Batch& b) {
   return static_cast<double>(sum(cast(eq(argmax(y, -1), b.y()), Dtype::i64)).item<std::int64_t>());
 }
 
-/// The loop as one writes it without `fit`; what `History` holds.
+/// Trains with a loop as one would write it without `fit`; returns the contents of `History`.
 std::map<std::string, std::vector<double>> by_hand(const Case& c, const Parts& p) {
   std::map<std::string, std::vector<double>> history;
   std::vector<Parameter> all = p.first;

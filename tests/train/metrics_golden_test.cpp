@@ -1,4 +1,4 @@
-// Metrics and folds against scikit-learn 1.9: tests/data/make_metric_fixtures.py writes the cases.
+// Metrics and folds compared with scikit-learn 1.9: tests/data/make_metric_fixtures.py writes the cases.
 #include <map>
 #include <set>
 
@@ -19,7 +19,7 @@ Batch batch_of(const Tensor& y, const Tensor& lengths) {
   return b;
 }
 
-/// The rows from `begin` to `end`; undefined stays undefined.
+/// Returns the rows from `begin` to `end`; an undefined tensor stays undefined.
 Tensor rows(const Tensor& x, std::int64_t begin, std::int64_t end) {
   return x.defined() ? slice(x, 0, begin, end) : Tensor();
 }

@@ -1,4 +1,4 @@
-// Metrics against published numbers and closed forms.
+// Metrics compared with published numbers and closed forms.
 #include "ferrite/train/metrics.h"
 
 #include <cmath>
@@ -13,7 +13,7 @@ namespace {
 
 Tensor i64s(std::initializer_list<std::int64_t> values) { return Tensor::from<std::int64_t>(values); }
 
-/// A batch whose target is y.
+/// Returns a batch whose target is y.
 Batch target(const Tensor& y, const Tensor& lengths = {}) {
   Batch b;
   b.fields = {zeros({y.shape()[0], 1}), y};
@@ -21,7 +21,7 @@ Batch target(const Tensor& y, const Tensor& lengths = {}) {
   return b;
 }
 
-/// Of a metric that has seen one batch.
+/// Returns the value of a metric that has seen one batch.
 double once(std::unique_ptr<Metric> m, const Tensor& prediction, const Tensor& y, const Tensor& lengths = {}) {
   m->reset();
   BOOST_TEST(std::isnan(m->value()));
@@ -29,7 +29,7 @@ double once(std::unique_ptr<Metric> m, const Tensor& prediction, const Tensor& y
   return m->value();
 }
 
-/// Scores whose largest entry stands at each class.
+/// Returns scores whose largest entry is that of each class.
 Tensor logits_of(const Tensor& classes, std::int64_t C) { return one_hot(classes, C) * 3 - 1; }
 
 void near(double a, double b) { BOOST_TEST(std::fabs(a - b) <= 1e-12, a << " is not " << b); }
@@ -43,7 +43,7 @@ BOOST_AUTO_TEST_CASE(accuracy_and_the_largest_k) {
       Tensor::from<float>({0.5F, 0.2F, 0.2F, 0.3F, 0.4F, 0.2F, 0.2F, 0.4F, 0.3F, 0.7F, 0.2F, 0.1F}, {4, 3});
   const Tensor y = i64s({0, 1, 2, 2});
   near(once(accuracy(), scores, y), 0.5);
-  near(once(top_k_accuracy(2), scores, y), 0.75);  // sklearn.metrics.top_k_accuracy_score's own example
+  near(once(top_k_accuracy(2), scores, y), 0.75);  // the example of sklearn.metrics.top_k_accuracy_score
   near(once(top_k_accuracy(3), scores, y), 1);
   near(once(top_k_accuracy(1), zeros({2, 3}), i64s({0, 1})), 0.5);  // of equal scores the first is the largest
   near(once(accuracy(7), scores, i64s({0, 7, 7, 7})), 1);
@@ -57,7 +57,7 @@ BOOST_AUTO_TEST_CASE(accuracy_and_the_largest_k) {
 }
 
 BOOST_AUTO_TEST_CASE(f1_of_classes) {
-  // sklearn.metrics.f1_score's own example: macro 0.26..., micro 0.33..., weighted 0.26...
+  // The example of sklearn.metrics.f1_score: macro 0.26..., micro 0.33..., weighted 0.26...
   const Tensor y = i64s({0, 1, 2, 0, 1, 2}), of = logits_of(i64s({0, 2, 1, 0, 0, 1}), 3);
   near(once(f1(Average::macro), of, y), 0.8 / 3);
   near(once(f1(Average::micro), of, y), 1 / 3.0);
@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(f1_of_classes) {
 }
 
 BOOST_AUTO_TEST_CASE(precision_and_recall_of_classes) {
-  // sklearn.metrics.precision_score's and recall_score's own example: macro 0.22 and 0.33, micro 0.33.
+  // The example of sklearn.metrics.precision_score and recall_score: macro 0.22 and 0.33, micro 0.33.
   const Tensor y = i64s({0, 1, 2, 0, 1, 2}), of = logits_of(i64s({0, 2, 1, 0, 0, 1}), 3);
   near(once(precision(), of, y), 2 / 9.0);
   near(once(recall(), of, y), 1 / 3.0);
@@ -113,14 +113,14 @@ BOOST_AUTO_TEST_CASE(sequences_of_labels) {
   BOOST_TEST(levenshtein(kitten, sitting) == 3);
   BOOST_TEST(levenshtein(sitting, {}) == 7);
   BOOST_TEST(levenshtein({}, kitten) == 6);
-  // Decoded: 1 1 2 (a blank parts equal labels), against 1 2: one of two.
+  // The decoded labels are 1 1 2 (a blank separates equal labels), the target is 1 2: one error for two labels.
   const Tensor logits = logits_of(Tensor::from<std::int64_t>({1, 1, 0, 1, 2, 2}, {1, 6}), 3);
   Batch b = target(Tensor::from<std::int64_t>({1, 2, 2}, {1, 3}), i64s({2}));
   b.lengths[0] = i64s({6});
   const auto m = edit_distance();
   m->add(logits, b);
   near(m->value(), 0.5);
-  // Steps behind the length say nothing.
+  // Steps after the length do not count.
   b.lengths[0] = i64s({3});
   m->reset();
   m->add(logits, b);  // 1, against 1 2

@@ -1,4 +1,4 @@
-// The progress line: what it says on terminals of several widths, and what a file gets.
+// The progress line: its text on terminals of several widths, and in a file.
 #include <sstream>
 
 #include "ferrite/dsl/builder.h"
@@ -14,7 +14,7 @@ using support::says;
 
 namespace {
 
-/// What training of 12 epochs writes, line by line: a terminal's without the signs that clear it.
+/// Returns what a training of 12 epochs writes, line by line, without the codes that clear a terminal's line.
 std::vector<std::string> lines_of(bool terminal, int columns) {
   const Tensor x = uniform({20, 3}, {.seed = 6}, -1, 1);
   const DataLoader data(Dataset({x, sum(x, {1}, true)}), {.batch_size = 8});
@@ -65,7 +65,7 @@ BOOST_AUTO_TEST_CASE(less_room_means_less_text) {
 }
 
 BOOST_AUTO_TEST_CASE(a_file_gets_a_plain_line_for_each_epoch) {
-  const std::vector<std::string> lines = lines_of(false, 40);  // whose width is no matter
+  const std::vector<std::string> lines = lines_of(false, 40);  // the width does not matter
   BOOST_REQUIRE(lines.size() == 12U);
   BOOST_TEST(has(lines[0], "epoch  1/12  loss "), lines[0]);
   BOOST_TEST(has(lines[0], " samples/s  ETA "), lines[0]);

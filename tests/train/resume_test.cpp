@@ -1,4 +1,4 @@
-// fit that was stopped or killed and goes on: the bytes of the file of a run that was never stopped.
+// fit that is stopped or killed and resumes: its final file has the bytes of an uninterrupted run.
 #include <array>
 #include <cstdlib>
 #include <fstream>
@@ -28,7 +28,7 @@ std::string bytes_of(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-/// Sequences of 3 to 9 steps with noise of their own in every epoch.
+/// Returns sequences of 3 to 9 steps with different noise in every epoch.
 Dataset noisy() {
   std::vector<Tensor> each;
   std::vector<std::int64_t> labels;
@@ -42,7 +42,7 @@ Dataset noisy() {
   });
 }
 
-/// Tells at which moment the run is.
+/// A callback that reports the current moment.
 struct Watch final : Callback {
   std::string name() const override { return "watch"; }
   void on_batch_end(Training&) override { pass(Moment::batch); }
@@ -54,7 +54,8 @@ struct Watch final : Callback {
   }
 };
 
-/// Two parts with an optimiser each, dropout, buckets, loader threads, averages, early stopping, a rate that falls.
+/// A run with two models and an optimiser each, dropout, buckets, loader threads, averages, early stopping, and a
+/// falling rate.
 struct Run {
   dsl::Network net = dsl::sequence(2).gru(4).dropout(0.2).last_step().batch_norm().linear(3).build(1);
   std::vector<Parameter> all = net.parameters();
@@ -97,16 +98,16 @@ struct Run {
 
 BOOST_AUTO_TEST_SUITE(resuming)
 
-/// Runs are killed again and again, each time at a moment drawn at random, until one comes to its end.
+/// Runs are killed again and again at random moments, until one finishes.
 BOOST_AUTO_TEST_CASE(killed_at_200_moments_the_final_file_has_the_same_bytes) {
   const TemporaryFolder whole;
   const History wanted = Run().to_the_end(whole.path());
   const std::string checkpoint = bytes_of(whole / "training.safetensors"), log = bytes_of(whole / "log.csv");
   BOOST_TEST(wanted.epochs() == 3);
-  const char* const first = std::getenv("FERRITE_FIRST_SEED");  // other moments in every run of CI
+  const char* const first = std::getenv("FERRITE_FIRST_SEED");  // so that every run of CI has other moments
   const auto seed = static_cast<unsigned>(first ? std::atoll(first) : 7);
   std::minstd_rand random(seed + 1);
-  // How often a moment comes at most before it is the last: about a third of how often it comes in a whole run.
+  // Largest number of times that a moment may come before the kill: about a third of how often it comes in a whole run.
   constexpr std::array<unsigned, kMoments> kOften = {1, 180, 8, 1, 1, 4, 5, 5, 5, 10, 5, 5, 1};
   std::array<int, kMoments> killed{};
   int deaths = 0, resumed = 0;
@@ -162,7 +163,7 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_is_refused) {
   BOOST_CHECK_EXCEPTION((void)run(DataLoader(data, {.seed = 1}), {EarlyStopping({.monitor = {.value = "loss"}})}),
                         OtherTrainingError, says("seed was 0, is now 1"));
   BOOST_CHECK_EXCEPTION((void)run(DataLoader(data), {}), IoError, says("early_stopping"));
-  // What has ended is not done again; more epochs go on.
+  // A finished training is not repeated; with more epochs it continues.
   BOOST_TEST(run(DataLoader(data), {EarlyStopping({.monitor = {.value = "loss"}})}).epochs() == 2);
   BOOST_TEST(run(DataLoader(data), {EarlyStopping({.monitor = {.value = "loss"}})}, 3).epochs() == 3);
 }
@@ -184,7 +185,7 @@ BOOST_AUTO_TEST_CASE(what_was_stopped_stays_stopped) {
   }
 }
 
-/// A training of which each part can be exchanged for another one.
+/// A training of which each part can be replaced.
 struct Small {
   double rate = 0.1;
   bool adamw = false;
@@ -234,7 +235,7 @@ BOOST_AUTO_TEST_CASE(what_changed_since_the_file_was_written_is_refused_by_name)
   other = {};
   other.options.callbacks = {TerminateOnNaN()};
   refused(other, "callback.terminate_on_nan was none, is now ends training");
-  // As it was: nothing is left to do.
+  // Without changes nothing is left to do.
   BOOST_TEST(Small().run(file).resumed() == 2);
 }
 

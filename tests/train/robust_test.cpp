@@ -22,7 +22,7 @@ bool holds(const std::string& text, const std::string& part) { return text.find(
 BOOST_AUTO_TEST_SUITE(robust)
 
 BOOST_AUTO_TEST_CASE(damaged_sets_are_refused) {
-  constexpr std::int64_t big = std::int64_t{1} << 62;  // four of them add up to 0 in 64 bits
+  constexpr std::int64_t big = std::int64_t{1} << 62;  // four of them overflow to 0 in 64 bits
   BOOST_CHECK_EXCEPTION(sequences(zeros({4, 1}), i64s({big, big, big, big, 4})), ShapeError,
                         says("lengths add up to more than the 4 steps"));
   BOOST_CHECK_EXCEPTION(sequences(zeros({3, 1}), i64s({1, 1})), ShapeError,
@@ -77,7 +77,7 @@ BOOST_AUTO_TEST_CASE(charts_of_extreme_values_are_svg) {
     const std::string svg = line_chart({{"a", {0, 1, 2}, {-high, high, 0}}}, {});
     BOOST_TEST((!holds(svg, "nan") && !holds(svg, "inf")), high);
   }
-  BOOST_TEST(holds(line_chart({{"one", {1}, {1}}}, {}), "h0\""));  // a point alone is a dot
+  BOOST_TEST(holds(line_chart({{"one", {1}, {1}}}, {}), "h0\""));  // a single point is a dot
   BOOST_TEST(!holds(line_chart({{"a\x01", {0, 1}, {0, 1}}}, {}), "\x01"));
 }
 

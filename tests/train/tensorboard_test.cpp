@@ -1,4 +1,4 @@
-// Event files: records and checksums read by hand, messages by a small reader, and everything by TensorBoard itself.
+// Event files: records and checksums are read by hand, messages by a small reader, everything by TensorBoard itself.
 #include "ferrite/train/tensorboard.h"
 
 #include <sys/resource.h>
@@ -23,7 +23,7 @@ namespace {
 using namespace ferrite;
 using train::EventWriter;
 
-/// Castagnoli's polynomial, a bit at a time.
+/// Returns the CRC with Castagnoli's polynomial, computed bit by bit.
 std::uint32_t slow_crc(std::string_view bytes) {
   std::uint32_t crc = ~0U;
   for (const char c : bytes) {
@@ -40,7 +40,7 @@ T number(std::string_view bytes) {
   return value;
 }
 
-/// The records of a file, each checked.
+/// Returns the records of a file, and checks each.
 std::vector<std::string> records_of(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   const std::string all{std::istreambuf_iterator<char>(file), {}};
@@ -61,7 +61,7 @@ std::vector<std::string> records_of(const std::filesystem::path& path) {
   return records;
 }
 
-/// The fields of a message: integers as 8 bytes, everything else as it stands.
+/// Returns the fields of a message: integers as 8 bytes, all others unchanged.
 std::map<std::uint64_t, std::string> fields_of(std::string_view message) {
   std::map<std::uint64_t, std::string> fields;
   const auto varint = [&] {
@@ -90,7 +90,7 @@ std::map<std::uint64_t, std::string> fields_of(std::string_view message) {
   return fields;
 }
 
-/// What stands under a tag: the fields of Summary.Value.
+/// Returns the fields of Summary.Value of a record.
 std::map<std::uint64_t, std::string> value_of(const std::string& record) {
   return fields_of(fields_of(fields_of(record).at(5)).at(1));
 }
@@ -101,7 +101,7 @@ std::vector<double> doubles_of(const std::string& packed) {
   return values;
 }
 
-/// A clock that goes on by a second a call, from 1.7e9.
+/// Returns options with a clock that advances by a second per call, from 1.7e9.
 train::EventWriterOptions steady() {
   return {.clock = [now = 1.7e9]() mutable { return now++; }, .suffix = ".test"};
 }
@@ -110,7 +110,7 @@ train::EventWriterOptions steady() {
 
 BOOST_AUTO_TEST_SUITE(tensorboard)
 
-/// RFC 3720, appendix B.4, and the check value of catalogues.
+/// The values are those of RFC 3720, appendix B.4, and the check value of CRC catalogues.
 BOOST_AUTO_TEST_CASE(checksums) {
   BOOST_TEST(train::detail::crc32c("123456789") == 0xe3069283U);
   BOOST_TEST(train::detail::crc32c(std::string(32, '\0')) == 0x8a9136aaU);
@@ -143,14 +143,14 @@ BOOST_AUTO_TEST_CASE(nothing_is_held_back) {
     events.text("note", "step", static_cast<std::int64_t>(i));
     BOOST_TEST(records_of(events.file()).size() == i + 1);
   }
-  EventWriter other(folder.path(), steady());  // at the same time, in the same process: a file of its own
+  EventWriter other(folder.path(), steady());  // at the same time, in the same process: it has another file
   BOOST_TEST(other.file() != events.file());
   EventWriter moved = std::move(events);
   moved.scalar("a", 1, 1);
   BOOST_TEST(records_of(moved.file()).size() == 6U);
 }
 
-/// A disk that is full in the middle of a record: half of it would hide all that follow.
+/// The disk is full in the middle of a record: part of a record would hide all following ones.
 BOOST_AUTO_TEST_CASE(a_record_that_does_not_fit_leaves_the_file_as_it_was) {
   const io_test::TemporaryFolder folder;
   EventWriter events(folder.path(), steady());
@@ -180,25 +180,25 @@ BOOST_AUTO_TEST_CASE(histograms) {
   BOOST_TEST(number<double>(fields.at(3)) == 7);
   const auto sums = fields_of(train::detail::encode_histogram(Tensor::from<float>({-2, 0.5F, 3}, {3})));
   BOOST_TEST(number<double>(sums.at(4)) == 1.5);
-  BOOST_TEST(number<double>(sums.at(5)) == 13.25);  // of squares
+  BOOST_TEST(number<double>(sums.at(5)) == 13.25);  // the sum of squares
   const auto ends = doubles_of(fields.at(6)), counts = doubles_of(fields.at(7));
   BOOST_REQUIRE(ends.size() == counts.size());
   BOOST_TEST(std::is_sorted(ends.begin(), ends.end()));
-  // How many are below each limit: counted here one by one.
+  // Counts the elements below each limit one by one.
   double below = 0;
   for (std::size_t i = 0; i < ends.size(); ++i) {
     below += counts[i];
     double seen = 0;
     for (const float v : x.to_vector<float>()) seen += v < ends[i] ? 1 : 0;
     BOOST_TEST(below == seen);
-    if (i > 0) BOOST_TEST((counts[i] > 0 || counts[i - 1] > 0));  // one bucket for a run of empty ones
+    if (i > 0) BOOST_TEST((counts[i] > 0 || counts[i - 1] > 0));  // a run of empty buckets is one bucket
   }
   BOOST_TEST(below == 7);
   BOOST_TEST(
       number<double>(fields_of(train::detail::encode_histogram(Tensor::from<bool>({true, false, true}))).at(4)) == 2);
 }
 
-/// zlib inflates what a reader of PNG would: rows of filter 0.
+/// zlib inflates the pixels as a PNG reader would: rows of filter 0.
 BOOST_AUTO_TEST_CASE(pictures) {
   const Tensor x = Tensor::from<float>({0, 0.25f, 1, 2, -1, 0.5f}, {3, 1, 2});
   const auto p = train::detail::encode_picture(x);
@@ -213,7 +213,7 @@ BOOST_AUTO_TEST_CASE(pictures) {
   BOOST_TEST((rows == std::string("\x00\x00\xff\x00\x40\xff\x80", 7)));  // 63.75 -> 64, 127.5 -> 128
 }
 
-/// What is compressed, zlib inflates; what repeats is small, and noise grows by no more than an eighth.
+/// zlib inflates what we compress; repetition shrinks, and noise grows by at most an eighth.
 BOOST_AUTO_TEST_CASE(pixels_are_compressed) {
   const auto inflated = [](const std::string& stream, std::size_t room) {
     std::string out(room + 1, 'x');
@@ -263,7 +263,7 @@ BOOST_AUTO_TEST_CASE(what_is_refused) {
   BOOST_CHECK_THROW(EventWriter(folder / "file" / "below"), IoError);
 }
 
-/// tests/data/check_events_written.py compares with the arrays beside the file.
+/// tests/data/check_events_written.py compares the values with the arrays next to the file.
 BOOST_AUTO_TEST_CASE(tensorboard_reads_every_value,
                      *boost::unit_test::precondition(support::python_with("tensorboard"))) {
   const io_test::TemporaryFolder folder;

@@ -18,7 +18,7 @@ BOOST_AUTO_TEST_CASE(chart_holds_its_lines) {
   BOOST_TEST(svg.find("nan") == std::string::npos);
   std::size_t paths = 0;
   for (std::size_t at = svg.find("<path"); at != std::string::npos; at = svg.find("<path", at + 1)) ++paths;
-  BOOST_TEST(paths == 4U);  // two of them in the legend
+  BOOST_TEST(paths == 4U);  // two of the four are in the legend
   BOOST_CHECK_EXCEPTION((void)line_chart({{"x", {0}, {}}}, {}), ValueError, says("has 1 x and 0 y"));
 }
 

@@ -1,12 +1,12 @@
 #pragma once
-/// What training takes from a module and puts back: the values of its variables, and its modes.
+/// Saving and restoring the values of a module's variables, and its modes.
 #include <vector>
 
 #include "ferrite/nn/module.h"
 
 namespace ferrite::train::detail {
 
-/// The values of the parameters, then those of the buffers, in the order of the module's lists.
+/// Returns the values of the parameters, then those of the buffers, in the order of the module's lists.
 inline std::vector<Tensor> values_of(const nn::Module& module) {
   std::vector<Tensor> all;
   for (const auto& p : module.named_parameters()) all.push_back(p.variable.peek());
@@ -14,14 +14,14 @@ inline std::vector<Tensor> values_of(const nn::Module& module) {
   return all;
 }
 
-/// Assigns what `values_of` gives.
+/// Assigns values in the order of `values_of`.
 inline void assign_values(const nn::Module& module, const std::vector<Tensor>& values) {
   auto at = values.begin();
   for (const auto& p : module.named_parameters()) p.variable.assign(*at++);
   for (const auto& b : module.named_buffers()) b.variable.assign(*at++);
 }
 
-/// Puts the modes of a module, training or evaluation, back when it goes.
+/// Restores the modes of a module, training or evaluation, when it is destroyed.
 class KeptModes {
  public:
   explicit KeptModes(const nn::Module& module) : module_(module), modes_(module.modes()) {}

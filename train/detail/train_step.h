@@ -1,6 +1,6 @@
 #pragma once
-/// One step of training: forward, loss, backward, clipping, update; and one of validation. Functions of batches run as
-/// written, or as a compiled program where that pays.
+/// Steps of training (forward, loss, backward, clipping, update) and of validation. Functions of batches run eagerly,
+/// or as compiled programs where that pays.
 #include <functional>
 #include <map>
 #include <memory>
@@ -17,7 +17,8 @@
 
 namespace ferrite::train::detail {
 
-/// f(batch), whose tensors all depend on the batch and on variables. `Compile::automatic` compiles what comes again.
+/// A function of a batch and of variables, run eagerly or compiled. `Compile::automatic` compiles it for shapes that
+/// come again.
 class BatchFunction {
  public:
   using F = std::function<Tensors(const Batch&)>;
@@ -25,17 +26,17 @@ class BatchFunction {
   BatchFunction(BatchFunction&&) = delete;
 
   Tensors operator()(const Batch& batch);
-  /// Whether a call with such a batch would run a program, which changes nothing when it throws.
+  /// Returns whether a call with such a batch would run a program, which changes nothing when it throws.
   bool runs_compiled(const Batch& batch) const;
-  /// The function itself.
+  /// Calls the function itself.
   Tensors eager(const Batch& batch) const { return f_(batch); }
-  /// From now on a program is compared with the function before it runs next: numbers that the function captures may
-  /// have changed.
+  /// Makes each program be compared with the function before its next run: numbers that the function captures may have
+  /// changed.
   void verify_next() { verified_.clear(); }
 
  private:
   using Program = Compiled<std::function<Tensors(const Tensors&)>>;
-  /// Which fields have lengths: another list of tensors, another program.
+  /// Returns the program for batches whose same fields have lengths, and so the same list of tensors.
   Program& program(const Batch& batch);
   bool compiles(const std::string& types);
 
@@ -47,48 +48,49 @@ class BatchFunction {
 
 // ---- steps ---------------------------------------------------------------------------------------------
 
-/// What `fit` was given to train, in one form.
+/// The model that `fit` trains, in the form common to its overloads.
 struct Model {
   const nn::Module& module;
-  Forward forward{};   ///< empty for a step of the user's own
-  Forward evaluate{};  ///< empty: there is no validation
+  Forward forward{};   ///< forward pass; empty for a step of the user's own
+  Forward evaluate{};  ///< forward pass of validation; empty: there is no validation
   std::function<StepOutput(const Batch&)> own_step{};
   std::vector<nn::Optimizer*> optimizers{};
-  std::function<double(const Batch&)> weight{};  ///< of its loss in means over batches; empty: what a step says
+  std::function<double(const Batch&)> weight{};  ///< weight of a batch's loss in means; empty: the step's count
   bool pure = false;                             ///< whether `forward` depends on the batch and on variables alone
 };
 
-/// What was not finite, with all variables as they were before the step.
+/// Thrown when a loss or gradient is not finite, with all variables as they were before the step.
 class NotFinite : public AnomalyError {
  public:
   using AnomalyError::AnomalyError;
 };
 
-/// Steps of a model: eager or compiled, gradients of several batches gathered for one update.
+/// Runs steps of a model, eager or compiled, and gathers the gradients of several batches for one update.
 class Steps {
  public:
   Steps(const Model& model, const FitOptions& options);
-  /// From now on steps are those of several processes.
+  /// Makes the following steps those of several processes.
   void join(ParallelRun* run) { parallel_ = run; }
 
   struct Result {
     double loss = 0;
-    double weight = 0;    ///< how much the loss counts in means over batches
-    Tensor prediction{};  ///< undefined where there are no metrics
+    double weight = 0;    ///< weight of the loss in means over batches
+    Tensor prediction{};  ///< prediction of the whole batch; undefined if there are no metrics
     bool updated = true;
   };
-  /// Trains on a batch; `last` ends the gathering of gradients. Throws NotFinite before anything has changed.
+  /// Trains on a batch; after the `last` one the gathered gradients are applied. Throws NotFinite before anything has
+  /// changed, except by a step of the user's own.
   Result train(const Batch& batch, bool last);
   Result evaluate(const Batch& batch);
-  /// Whether gradients wait for more batches.
+  /// Returns whether gathered gradients wait for more batches.
   bool gathering() const { return gathered_ > 0; }
   void begin_epoch(std::int64_t epoch);
 
  private:
-  /// What a batch gives.
+  /// The results of a batch.
   struct Computed {
     Tensors packed;     ///< loss, count and prediction
-    Tensors gradients;  ///< by parameter
+    Tensors gradients;  ///< gradient of each parameter
   };
   Computed computed(const Batch& batch) const;
   Computed computed_by_all(const Batch& batch) const;
@@ -117,7 +119,7 @@ class Steps {
 
 // ---- means ---------------------------------------------------------------------------------------------
 
-/// sum / count, rank 0, of the sum's dtype. Throws ShapeError unless both hold one element.
+/// Returns sum / count, rank 0, in the sum's dtype. Throws ShapeError unless both hold one element.
 Tensor mean_of(const Tensor& sum, const Tensor& count);
 
 }  // namespace ferrite::train::detail

@@ -5,8 +5,8 @@
 
 namespace ferrite::train::detail {
 
-/// Bytes of the code point that begins at a place of a text; 0 where none does (Unicode 15, table 3-7: surrogates,
-/// overlong forms and values above U+10FFFF are none).
+/// Returns the number of bytes of the code point that begins at `at`; 0 if none does (Unicode 15, table 3-7:
+/// surrogates, overlong forms and values above U+10FFFF are not code points).
 inline std::size_t utf8_bytes(std::string_view text, std::size_t at) {
   const auto byte = [&](std::size_t i) {
     return at + i < text.size() ? static_cast<unsigned char>(text[at + i]) : static_cast<unsigned char>(0);

@@ -1,4 +1,4 @@
-/// Data sets of PNG files: listed once, decoded when asked for.
+/// Data sets of PNG files, which are listed once and decoded on demand.
 #include "ferrite/train/png_folder.h"
 
 #include "ferrite/io/class_folders.h"

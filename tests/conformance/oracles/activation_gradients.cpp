@@ -8,7 +8,8 @@
 namespace oracles::activation_gradients {
 namespace {
 
-/// What gradients share: operands g, x and, of some, a constant. Their own gradient is that of `reference`.
+/// The base of gradients of activations: operands g, x and for some a constant. Their own gradient is that of
+/// `reference`.
 struct OfCotangent {
   static constexpr Range domain{-6, 6};
 };
@@ -43,7 +44,7 @@ struct SoftsignGrad : OfCotangent {
   static double scalar(double g, double x) { return g / ((1 + std::fabs(x)) * (1 + std::fabs(x))); }
 };
 
-/// Without a reference: exponential and distribution function have a part in common.
+/// The gradient of gelu, without a reference: exponential and distribution function have a part in common.
 struct GeluGrad {
   static constexpr auto name = "gelu_grad";
   static constexpr Range domain{-6, 6};

@@ -9,12 +9,12 @@
 namespace oracles::activations {
 namespace {
 
-/// What activation functions share.
+/// The base of activation functions.
 struct Activation {
   static constexpr Range domain{-8, 8};
 };
 
-/// x Phi(x) in the form by tanh.
+/// x Phi(x), approximated with tanh.
 struct GeluTanh : Activation {
   static constexpr auto name = "gelu_tanh";
   static constexpr Range domain{-2, 8};
@@ -60,7 +60,7 @@ struct Selu : Activation {
 
 struct Prelu {
   static constexpr auto name = "prelu";
-  /// The weights in a shape that broadcasts to x's.
+  /// Returns the shape with which weights broadcast to x's channels.
   static Shape along_channels(const Shape& x, std::int64_t weights) {
     Shape s = Shape::filled(x.rank(), 1);
     if (weights != 1) s[x.rank() > 1 ? 1 : 0] = weights;
@@ -97,7 +97,7 @@ struct Rrelu {
   static std::vector<Sample> samples() { return numbers(BoundsAttrs{0.125, 0.5}, {}, false); }
 };
 
-/// min(max(x, low), high); of NaN NaN.
+/// Returns min(max(x, low), high); NaN for NaN.
 double bounded_number(double x, double low, double high) { return x <= low ? low : x >= high ? high : x; }
 
 struct Hardtanh : Activation {
@@ -152,7 +152,7 @@ struct Threshold : Activation {
   static double scalar(double x, double bound, double value) { return x <= bound ? value : x; }
 };
 
-/// The product behind `glu`.
+/// The product of which `glu` consists.
 struct Gated : Activation {
   static constexpr auto name = "gated";
   static double scalar(double a, double b) { return a / (1 + std::exp(-b)); }

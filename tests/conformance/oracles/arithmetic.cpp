@@ -40,7 +40,7 @@ struct Sign {
   static double scalar(double x) { return x > 0 ? 1 : x < 0 ? -1 : x; }
 };
 
-/// a^b. Where a = 0 the base's gradient is 0 for b = 0, and the exponent's for b >= 0, as PyTorch's.
+/// a^b. At a = 0 the gradient of the base is 0 for b = 0, and that of the exponent for b >= 0, as in PyTorch.
 struct Pow {
   static constexpr auto name = "pow";
   static constexpr Range domain{0.1, 6};

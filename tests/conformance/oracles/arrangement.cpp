@@ -7,7 +7,7 @@
 namespace oracles::arrangement {
 namespace {
 
-/// Whole numbers from 1 as samples of integers.
+/// Returns whole numbers from 1 as samples of integers.
 std::vector<std::int64_t> counted() { return {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}; }
 
 struct RollAttrs {
@@ -15,7 +15,7 @@ struct RollAttrs {
   static constexpr auto fields = attr_list(attr("shifts", &RollAttrs::shifts), attr("axes", &RollAttrs::axes));
 };
 
-/// b in 0..n - 1 that a is of modulo n.
+/// Returns a modulo n, in 0..n - 1.
 std::int64_t modulo(std::int64_t a, std::int64_t n) { return n == 0 ? 0 : (a % n + n) % n; }
 
 struct Roll {
@@ -131,7 +131,7 @@ struct MeshgridAttrs {
 struct Meshgrid {
   using Attributes = MeshgridAttrs;
   static constexpr auto name = "meshgrid";
-  /// The axis of the result along which vector k of n runs.
+  /// Returns the axis of the result along which vector k of n runs.
   static int axis(std::size_t k, std::size_t n, const Attributes& a) {
     return static_cast<int>(a.xy && n > 1 && k < 2 ? 1 - k : k);
   }
@@ -158,7 +158,7 @@ struct MovedimAttrs {
 struct Movedim {
   using Attributes = MovedimAttrs;
   static constexpr auto name = "movedim";
-  /// The axis that comes to stand at each place.
+  /// Returns the operand's axis at each place of the result.
   static Shape order(int rank, const Attributes& a) {
     Shape places = Shape::filled(rank, -1), left = Shape::filled(rank, 1);
     for (int k = 0; k < a.from.rank(); ++k) {

@@ -47,7 +47,7 @@ struct Stack {
   }
 };
 
-/// Negative amounts crop.
+/// Padding, of which negative amounts crop.
 struct Pad {
   using Attributes = PadAttrs;
   static constexpr auto name = "pad";

@@ -6,7 +6,7 @@
 namespace oracles::attention {
 namespace {
 
-/// The mask behind so many operands, or none.
+/// Returns the mask, which follows the first `operands` operands; null if there is none.
 template <class List>
 auto mask_of(const List& in, std::size_t operands) {
   using Item = std::remove_cvref_t<decltype(in[0])>;
@@ -19,7 +19,8 @@ Shape result_of(const Shape& q, const Shape& v) {
   return y;
 }
 
-/// Operands of some heads, of shared ones, of more queries than keys; masks of both kinds, with rows that see nothing.
+/// Returns samples with several heads, shared heads, and more queries than keys; masks of both kinds, with rows that
+/// see nothing.
 std::vector<Sample> samples_with(bool gradient) {
   std::vector<Sample> list;
   const auto add = [&](const Shape& q, const Shape& k, std::int64_t N, const AttentionAttrs& a,

@@ -1,5 +1,5 @@
 #pragma once
-/// What the oracles of attention share.
+/// Helpers of the oracles of attention.
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -9,10 +9,10 @@
 
 namespace oracles {
 
-/// The score of a key that is hidden.
+/// The score of a hidden key.
 inline constexpr double kHidden = -std::numeric_limits<double>::infinity();
 
-/// Element [lead, row, column] of a dense tensor, whose heads `heads` of queries share.
+/// Returns element [lead, row, column] of a dense tensor, each head of which `heads` of queries share.
 inline double element_of(const Dense& x, const Shape& lead, std::int64_t heads, std::int64_t row, std::int64_t column) {
   Shape at = lead;
   if (at.rank() > 0 && x.shape[-3] != heads) at[-1] /= heads / x.shape[-3];
@@ -21,7 +21,7 @@ inline double element_of(const Dense& x, const Shape& lead, std::int64_t heads, 
   return x.at(at);
 }
 
-/// The weights of query i; the mask may be null.
+/// Returns the weights of query i; the mask may be null.
 inline std::vector<double> query_weights(const Dense& queries, const Dense& keys, const Dense* mask,
                                          const AttentionAttrs& a, const Shape& lead, std::int64_t i) {
   const Shape &q = queries.shape, &k = keys.shape;
@@ -48,7 +48,7 @@ inline std::vector<double> query_weights(const Dense& queries, const Dense& keys
   return w;
 }
 
-/// Leading axes of an index of a result, without its last two.
+/// Returns the leading axes of an index of a result, without its last two.
 inline Shape lead_of(const Shape& index) {
   Shape lead = index;
   lead.erase(lead.rank() - 1);

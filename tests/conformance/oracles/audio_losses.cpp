@@ -16,7 +16,8 @@ struct AudioLossAttrs {
                 attr("epsilon", &AudioLossAttrs::epsilon));
 };
 
-/// Signals [outer, time, inner] in loops: calls f(sum of errors, of their squares, of squares of the target, T).
+/// Walks over signals [outer, time, inner] in loops: calls f(sum of errors, of their squares, of squares of the target,
+/// T).
 template <class F>
 void each_signal(std::span<const Dense> in, Dense& out, const AudioLossAttrs& a, F&& f) {
   const std::int64_t T = in[0].shape[a.axis];

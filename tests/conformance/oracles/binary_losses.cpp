@@ -45,7 +45,7 @@ struct FocalLoss {
     const double y = (t * softplus_of(-x) + (1 - t) * softplus_of(x)) * std::pow(wrong, a.gamma);
     return a.alpha < 0 ? y : (a.alpha * t + (1 - a.alpha) * (1 - t)) * y;
   }
-  static constexpr Range range{0, 1};  // of targets; scores beyond are in the fixtures
+  static constexpr Range range{0, 1};  // range of the targets; scores outside it are in the fixtures
   static std::vector<Attributes> tried() { return {{}, {-1, 1.5}, {0.5, 0}}; }
 };
 

@@ -4,12 +4,12 @@
 namespace oracles::bits {
 namespace {
 
-/// What operations on bits share: kernels for integers, and for bool where they say so.
+/// The base of operations on bits: kernels for integers, and for bool where they say so.
 struct Bits {
   static constexpr Range domain{0, 40};
 };
 
-/// The oracle's numbers as integers.
+/// Converts the oracle's numbers to integers.
 std::int64_t whole(double x) { return static_cast<std::int64_t>(x); }
 
 struct BitwiseAnd : Bits {
@@ -43,7 +43,7 @@ struct LeftShift : Bits {
   static T of(T a, T b) {
     return within_bits(b) ? static_cast<T>(static_cast<std::make_unsigned_t<T>>(a) << b) : T(0);
   }
-  /// Of 64 bits; what 32 do not hold is left out of the comparison.
+  /// Computes with 64 bits; results that do not fit in 32 are left out of the comparison.
   static double scalar(double a, double b) { return static_cast<double>(of(whole(a), whole(b))); }
 };
 

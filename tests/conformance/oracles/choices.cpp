@@ -21,7 +21,7 @@ struct MultinomialAttrs : KeyAttrs {
 struct Multinomial {
   using Attributes = MultinomialAttrs;
   static constexpr auto name = "multinomial";
-  /// Independent of how the kernel adds and sorts: sums from the front, one smallest number after the other.
+  /// Unlike the kernel, adds sums from the front, and finds one smallest number after another.
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
     const RandomKey key = key_of(in, 1, a);
     const auto C = static_cast<std::size_t>(in[0].shape[-1]), n = static_cast<std::size_t>(a.n);
@@ -84,7 +84,7 @@ struct FilterAttrs {
 struct FilterLogits {
   using Attributes = FilterAttrs;
   static constexpr auto name = "filter_logits";
-  /// One class after the other is judged by those before it.
+  /// Judges each class by those before it.
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
     const auto C = static_cast<std::size_t>(in[0].shape[-1]);
     const double t = a.temperature == 0 ? 1 : a.temperature;

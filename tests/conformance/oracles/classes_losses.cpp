@@ -18,7 +18,7 @@ struct ClassLossAttrs {
                 attr("label_smoothing", &ClassLossAttrs::label_smoothing));
 };
 
-/// The same in loops.
+/// Computes the loss in loops.
 void nll_oracle(std::span<const Dense> in, Dense& out, const ClassLossAttrs& a, bool logits) {
   const Dense &x = in[0], &targets = in[1];
   const std::int64_t C = x.shape[a.axis];

@@ -17,7 +17,7 @@ double mean_of(const std::vector<double>& v) {
   return total / static_cast<double>(v.size());
 }
 
-/// Sum of the squares of the distances from the mean.
+/// Returns the sum of the squares of the distances from the mean.
 double spread_of(const std::vector<double>& v) {
   const double centre = mean_of(v);
   double total = 0;
@@ -33,7 +33,7 @@ double logsumexp_of(const std::vector<double>& v) {
   return std::log(total) + largest;
 }
 
-/// Samples of what reduces or normalises along axes.
+/// Returns samples of operations that reduce or normalise along axes.
 std::vector<Sample> reduced() {
   return {{.inputs = {{{3, 5}}}, .attrs = ReductionAttrs{{1}}},
           {.inputs = {{{3, 5}}}, .attrs = ReductionAttrs{{0}, true}},
@@ -147,7 +147,7 @@ struct LayerNorm {
     });
   }
   static std::vector<Sample> samples() {
-    // Where all elements are equal, an epsilon of 1e-5 bends too sharply for a difference quotient.
+    // Near equal elements an epsilon of 1e-5 bends too sharply for a difference quotient.
     return {{.inputs = {{{3, 5}}}, .attrs = LayerNormAttrs{}, .smooth_at_ties = false},
             {.inputs = {{{2, 3, 4}}}, .attrs = LayerNormAttrs{2, 0.1}},
             {.inputs = {{{0, 3}}}, .attrs = LayerNormAttrs{}}};

@@ -7,7 +7,8 @@
 namespace oracles::composite_attention {
 namespace {
 
-/// Operands of three heads, of grouped ones, of matrices; masks of both kinds, with rows that see nothing.
+/// Returns samples with three heads, with grouped heads, and of matrices; masks of both kinds, with rows that see
+/// nothing.
 std::vector<Sample> attention_samples(const std::vector<Spec>& values) {
   const auto with = [&](std::vector<Spec> in, std::vector<Spec> mask, const AttentionAttrs& a) {
     for (std::size_t i = 0; i < values.size(); ++i) {

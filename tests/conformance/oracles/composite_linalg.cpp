@@ -9,7 +9,7 @@
 namespace oracles::composite_linalg {
 namespace {
 
-/// One matrix of a batch.
+/// Returns an element of one matrix of a batch.
 double element(const Dense& a, std::int64_t index, std::int64_t i, std::int64_t j) {
   return a.values[static_cast<std::size_t>((index * a.shape[-2] + i) * a.shape[-1] + j)];
 }
@@ -20,7 +20,7 @@ double& element(Dense& a, std::int64_t index, std::int64_t i, std::int64_t j) {
 
 std::int64_t matrices_in(const Dense& a) { return batch_shape(a.shape).numel(); }
 
-/// a [n, n] becomes its inverse, by Gauss-Jordan without exchanges: of matrices whose leading ones are not singular.
+/// Replaces a [n, n] by its inverse, by Gauss-Jordan without exchanges; its leading submatrices must not be singular.
 void invert(std::vector<double>& a, std::size_t n) {
   for (std::size_t k = 0; k < n; ++k) {
     const double pivot = a[k * n + k];
@@ -63,7 +63,7 @@ struct Inverse {
 
 struct Eigvalsh {
   static constexpr auto name = "eigvalsh";
-  /// Of 2 x 2 matrices, in closed form.
+  /// Computes 2 x 2 matrices in closed form.
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const NoAttrs&) {
     for (std::int64_t index = 0; index < matrices_in(in[0]); ++index) {
       const std::vector<double> a = matrix(in[0], index);
@@ -81,7 +81,7 @@ struct Eigvalsh {
 
 struct Lstsq {
   static constexpr auto name = "lstsq";
-  /// (A^T A)^-1 A^T B, or A^T (A A^T)^-1 B.
+  /// Computes (A^T A)^-1 A^T B, or A^T (A A^T)^-1 B.
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const NoAttrs&) {
     const Dense &A = in[0], &B = in[1];
     const std::int64_t m = A.shape[-2], n = A.shape[-1], k = std::min(m, n), columns = B.shape[-1];

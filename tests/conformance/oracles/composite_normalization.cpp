@@ -61,7 +61,7 @@ struct GroupNorm {
     }
   }
   static std::vector<Sample> samples() {
-    // Where all elements are equal, an epsilon of 1e-5 bends too sharply for a difference quotient.
+    // Near equal elements an epsilon of 1e-5 bends too sharply for a difference quotient.
     return {{.inputs = {{{2, 6, 3}}}, .attrs = GroupAttrs{3}, .smooth_at_ties = false},
             {.inputs = {{{3, 4}}}, .attrs = GroupAttrs{2, 0.1}},
             {.inputs = {{{2, 2, 2, 3}}}, .attrs = GroupAttrs{1, 0.1}},

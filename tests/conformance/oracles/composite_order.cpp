@@ -21,7 +21,7 @@ struct RankAttrs {
 
 bool is_less(double a, double b) { return std::isnan(b) ? !std::isnan(a) : a < b; }
 
-/// Index of the k-th smallest of a line, k from 1, by counting.
+/// Returns the index of the k-th smallest of a line, k from 1, by counting.
 std::size_t index_of_rank(const std::vector<double>& v, std::int64_t k) {
   for (std::size_t i = 0; i < v.size(); ++i) {
     std::int64_t before = 0;
@@ -62,7 +62,7 @@ struct KthValue {
 };
 
 struct Median {
-  using Attributes = RankAttrs;  // of which k says nothing
+  using Attributes = RankAttrs;  // k is ignored
   static constexpr auto name = "median";
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
     choice_oracle(in[0], a.axis, out, [](const std::vector<double>& v) {
@@ -90,7 +90,7 @@ struct Median {
 struct QuantileAttrs {
   int axis = 0;
   bool keepdim = false;
-  std::int64_t interpolation = 0;  ///< the number of an QuantileInterpolation
+  std::int64_t interpolation = 0;  ///< number of a QuantileInterpolation
   static constexpr auto fields = attr_list(attr("axis", &QuantileAttrs::axis), attr("keepdim", &QuantileAttrs::keepdim),
                                            attr("interpolation", &QuantileAttrs::interpolation));
 };
@@ -123,7 +123,7 @@ struct Quantile {
   }
   static std::vector<Sample> samples() {
     std::vector<Sample> list;
-    // x, then q: ranks between elements and on them.
+    // The operands x, then q: ranks between elements and on them.
     const std::vector<double> a{0.5, -1.5, 2, 7, 3.25, -4, 0.25, 1, 6, -2, 0.3, 0.55};
     const std::vector<double> corners{1, 1, 2, std::nan(""), 3, 0, 0, -1, 1, 0, 0.5, 1};
     for (std::int64_t how = 0; how < 5; ++how) {

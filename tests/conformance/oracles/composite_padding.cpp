@@ -28,7 +28,7 @@ struct WithoutPadding {
     });
   }
   static std::vector<Sample> samples() {
-    // A difference quotient sees the copies, which the gradient leaves out: smooth where there is none.
+    // A difference quotient sees the copies, which the gradient leaves out: smooth where there are none.
     return {
         {.inputs = {{{4, 3, 2}}, {{3}, Dtype::i64}}, .attrs = PaddingAttrs{}, .indices = {2, 0, 3}, .smooth = false},
         {.inputs = {{{3, 4}}, {{3}, Dtype::i64}}, .attrs = PaddingAttrs{true}, .indices = {1, 4, 0}, .smooth = false},

@@ -7,7 +7,7 @@
 namespace oracles::composite_places {
 namespace {
 
-/// x's shape with `count` axes from `first` on replaced by others.
+/// Returns x's shape with `count` axes from `first` on replaced by others.
 Shape with_axes(const Shape& x, int first, int count, const Shape& others) {
   Shape s;
   for (int i = 0; i < first; ++i) s.push_back(x[i]);

@@ -48,7 +48,7 @@ struct TrapezoidAttrs {
   static constexpr auto fields = attr_list(attr("axis", &TrapezoidAttrs::axis), attr("dx", &TrapezoidAttrs::dx));
 };
 
-/// Gives f the areas of each line, as doubles.
+/// Calls f with the areas of each line, as doubles.
 template <class F>
 void each_line_of_areas(std::span<const Dense> in, const TrapezoidAttrs& a, F&& f) {
   for_each_group(in[0], {a.axis}, [&](const Shape& at, const std::vector<Shape>& members) {

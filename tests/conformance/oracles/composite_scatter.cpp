@@ -32,7 +32,7 @@ struct TakeAlongAxis {
 
 struct ScatterReduceAttrs {
   int axis = 0;
-  std::int64_t reduction = 0;  ///< the number of a ScatterReduction
+  std::int64_t reduction = 0;  ///< number of a ScatterReduction
   bool include_self = true;
   static constexpr auto fields =
       attr_list(attr("axis", &ScatterReduceAttrs::axis), attr("reduction", &ScatterReduceAttrs::reduction),

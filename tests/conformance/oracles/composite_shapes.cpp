@@ -8,7 +8,7 @@
 namespace oracles::composite_shapes {
 namespace {
 
-/// The elements in the order in which they lie.
+/// Copies the elements in their order.
 void same_elements(std::span<const Dense> in, std::span<Dense> out) { out[0].values = in[0].values; }
 
 struct TransposeAttrs {

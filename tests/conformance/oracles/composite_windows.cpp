@@ -42,7 +42,7 @@ struct PadMode {
   }
 };
 
-/// Of `pixel_shuffle`, `pixel_unshuffle` and `channel_shuffle`.
+/// The constants of `pixel_shuffle`, `pixel_unshuffle` and `channel_shuffle`.
 struct ShuffleAttrs {
   std::int64_t factor = 1;
   static constexpr auto fields = attr_list(attr("factor", &ShuffleAttrs::factor));

@@ -7,7 +7,7 @@
 namespace oracles::convolution {
 namespace {
 
-/// The extents of a tensor on the axes of space.
+/// Returns the extents of a tensor on its spatial axes.
 Shape space(const Shape& s) {
   Shape out;
   for (int i = 2; i < s.rank(); ++i) out.push_back(s[i]);
@@ -20,8 +20,8 @@ Shape joined(std::int64_t a, std::int64_t b, const Shape& rest) {
   return s;
 }
 
-/// f(channel of the large side, channel of the small side, position of the large side, position of the small side,
-/// index of the weight) for everything that meets in one image.
+/// Calls f(channel of the large side, channel of the small side, position of the large side, position of the small
+/// side, index of the weight) for all that are multiplied in one image.
 template <class F>
 void each_meeting(const Shape& large, const Shape& small, const Shape& kernel, const ConvolutionAttrs& a, const F& f) {
   const std::int64_t inner = large[1] / a.groups, outer = small[1] / a.groups;

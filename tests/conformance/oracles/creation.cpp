@@ -19,7 +19,7 @@ struct Full {
   }
 };
 
-/// begin + i step, computed in f64 (integers exactly).
+/// Computes begin + i step in f64 (integers exactly).
 struct Arange {
   using Attributes = ArangeAttrs;
   static constexpr auto name = "arange";

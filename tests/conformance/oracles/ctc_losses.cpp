@@ -41,7 +41,7 @@ std::vector<Sample> ctc_samples(bool gradient) {
   return list;
 }
 
-/// All alignments one by one: calls f(path, weight) for every path of T classes that collapses to the target.
+/// Enumerates all alignments: calls f(path, weight) for every path of T classes that collapses to the target.
 void each_alignment(const Dense& scores, const Dense& targets, std::int64_t b, std::int64_t T, std::int64_t S,
                     std::int64_t blank, const std::function<void(const std::vector<std::int64_t>&, double)>& f) {
   const std::int64_t C = scores.shape[2];
@@ -78,7 +78,7 @@ struct CtcLoss {
   static std::vector<Sample> samples() { return ctc_samples(false); }
 };
 
-/// What adds to the loss of a sequence through each class of each frame.
+/// The gradient of the loss: the contribution of each class of each frame to the loss of a sequence.
 struct CtcLossGrad {
   using Attributes = CtcAttrs;
   static constexpr auto name = "ctc_loss_grad";

@@ -9,7 +9,7 @@ namespace {
 
 RunningAttrs along(int axis, bool reverse = false) { return {axis, reverse}; }
 
-/// Corners of running functions: both ends, axes in the middle, empty ones, one element, blocks of eight and more.
+/// Returns corner cases of running functions: both ends, inner axes, empty axes, one element, blocks of eight and more.
 std::vector<Sample> running_samples() {
   return {{.inputs = {{{3, 4}}}, .attrs = along(1)},          {.inputs = {{{3, 4}}}, .attrs = along(0)},
           {.inputs = {{{2, 3, 4}}}, .attrs = along(1, true)}, {.inputs = {{{2, 19}}}, .attrs = along(1)},

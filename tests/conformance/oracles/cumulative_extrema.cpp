@@ -11,7 +11,7 @@
 namespace oracles::cumulative_extrema {
 namespace {
 
-/// A new element takes the place of the best one so far: it is as good, or NaN; a NaN stays until the next one.
+/// Returns whether a new element replaces the best so far: it is as good, or NaN. A NaN stays until the next one.
 template <bool Largest, class T>
 bool takes_over(T x, T best) {
   return (Largest ? x >= best : x <= best) || x != x;

@@ -48,7 +48,7 @@ struct DiagonalAttrs {
                                            attr("axis2", &DiagonalAttrs::axis2));
 };
 
-/// Where a diagonal of a matrix begins, and how long it is.
+/// The beginning and the length of a diagonal of a matrix.
 struct Line {
   std::int64_t row = 0, column = 0, length = 0;
 };

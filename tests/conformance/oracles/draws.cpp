@@ -9,7 +9,7 @@
 namespace oracles::draws {
 namespace {
 
-/// Shape and dtype of a result, its key, and up to four parameters.
+/// The shape and dtype of a result, its key, and up to four parameters.
 struct NumberAttrs : KeyAttrs {
   Shape shape{};
   Dtype dtype = Dtype::f32;
@@ -46,7 +46,7 @@ struct Truncated {
   static constexpr auto name = "truncated_normal";
   static double value(double u, const NumberAttrs& n) {
     double from = (n.low - n.a) / n.b, to = (n.high - n.a) / n.b;
-    const bool upper = from > 0;  // its mirror image has the digits
+    const bool upper = from > 0;  // the mirror image has more digits
     if (upper) from = std::exchange(to, -from), from = -from;
     const double begin = normal_below(from), p = begin + u * (normal_below(to) - begin);
     const double x = p > 0 && p < 1 ? inverse_normal(p) : p > 0 ? to : from;
@@ -55,7 +55,7 @@ struct Truncated {
   static constexpr double tried[] = {0.5, 2, -1, 3};
 };
 
-/// A draw by inversion.
+/// The base of draws by inversion.
 template <class D>
 struct Inverted {
   using Attributes = NumberAttrs;

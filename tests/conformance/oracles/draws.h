@@ -1,11 +1,11 @@
 #pragma once
-/// What the oracles of draws share.
+/// Helpers of the oracles of draws.
 #include "conformance/oracles/oracle.h"
 #include "ferrite/tensor/ops/detail/draws.h"
 
 namespace oracles {
 
-/// The key of an application: the values of the operands behind the first ones go before the constants.
+/// Returns the key of an application: the operands from `first` on replace its seed and stream, and add to its call.
 inline RandomKey key_of(std::span<const Dense> in, std::size_t first, const KeyAttrs& attrs) {
   RandomKey key = attrs.key();
   if (in.size() == first + 2)

@@ -9,14 +9,14 @@
 namespace oracles::einsum {
 namespace {
 
-/// The axes of the operands and of the result, a character each: letters, and for the axes of "..." digits, counted
+/// The axes of the operands and of the result, one character each: letters, and digits for the axes of "...", counted
 /// from the last.
 struct Equation {
   std::vector<std::string> operands;
   std::string result;
 };
 
-/// "21" for two axes.
+/// Returns the digits of an ellipsis: "21" for two axes.
 std::string ellipsis(int axes) {
   std::string s;
   for (int k = axes; k > 0; --k) s += static_cast<char>('0' + k);
@@ -47,7 +47,7 @@ Equation parse(std::string text, std::span<const Dense> in) {
     spread(e.result, most);
     return e;
   }
-  // Without a result the letters that occur once, in order, behind the axes of "...".
+  // Without a result: the letters that occur once, in order, after the axes of "...".
   e.result = ellipsis(most);
   for (char c = 'A'; c <= 'z'; ++c)
     if (std::ranges::count(left, c) == 1) e.result += c;

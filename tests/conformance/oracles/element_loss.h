@@ -1,12 +1,13 @@
 #pragma once
-/// The oracle of losses of elements.
+/// The oracle of elementwise losses.
 #include <vector>
 
 #include "conformance/oracles/oracle.h"
 
 namespace oracles {
 
-/// The oracle of a loss of elements: `scalar` of the operands of one, and what is tried, as far as it differs.
+/// The oracle of an elementwise loss: `scalar` of the operands of one element, and samples if they differ from the
+/// usual.
 ///
 ///   struct HuberLoss {
 ///     using Attributes = HuberAttrs;

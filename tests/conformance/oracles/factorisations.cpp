@@ -106,7 +106,7 @@ struct Qr {
 
 struct Eigh {
   static constexpr auto name = "eigh";
-  /// The classical method: the largest element is rotated away.
+  /// Computes by Jacobi's classical method: rotates the largest element away.
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const NoAttrs&) {
     const auto n = static_cast<std::size_t>(in[0].shape[-1]);
     for (std::int64_t index = 0; index < batch_shape(in[0].shape).numel(); ++index) {

@@ -9,7 +9,7 @@
 namespace oracles::fourier {
 namespace {
 
-/// X_k by its definition: in long double, since a sum of turns in double is no better than the transform.
+/// X_k by its definition, in long double because a sum of rotations in double is no better than the transform.
 struct Frequency {
   long double re = 0, im = 0;
 };

@@ -12,7 +12,7 @@ struct FrameAttrs {
 };
 
 struct OverlapAttrs {
-  std::int64_t hop = 1, length = 1;  ///< of the result: whole frames, and less than a hop more
+  std::int64_t hop = 1, length = 1;  ///< `length` is that of the result: whole frames, and less than a hop more
   static constexpr auto fields = attr_list(attr("hop", &OverlapAttrs::hop), attr("length", &OverlapAttrs::length));
 };
 

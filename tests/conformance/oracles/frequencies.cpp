@@ -11,7 +11,7 @@ struct RotateAttrs {
   static constexpr auto fields = attr_list(attr("axes", &RotateAttrs::axes));
 };
 
-/// Every axis cut at half its extent, rounded up or down, and the halves exchanged.
+/// Cuts every axis at half its extent, rounded up or down, and exchanges the halves.
 template <bool up>
 struct HalfRotation {
   using Attributes = RotateAttrs;

@@ -77,7 +77,7 @@ struct Cos {
   static double scalar(double x) { return std::cos(x); }
 };
 
-/// The gradient of tanh as one operation: composed, it costs three times as much on small tensors.
+/// The gradient of tanh as one operation: as a composition it costs three times as much on small tensors.
 struct TanhGrad {
   static constexpr auto name = "tanh_grad";
   static constexpr Range domain{-1, 1};
@@ -97,7 +97,7 @@ struct Tanh {
   static double scalar(double x) { return std::tanh(x); }
 };
 
-/// 1 / (1 + e^-x). Saturates at both ends without overflow.
+/// 1 / (1 + e^-x), which saturates at both ends without overflow.
 struct Sigmoid {
   static constexpr auto name = "sigmoid";
   static constexpr Range domain{-100, 100};
@@ -110,7 +110,7 @@ struct Erf {
   static double scalar(double x) { return std::erf(x); }
 };
 
-/// x Phi(x) = x erfc(-x / sqrt 2) / 2: no cancellation on the negative side.
+/// x Phi(x) = x erfc(-x / sqrt 2) / 2, without cancellation on the negative side.
 struct Gelu {
   static constexpr auto name = "gelu";
   static constexpr Range domain{-6, 6};

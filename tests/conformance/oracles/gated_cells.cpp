@@ -1,4 +1,4 @@
-// Oracles and samples of the cells of gates: nn/recurrent/gru, lstm, rnn and peephole_lstm.
+// Oracles and samples of gated cells: nn/recurrent/gru, lstm, rnn and peephole_lstm.
 #include <algorithm>
 #include <cmath>
 #include <utility>

@@ -9,7 +9,7 @@
 namespace oracles::gradient_rules {
 namespace {
 
-/// How many of the last operands are the values.
+/// The constants of a gradient rule: the number of last operands that are the values.
 struct RuleAttrs {
   std::int64_t values = 0;
   static constexpr auto fields = attr_list(attr("values", &RuleAttrs::values));
@@ -19,8 +19,8 @@ void copy_last(std::span<const Dense> in, std::span<Dense> out, const Attrs&) {
   for (std::size_t i = 0; i < out.size(); ++i) out[i].values = in[in.size() - out.size() + i].values;
 }
 
-/// x and values that stand for x^2 and x + 1. What is differentiated is the rule, not the values: tests compare these
-/// alone.
+/// Returns samples of x and of values in place of x^2 and x + 1. Tests compare the values alone; the rule is what is
+/// differentiated.
 std::span<const Sample> square_samples() {
   static const std::vector<Sample> all = [] {
     Attrs attrs = RuleAttrs{2};

@@ -1,5 +1,5 @@
 #pragma once
-/// What oracles share: functions of one and two numbers, and loops along axes.
+/// Helpers of oracles: functions of one and two numbers, and loops along axes.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -9,19 +9,19 @@
 
 namespace oracles {
 
-/// Oracle of a function of one number.
+/// The oracle of a function of one number.
 template <class F>
 void map_oracle(std::span<const Dense> in, std::span<Dense> out, F f) {
   std::transform(in[0].values.begin(), in[0].values.end(), out[0].values.begin(), f);
 }
 
-/// Oracle of a function of two numbers, which broadcast.
+/// The oracle of a function of two numbers, whose operands broadcast.
 template <class F>
 void zip_oracle(std::span<const Dense> in, std::span<Dense> out, F f) {
   for_each_index(out[0].shape, [&](const Shape& i) { out[0].at(i) = f(in[0].broadcast_at(i), in[1].broadcast_at(i)); });
 }
 
-/// Samples of a function of one number: some numbers, one number, none.
+/// Returns samples of a function of one number: some numbers, one number, none.
 inline std::vector<Sample> numbers(const Attrs& attrs = {}, Range range = {-8, 8}, bool smooth_at_ties = true) {
   std::vector<Sample> list;
   for (const Shape& shape : {Shape{3, 5}, Shape{}, Shape{0, 2}})
@@ -29,10 +29,10 @@ inline std::vector<Sample> numbers(const Attrs& attrs = {}, Range range = {-8, 8
   return list;
 }
 
-/// ln(1 + e^x).
+/// Returns ln(1 + e^x) without overflow.
 inline double softplus_number(double x) { return std::fmax(x, 0) + std::log1p(std::exp(-std::fabs(x))); }
 
-/// f gets the values of a line, front to back or, with `reverse`, back to front, and gives as many.
+/// Maps each line by f, which gets its values front to back or, with `reverse`, back to front, and returns as many.
 template <class F>
 void oracle_lines(const Dense& x, int axis, bool reverse, Dense& out, F&& f) {
   const AlongAxis a(x.shape, axis);
@@ -47,8 +47,8 @@ void oracle_lines(const Dense& x, int axis, bool reverse, Dense& out, F&& f) {
   }
 }
 
-/// Gives f every group of elements of x that differ in these axes only, and the position of the group: the index with
-/// zeros in the axes. Axes ascend.
+/// Calls f with every group of elements of x that differ in these axes only, and with the position of the group: the
+/// index with zeros in the axes. Axes ascend.
 template <class F>
 void for_each_group(const Dense& x, const Shape& axes, F&& f) {
   Shape groups = x.shape, each;
@@ -67,7 +67,7 @@ void for_each_group(const Dense& x, const Shape& axes, F&& f) {
   });
 }
 
-/// out = f(the elements of a group), one for each; the axes are dropped or of extent 1.
+/// Computes out = f(the elements of a group), one number for each group; the axes are dropped or get extent 1.
 template <class F>
 void reduce_groups(const Dense& x, const Shape& axes, Dense& out, F&& f) {
   std::size_t next = 0;
@@ -78,7 +78,7 @@ void reduce_groups(const Dense& x, const Shape& axes, Dense& out, F&& f) {
   });
 }
 
-/// f changes the elements of every group where they are.
+/// Changes the elements of every group in place by f.
 template <class F>
 void map_groups(const Dense& x, const Shape& axes, Dense& out, F&& f) {
   for_each_group(x, axes, [&](const Shape&, const std::vector<Shape>& members) {

@@ -16,7 +16,7 @@ OptionalOperands<DenseList> optional_of(DenseList in, std::size_t begin) {
 
 using Complex = std::complex<double>;
 
-/// Numbers of an array [B, T, D] or [B, T, D, 2], or of one with fewer axes in front.
+/// A view of numbers as an array [B, T, D] or [B, T, D, 2], also if the leading axes are missing.
 class Numbers {
  public:
   Numbers(const Dense& x, bool complex) : x_(&x), complex_(complex) {}
@@ -36,7 +36,7 @@ void add_to(Dense& x, std::int64_t k, bool complex, Complex v) {
   if (complex) x.values[at + 1] += v.imag();
 }
 
-/// f(b, d, its steps in order as positions of [B, T, D], whether h counts as 0 before each) for all channels.
+/// Calls f(b, d, the steps in order as positions of [B, T, D], whether h counts as 0 before each) for all channels.
 template <class F>
 void each_channel(const Shape& shape, bool reverse, const OptionalOperands<DenseList>& o, F&& f) {
   const std::int64_t B = shape[0], T = shape[1], D = shape[2];
@@ -55,7 +55,8 @@ void each_channel(const Shape& shape, bool reverse, const OptionalOperands<Dense
     }
 }
 
-/// Corners: real and complex, an a for all steps, one step, none, widths around packets, what is optional.
+/// Returns corner cases: real and complex, one a for all steps, one step, none, widths around packets, optional
+/// operands.
 std::vector<Sample> samples_of_scan(bool gradient) {
   std::vector<Sample> list;
   const auto add = [&](const Shape& b, bool same, bool h0, bool lengths, bool resets, bool reverse) {

@@ -9,8 +9,8 @@
 namespace oracles::linear_systems {
 namespace {
 
-/// Gauss-Jordan with the largest pivot of the whole rest, in double: a [n, n + m] -> the solution in its last columns.
-/// Gives the determinant.
+/// Solves by Gauss-Jordan with the largest pivot of the whole rest, in double: a [n, n + m] -> the solution in its last
+/// columns. Returns the determinant.
 double eliminate(std::vector<std::vector<double>>& a) {
   const std::size_t n = a.size();
   double determinant = 1;
@@ -45,7 +45,7 @@ double eliminate(std::vector<std::vector<double>>& a) {
   return determinant;
 }
 
-/// Matrix `index` of a batch, the columns of another appended.
+/// Returns matrix `index` of a batch with the columns of another appended.
 std::vector<std::vector<double>> rows_of(const Dense& a, std::int64_t index, const Dense* b = nullptr) {
   const std::int64_t n = a.shape[-1], m = b ? b->shape[-1] : 0;
   std::vector<std::vector<double>> rows(static_cast<std::size_t>(n));
@@ -59,7 +59,7 @@ std::vector<std::vector<double>> rows_of(const Dense& a, std::int64_t index, con
 
 std::int64_t matrices_in(const Dense& a) { return batch_shape(a.shape).numel(); }
 
-/// The solutions of a batch.
+/// Solves all systems of a batch.
 void solve_all(const Dense& a, const Dense& b, Dense& out) {
   const std::int64_t n = a.shape[-1], m = b.shape[-1];
   for (std::int64_t index = 0; index < matrices_in(a); ++index) {
@@ -75,7 +75,7 @@ void solve_all(const Dense& a, const Dense& b, Dense& out) {
 const std::vector<double> kMatrices = {2, 0.5, -1, 0.25, 3, 1, -0.5, 1, -2.5, 0.5, -2, 1.5, 0.75, -1, 4, -0.5, 0.25};
 
 struct SolveAttrs {
-  Label who{};  ///< in whose name singular matrices are refused
+  Label who{};  ///< name of the function that refuses singular matrices
   static constexpr auto fields = attr_list(attr("who", &SolveAttrs::who));
 };
 

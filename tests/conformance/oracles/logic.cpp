@@ -44,14 +44,14 @@ struct LogicalNot {
   static double scalar(double a) { return a == 0; }
 };
 
-/// condition ? a : b. The condition is bool, the branches share a dtype.
+/// condition ? a : b, where the condition is bool and the branches share a dtype.
 struct Where {
   static constexpr auto name = "where";
   static constexpr Range domain{-3, 3};
   static double scalar(double m, double a, double b) { return m != 0 ? a : b; }
 };
 
-/// Between any two dtypes; floats to integers truncate toward zero, anything to bool is "not zero".
+/// Casts between any two dtypes; floats to integers truncate toward zero, anything to bool is "not zero".
 struct Cast {
   using Attributes = CastAttrs;
   static constexpr auto name = "cast";
@@ -67,7 +67,8 @@ struct Cast {
                                                              : v;
     }
   }
-  /// The nearest number of so many binary digits, ties to even; the least exponent is that of normal numbers.
+  /// Returns the nearest number with `digits` binary digits, ties to even; `least` is the least exponent of normal
+  /// numbers.
   static double nearest(double v, int digits, int least) {
     if (v == 0 || !std::isfinite(v)) return v;
     const int unit = std::max(std::ilogb(v), least) - digits + 1;

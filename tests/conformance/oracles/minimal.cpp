@@ -12,7 +12,7 @@ namespace oracles::minimal {
 namespace {
 using namespace ferrite::nn::detail;
 
-/// Whether these operands are there, behind the others and in this order.
+/// The constants of a minimal cell: whether the optional operands are there, after the others and in this order.
 struct MinimalAttrs {
   bool lengths = false, resets = false;
   static constexpr auto fields =
@@ -21,7 +21,7 @@ struct MinimalAttrs {
 
 double logistic(double x) { return 1 / (1 + std::exp(-x)); }
 
-/// One unit of a step: how much of h before it stays, what comes in, and their derivatives by the gates.
+/// One unit of a step: the share of the previous h that stays, the input, and their derivatives by the gates.
 struct Unit {
   double keeps, candidate, slope;
   double of_gates[2];  ///< d keeps / d z, or / d f and / d i
@@ -40,8 +40,8 @@ struct Unit {
   }
 };
 
-/// f(unit, position of h, of its state, of its first gate, whether h before counts as 0, whether it is the first step)
-/// for every valid step of every unit, forwards or backwards.
+/// Calls f(unit, position of h, of its state, of its first gate, whether the previous h counts as 0, whether it is the
+/// first step) for every valid step of every unit, forward or backward.
 template <class F>
 void each_unit(MinimalCell cell, std::span<const Dense> in, std::size_t h0, const MinimalAttrs& a, bool back, F&& f) {
   const Shape& s = in[0].shape;
@@ -83,7 +83,8 @@ std::vector<Sample> samples_of(MinimalCell cell, bool gradient) {
   return list;
 }
 
-/// Operands: gates, h, what arrives at h, h0, perhaps lengths and resets -> of the gates, of h0.
+/// The gradient of the sequence: gates, h, cotangent of h, h0, perhaps lengths and resets -> cotangents of the gates,
+/// of h0.
 template <MinimalCell cell>
 struct MinimalGrad {
   using Attributes = MinimalAttrs;
@@ -106,7 +107,7 @@ struct MinimalGrad {
   static std::vector<Sample> samples() { return samples_of(cell, true); }
 };
 
-/// Operands: gates, h0, perhaps lengths and resets -> h.
+/// The sequence: gates, h0, perhaps lengths and resets -> h.
 template <MinimalCell cell>
 struct MinimalScan {
   using Attributes = MinimalAttrs;

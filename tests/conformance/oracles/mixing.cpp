@@ -9,7 +9,7 @@ namespace oracles::mixing {
 namespace {
 
 struct LerpAttrs {
-  std::optional<double> weight{};  ///< in place of a third operand
+  std::optional<double> weight{};  ///< weight in place of a third operand
   static constexpr auto fields = attr_list(attr("weight", &LerpAttrs::weight));
 };
 
@@ -53,7 +53,7 @@ struct NanToNum {
   }
 };
 
-/// |a| with b's sign.
+/// |a| with the sign of b.
 struct Copysign {
   static constexpr auto name = "copysign";
   static constexpr Range domain{-10, 10};

@@ -1,4 +1,4 @@
-// Oracles and samples of nn/optim: the formulas of optimisers in doubles, as their papers and PyTorch have them.
+// Oracles and samples of nn/optim: the formulas of optimisers in doubles, as in their papers and PyTorch.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -21,7 +21,7 @@ struct Element {
 
 void move_average(double& average, double beta, double value) { average = beta * average + (1 - beta) * value; }
 
-/// The first moment, whose shares are numbers of the step.
+/// Updates the first moment, whose shares are numbers of the step.
 void move_mean(Element& e) { e.s[0] = e.n[0] * e.s[0] + e.n[1] * e.g; }
 
 double sgd(Element& e, const Rule& r, unsigned states) {
@@ -103,14 +103,15 @@ double updated(Element& e, const Rule& r, unsigned states) {
 
 bool has(unsigned set, std::size_t k) { return (set >> k & 1U) != 0; }
 
-/// Whether a sample has a number that may be a constant as one: a momentum, and what the rule gives.
+/// Returns whether number k, which may be a constant or an operand, is a constant of a sample: a momentum, or a number
+/// that the rule sets.
 bool is_constant(const Rule& rule, std::size_t k) {
   if (k >= kFixedNumbers) return false;
   const bool momentum = rule.kind == RuleKind::sgd || rule.kind == RuleKind::rmsprop;
   return momentum ? k == 0 || !rule.damped : rule.numbers[k] != 0;
 }
 
-/// A sample of operands of a shape.
+/// Returns a sample with operands of a shape.
 Sample sample(const Shape& shape, const Rule& rule, unsigned states, std::vector<double> values = {}) {
   unsigned numbers = 0;
   Sample s;
@@ -141,7 +142,7 @@ void add_samples_of_sgd_and_rmsprop(std::vector<Sample>& list) {
   const std::array<double, 3> averages{0.8, 1 - 0.8, 0.1};
   list.push_back(sample({5}, {.kind = rmsprop, .constants = averages}, 1));
   list.push_back(sample({2, 3}, {.kind = rmsprop, .constants = averages, .numbers = {0.9}}, 5));
-  // Squares far above the square of the mean: where rounding decides the variance, nothing is smooth.
+  // Squares far above the square of the mean, because where rounding decides the variance nothing is smooth.
   const std::vector<double> apart = {0.9, 0.4, 0.8, 0.7, 0.95, 0.2};
   list.push_back(sample({2}, {.kind = rmsprop, .constants = averages}, 3, apart));
   list.push_back(sample({2},
@@ -222,7 +223,7 @@ struct RuleUpdate {
   }
   static std::vector<Sample> samples() {
     std::vector<Sample> list;
-    add_samples_of_adam(list);  // first: pages show what its definition consists of
+    add_samples_of_adam(list);  // first, because pages show the composition of the first one
     add_samples_of_sgd_and_rmsprop(list);
     add_samples_of_others(list);
     return list;

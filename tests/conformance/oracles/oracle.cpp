@@ -1,4 +1,4 @@
-// The oracles that were added, and programs evaluated by them.
+// The registered oracles, and the evaluation of programs with them.
 #include "conformance/oracles/oracle.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace oracles {
 namespace {
 
-/// Filled while the program starts.
+/// Returns the list of oracles, which is filled while the program starts.
 std::vector<Oracle>& list() {
   static std::vector<Oracle> all;
   return all;
@@ -26,7 +26,7 @@ Dense dense_of(const Tensor& t) {
   return d;
 }
 
-/// Element by element; literals stand among the operands.
+/// Evaluates a pointwise operation element by element; literals are among its operands.
 void pointwise(const Graph::Node& n, std::span<const Dense> in, Dense& out) {
   const Oracle& oracle = of(*n.op);
   for_each_index(out.shape, [&](const Shape& i) {

@@ -1,7 +1,7 @@
 #pragma once
-/// What tests know of an operation besides its record: an implementation in doubles and plain loops, and where it is
-/// tried. The files beside this one have those of all operations of the library; the conformance tests fail for a
-/// record without one.
+/// Oracles: for each operation an implementation in doubles and plain loops, and the operands with which it is tested.
+/// The files in this folder hold those of all operations of the library; the conformance tests fail for a record
+/// without one.
 ///
 /// A struct has the name of its operation, and
 /// - of a pointwise one: `scalar`, a function of its operands, and `domain`, the interval to try; with `kinks`, points
@@ -30,11 +30,11 @@ using namespace ferrite::detail;
 
 struct Oracle {
   std::string_view name;
-  // Of a pointwise operation.
+  // Fields of a pointwise operation.
   Range domain{};
   std::span<const double> kinks{};
   double (*scalar)(const double* operands) = nullptr;
-  // Of any other.
+  // Fields of any other operation.
   void (*evaluate)(std::span<const Dense> in, std::span<Dense> out, const Attrs&) = nullptr;
   std::span<const Sample> (*samples)() = nullptr;
 };
@@ -58,7 +58,7 @@ std::span<const Sample> samples_of() {
   return samples;
 }
 
-/// The oracle that a struct has.
+/// Returns the oracle that a struct defines.
 template <class Op>
 constexpr Oracle oracle_in() {
   Oracle o{.name = Op::name};
@@ -83,13 +83,13 @@ Added add() {
   return Added({oracle_in<Op>()...});
 }
 
-/// All that were added.
+/// Returns all registered oracles.
 std::span<const Oracle> all();
-/// The one of an operation. Throws std::out_of_range, naming the operation, where there is none.
+/// Returns the oracle of an operation. Throws std::out_of_range, naming the operation, if there is none.
 const Oracle& of(const Primitive& op);
 inline std::span<const Sample> samples(const Primitive& op) { return of(op).samples(); }
 
-/// A program in double precision, by the oracles of its operations.
+/// Evaluates a program in double precision with the oracles of its operations.
 std::vector<Dense> evaluate(const Graph& g, std::span<const Dense> in);
 
 }  // namespace oracles

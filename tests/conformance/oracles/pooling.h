@@ -1,11 +1,11 @@
 #pragma once
-/// What the oracles of pooling share.
+/// Helpers of the oracles of pooling.
 #include "conformance/oracles/oracle.h"
 #include "ferrite/tensor/ops/detail/windows.h"
 
 namespace oracles {
 
-/// f(index of a result, index of an element) for every element of every window, ascending.
+/// Calls f(index of a result, index of an element) for every element of every window, ascending.
 template <class F>
 void each_held(const Shape& x, const Shape& y, const PoolAttrs& a, F&& f) {
   const PoolAxes axes = axes_of_pool(space_of(x), a);

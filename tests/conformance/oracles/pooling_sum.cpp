@@ -39,7 +39,7 @@ struct PoolSpread {
   }
 };
 
-/// By window of one axis: how many elements its sum is divided by.
+/// Returns the divisor of the sum of each window along one axis.
 std::vector<double> counts(std::int64_t n, std::size_t axis, const AveragePoolAttrs& a) {
   const auto i = static_cast<int>(axis);
   const PoolAxis windows{n, a.size[i], a.kernel[i], a.stride[i], a.before[i], 1, a.adaptive};
@@ -83,7 +83,7 @@ struct AvgPool {
   }
 };
 
-/// As PyTorch composes it: powers, means, and the elements of a whole window times them.
+/// The composition that PyTorch uses: powers, means, and the elements of a whole window times them.
 struct LpPool {
   using Attributes = AveragePoolAttrs;
   static constexpr auto name = "lp_pool";

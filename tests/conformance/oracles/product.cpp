@@ -6,7 +6,7 @@
 namespace oracles::product {
 namespace {
 
-/// a [..., M, K] . b [..., K, N] -> [..., M, N]; vectors are made matrices by `matmul` before.
+/// a [..., M, K] . b [..., K, N] -> [..., M, N]; `matmul` turns vectors into matrices before.
 struct MatMul {
   static constexpr auto name = "matmul";
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const NoAttrs&) {
@@ -34,7 +34,7 @@ struct MatMul {
     for (int i = 0; i + 2 < s.rank(); ++i) out.push_back(s[i]);
     return out;
   }
-  /// An element by an index of which the last two entries are exact and the leading ones broadcast.
+  /// Returns the element at an index whose last two entries are exact and whose leading ones broadcast.
   static double at_matrix(const Dense& x, const Shape& index) {
     const int lead = index.rank() - x.shape.rank();
     Shape own;

@@ -9,7 +9,7 @@
 namespace oracles::random {
 namespace {
 
-/// What every draw is given.
+/// The constants of every draw.
 struct DrawAttrs {
   Shape shape{};
   Dtype dtype = Dtype::f32;
@@ -24,7 +24,7 @@ struct DrawAttrs {
   }
 };
 
-/// Of a normal distribution, `low` and `high` are the mean and the deviation.
+/// The constants of a draw from an interval; for a normal distribution `low` and `high` are the mean and the deviation.
 struct RandomAttrs : DrawAttrs {
   double low = 0, high = 1;
   static constexpr auto fields =
@@ -35,7 +35,7 @@ struct BernoulliAttrs : DrawAttrs {
   double probability = 0.5;
   static constexpr auto fields = DrawAttrs::fields.with(attr("probability", &BernoulliAttrs::probability));
 
-  /// Of the uniform numbers that the probability is compared with.
+  /// Returns the constants of the uniform numbers that are compared with the probability.
   RandomAttrs uniform() const {
     RandomAttrs u{*this, 0, 1};
     u.dtype = Dtype::f64;
@@ -48,7 +48,7 @@ RandomKey key_of(const RandomAttrs& attrs) {
           static_cast<std::uint64_t>(attrs.call)};
 }
 
-/// The key of an application: the values of its operands go before the constants.
+/// Returns the key of an application: its operands replace seed and stream, and add to the call.
 RandomKey key_of(std::span<const Dense> in, const RandomAttrs& attrs) {
   RandomKey key = key_of(attrs);
   if (in.size() == 2)
@@ -59,7 +59,7 @@ RandomKey key_of(std::span<const Dense> in, const RandomAttrs& attrs) {
 
 double unit(const RandomKey& key, std::uint64_t i) { return static_cast<double>(bits64(key, i) >> 11) * 0x1p-53; }
 
-/// [0, 1) from 24 bits.
+/// Returns a number in [0, 1) from 24 bits.
 float unit_float(const RandomKey& key, std::uint64_t i) {
   return static_cast<float>(words_of(key, i)[0] >> 8) * 0x1p-24F;
 }
@@ -72,7 +72,7 @@ void fill_oracle(Dense& out, F&& f) {
   }
 }
 
-/// Rounding must not reach the upper bound, which a draw leaves out.
+/// Keeps a number that rounding took to the upper bound, which draws exclude, below it.
 template <class T>
 double below_high(double v, double low, double high) {
   const T rounded = static_cast<T>(v), end = static_cast<T>(high);
@@ -124,7 +124,7 @@ struct Normal {
             {.attrs = Uniform::random_attrs({150}, {8, 11, 2}, Dtype::f64, -3, 2)}};
   }
   static double value(double unit, double mean, double deviation) {
-    return mean + deviation * inverse_normal(std::min(unit + 0x1p-54, 1 - 0x1p-53));  // never of 0 or 1
+    return mean + deviation * inverse_normal(std::min(unit + 0x1p-54, 1 - 0x1p-53));  // never at 0 or 1
   }
 };
 

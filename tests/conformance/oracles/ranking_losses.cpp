@@ -36,7 +36,7 @@ struct HingeEmbeddingLoss {
   static std::vector<Attributes> tried() { return {{1}, {0.5}}; }
 };
 
-/// Losses of vectors of the last axis, one by one.
+/// Computes losses of vectors along the last axis one by one.
 template <class F>
 void each_vector(std::span<const Dense> in, Dense& out, F&& f) {
   const auto D = static_cast<std::size_t>(in[0].shape[-1]);

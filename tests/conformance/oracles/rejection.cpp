@@ -10,13 +10,13 @@ namespace oracles::rejection {
 namespace {
 
 struct LaneAttrs : KeyAttrs {
-  std::int64_t lane = 0;  ///< of several draws with one key
+  std::int64_t lane = 0;  ///< number of the draw, if several share a key
   static constexpr auto fields = KeyAttrs::fields.with(attr("lane", &LaneAttrs::lane));
   LaneAttrs() = default;
   LaneAttrs(const RandomKey& key, std::int64_t which) : KeyAttrs(KeyAttrs::of(key)), lane(which) {}
 };
 
-/// Attempts of a draw go on with other streams of the same element; so many never fail.
+/// Number of attempts of a draw, each with another stream of the same element; that many never fail.
 constexpr std::uint64_t kAttempts = 1000;
 
 /// Two numbers in (0, 1) for an attempt.
@@ -29,7 +29,7 @@ struct Pair {
   double first, second;
 };
 
-/// Marsaglia and Tsang 2000; below 1, a number of concentration a + 1 times u^(1/a).
+/// Draws by Marsaglia and Tsang 2000; for a below 1, a number of concentration a + 1 times u^(1/a).
 double gamma_number(double a, const RandomKey& key, std::uint64_t i) {
   const double d = (a < 1 ? a + 1 : a) - 1.0 / 3, c = 1 / std::sqrt(9 * d);
   double v = 1;
@@ -44,7 +44,7 @@ double gamma_number(double a, const RandomKey& key, std::uint64_t i) {
   return a < 1 ? d * v * std::exp(log_positive(open_unit(key, i)) / a) : d * v;
 }
 
-/// Inversion from 0 on.
+/// Draws by inversion, counting from 0.
 double small_poisson(double rate, double u) {
   double k = 0, p = std::exp(-rate), total = p;
   while (u > total && k < 1000) {
@@ -54,7 +54,7 @@ double small_poisson(double rate, double u) {
   return k;
 }
 
-/// Hormann 1993, PTRS.
+/// Draws by Hormann 1993, PTRS.
 double large_poisson(double rate, const RandomKey& key, std::uint64_t i) {
   const double root = std::sqrt(rate), b = 0.931 + 2.53 * root, a = -0.059 + 0.02483 * b;
   const double inverse_alpha = 1.1239 + 1.1328 / (b - 3.4), v_r = 0.9277 - 3.6224 / (b - 2);
@@ -84,7 +84,7 @@ struct PoissonDraw {
   }
 };
 
-/// A draw for every element of a parameter.
+/// The base of draws with one number for every element of a parameter.
 template <class D>
 struct DrawnEach {
   using Attributes = LaneAttrs;
@@ -107,7 +107,7 @@ struct Beta {
   using Attributes = KeyAttrs;
   static constexpr auto name = "beta";
   static double value(double a, double b, const RandomKey& key, std::uint64_t i) {
-    // Streams beyond the attempts of either.
+    // Streams after the attempts of either.
     const double x = gamma_number(a, lane_of(key, 2 * kAttempts), i);
     const double both = x + gamma_number(b, lane_of(key, 4 * kAttempts), i);
     return both == 0 ? 0.5 : x / both;

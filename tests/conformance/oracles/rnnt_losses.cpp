@@ -41,7 +41,7 @@ std::vector<Sample> rnnt_samples(bool gradient) {
 /// One step of an alignment: an element of the scores.
 using Steps = std::vector<Shape>;
 
-/// All alignments one by one: calls f(steps, ln of the weight).
+/// Enumerates all alignments: calls f(steps, ln of the weight).
 void each_alignment(const Dense& scores, const Dense& targets, std::int64_t b, std::int64_t T, std::int64_t U,
                     std::int64_t blank, Steps& steps, std::int64_t t, std::int64_t u, double weight,
                     const std::function<void(const Steps&, double)>& f) {

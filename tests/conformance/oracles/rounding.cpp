@@ -7,7 +7,7 @@
 namespace oracles::rounding {
 namespace {
 
-/// What rounding functions share: a gradient of 0.
+/// The base of rounding functions, whose gradient is 0.
 struct Rounding {
   static constexpr Range domain{-100, 100};
   static constexpr double kinks[] = {-2, -1.5, -1, -0.5, 0, 0.5, 1, 1.5, 2};
@@ -61,13 +61,13 @@ struct RoundDecimals {
   }
 };
 
-/// The rest with the divisor's sign.
+/// Returns the remainder with the divisor's sign.
 double python_rest(double a, double b) {
   const double r = std::fmod(a, b);
   return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
 
-/// Python's: the quotient of what is left without the rest, so that it is whole to a rounding.
+/// Returns Python's floor division: the quotient of a without the remainder, which is whole up to rounding.
 double floor_quotient(double a, double b) {
   if (b == 0) return a / b;
   const double r = std::fmod(a, b);
@@ -79,7 +79,7 @@ double floor_quotient(double a, double b) {
 }
 
 struct Division {
-  static constexpr Range domain{1.1, 10};  // 0 and quotients that jump at whole numbers stay out
+  static constexpr Range domain{1.1, 10};  // excludes 0 and quotients that jump at whole numbers
 };
 
 struct Fmod : Division {

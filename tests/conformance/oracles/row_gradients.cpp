@@ -10,7 +10,7 @@
 namespace oracles::row_gradients {
 namespace {
 
-/// out = f(cotangents, values) of every group of elements along axes, one number for each.
+/// Computes out = f(cotangents, values) for every group of elements along axes, one number for each element.
 template <class F>
 void zip_groups(std::span<const Dense> in, const Shape& axes, Dense& out, const F& f) {
   for_each_group(in[0], axes, [&](const Shape&, const std::vector<Shape>& members) {
@@ -79,7 +79,7 @@ struct LayerNormGrad {
     });
   }
   static std::vector<Sample> samples() {
-    // Where all elements are equal, an epsilon of 1e-5 bends too sharply for a difference quotient.
+    // Near equal elements an epsilon of 1e-5 bends too sharply for a difference quotient.
     return {{.inputs = {{{3, 5}}, {{3, 5}}}, .attrs = LayerNormAttrs{}, .smooth_at_ties = false},
             {.inputs = {{{2, 3, 14}}, {{2, 3, 14}}}, .attrs = LayerNormAttrs{2, 0.1}},
             {.inputs = {{{0, 3}}, {{0, 3}}}, .attrs = LayerNormAttrs{}}};

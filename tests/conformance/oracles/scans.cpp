@@ -13,7 +13,7 @@
 namespace oracles::scans {
 namespace {
 
-/// One step of a stack.
+/// Returns one step of a stack.
 Dense step_of(const Dense& stack, std::int64_t t) {
   Dense one({without_steps(stack.shape), stack.dtype});
   const auto n = static_cast<std::ptrdiff_t>(one.values.size());
@@ -25,14 +25,15 @@ void put_step(Dense& stack, std::int64_t t, const Dense& one) {
             stack.values.begin() + t * static_cast<std::ptrdiff_t>(one.values.size()));
 }
 
-/// A body walked step by step: operands and results as those of the operation.
+/// Runs a body step by step; operands and results are those of the operation.
 struct Walk {
   const Graph& body;
   const ScanSignature& s;
   std::int64_t steps;
   bool reverse;
 
-  /// `enter(n, carries)` is called before the n-th step in the order of computing and may change the carries.
+  /// Runs all steps. `enter(n, carries)` is called before the n-th step in the order of execution and may change the
+  /// carries.
   template <class Enter>
   void run(std::span<const Dense> in, std::span<Dense> out, const Enter& enter) const {
     std::vector<Dense> carries(in.begin(), in.begin() + static_cast<std::ptrdiff_t>(s.carries));
@@ -74,7 +75,7 @@ void checkpointed_scan_oracle(std::span<const Dense> in, std::span<Dense> out, c
       });
 }
 
-/// The steps from the carries that were saved, then the backward pass over all that they save.
+/// Recomputes the steps from the saved carries, then runs the backward pass over everything that they save.
 void checkpointed_scan_grad_oracle(std::span<const Dense> in, std::span<Dense> out, const Attrs& attrs) {
   const auto a = attrs.as<CheckpointedGradAttrs>("scan_checkpointed_grad");
   const ScanBody& body = ScanBody::of(attrs);
@@ -114,7 +115,7 @@ struct SampleBody {
   SampleBody(const Function& f, std::vector<Spec> specs, const ScanSignature& s)
       : body(std::make_shared<const ScanBody>(trace(f, specs), s)), inputs(std::move(specs)) {}
 
-  /// With the number of steps before the xs.
+  /// Returns the types of the operands; xs have the number of steps in front.
   std::vector<Spec> operands(std::int64_t steps) const {
     std::vector<Spec> list = inputs;
     const ScanSignature& s = body->signature();
@@ -133,7 +134,7 @@ SampleBody recurrence(Dtype dtype) {
           {.carries = 2, .xs = 1, .sums = 0}};
 }
 
-/// h | x, y -> h x | the sum of h y | x y: with a sum over all steps.
+/// h | x, y -> h x | the sum of h y | x y, with a sum over all steps.
 SampleBody sums(Dtype dtype) {
   return {[](const Tensors& in) {
             return Tensors{in[0] * in[1], in[0] * in[2], in[1] * in[2]};

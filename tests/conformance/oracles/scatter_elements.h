@@ -1,11 +1,11 @@
 #pragma once
-/// What the oracles of scattering operations share.
+/// Helpers of the oracles of scattering operations.
 #include "conformance/oracles/oracle.h"
 #include "ferrite/tensor/ops/detail/index.h"
 
 namespace oracles {
 
-/// join(place in out, element of source) for all elements of the source, in row-major order; out holds x before.
+/// Calls join(place in out, element of source) for all elements of the source in row-major order; out holds x before.
 template <class Join>
 void scatter_oracle(std::span<const Dense> in, Dense& out, const IndexAttrs& attrs, Join&& join) {
   out.values = in[0].values;

@@ -8,7 +8,8 @@
 namespace oracles::scatter_prod {
 namespace {
 
-/// Those of every scatter with factors near 1; and factors of which one, two or none are 0 in a place.
+/// Returns the samples of every scatter with factors near 1, and samples in which one, two or no factors of a place are
+/// 0.
 std::vector<Sample> factor_samples() {
   std::vector<Sample> list = scatter_samples();
   for (Sample& s : list) {

@@ -12,7 +12,7 @@ ScanOperands operands_of(std::span<const Dense> in, std::size_t begin) {
   return {in.size(), begin, [in](std::size_t k) { return ScanOperands::Item{in[k].dtype, in[k].shape.rank()}; }};
 }
 
-/// One channel of one row: the states after each step, computed when it is made.
+/// One channel of one row: the states after each step, computed in the constructor.
 class DenseScan {
  public:
   DenseScan(std::span<const Dense> in, std::size_t begin, std::int64_t b, std::int64_t d)
@@ -30,7 +30,7 @@ class DenseScan {
   double D() const { return o.D < 0 ? 0 : at(o.D).at({d_}); }
   double decay(std::int64_t t, std::int64_t n) const { return std::exp(delta(t) * A(n)); }
   bool resets_at(std::int64_t t) const { return o.resets >= 0 && at(o.resets).at({b_, t}) != 0; }
-  /// After step t, before the first one for -1.
+  /// Returns state n after step t; t = -1 is before the first step.
   double after(std::int64_t t, std::int64_t n) const {
     if (t < 0) return o.state < 0 ? 0 : at(o.state).at({b_, d_, n});
     return h_[static_cast<std::size_t>(t * states + n)];
@@ -49,7 +49,7 @@ class DenseScan {
   std::vector<double> h_;
 };
 
-/// f(row, channel) for all of x [Bt, T, Dm].
+/// Calls f(row, channel) for all of x [Bt, T, Dm].
 template <class F>
 void each_channel(const Dense& x, F&& f) {
   for (std::int64_t b = 0; b < x.shape[0]; ++b)
@@ -90,14 +90,14 @@ void scan_grad_oracle(std::span<const Dense> in, std::span<Dense> out) {
   });
 }
 
-/// One sample: extents, and which operands there are.
+/// One sample: its extents, and the optional operands that it has.
 struct ScanSample {
   std::int64_t rows, T, channels, states;
   bool D = false, state = false, lengths = false, resets = false;
 };
 
-/// One step, one state, one channel; channels that fill no packet, and more; states that fill no group; more steps than
-/// the gradient takes at once; every operand that may be absent.
+/// Samples with one step, one state, one channel; channels that do not fill a packet, and more; states that do not fill
+/// a group; more steps than the gradient processes at once; and without each optional operand.
 constexpr ScanSample kSamples[] = {{1, 1, 1, 1},
                                    {2, 3, 2, 2, true},
                                    {1, 2, 19, 1, true},

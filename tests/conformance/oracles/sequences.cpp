@@ -11,7 +11,7 @@ namespace {
 using namespace ferrite::nn::detail;
 using ferrite::nn::SequenceParts;
 
-/// A row times column j of w.
+/// Returns a row times column j of w.
 double product_of(const Row& row, const Dense& w, std::int64_t j) {
   double sum = 0;
   for (std::size_t k = 0; k < row.size(); ++k) sum += row[k] * w.at({static_cast<std::int64_t>(k), j});
@@ -23,7 +23,7 @@ Row projected(const Row& whole, const Dense& w_hr) {
   return p;
 }
 
-/// One row through a sequence of dense operands.
+/// One row's pass through a sequence of dense operands.
 class DenseSequence {
  public:
   DenseSequence(const GatedCell& cell, std::span<const Dense> in, const SequenceOrder& order, std::size_t begin = 0)
@@ -62,7 +62,7 @@ class DenseSequence {
   }
   double bias(int k, std::int64_t column) const { return k < 0 ? 0 : at(k).at({column}); }
 
-  /// What a step saves, gates first; h and c go on to the next step.
+  /// Runs a step and returns what it saves, gates first; h and c become those of the next step.
   Row step(std::int64_t t, std::int64_t b, Row& h, Row& c) const {
     StepOracle s{.H = H,
                  .input =
@@ -95,7 +95,7 @@ class DenseSequence {
   bool reverse_;
 };
 
-/// One row of the backward pass, from what the forward pass is said to have saved.
+/// One row of the backward pass, from the values that the forward pass saved.
 class DenseBackward {
  public:
   DenseBackward(const GatedCell& cell, std::span<const Dense> in, std::span<Dense> out, const SequenceOrder& order)
@@ -127,7 +127,7 @@ class DenseBackward {
   double saved(std::int64_t t, std::int64_t b, std::int64_t place, std::int64_t j) const {
     return in_[1].at({t, b, place * s_.H + j});
   }
-  /// A state before the n-th step.
+  /// Returns a state before the n-th step.
   double before(std::int64_t n, std::int64_t b, std::int64_t j, bool memory) const {
     const std::int64_t t = s_.time(n);
     if (s_.resets_at(t, b)) return 0;
@@ -141,7 +141,7 @@ class DenseBackward {
     if (!d.values.empty()) d.at(at) += v;
   }
 
-  /// A cotangent of x W_ih + b_ih or of h W_hh + b_hh, for one column.
+  /// Adds a cotangent of x W_ih + b_ih or of h W_hh + b_hh for one column.
   void of_input(std::int64_t t, std::int64_t b, std::int64_t column, double d) {
     const SequenceParts& o = s_.operands();
     add(o.w.bias_ih, {column}, d);
@@ -201,7 +201,7 @@ class DenseBackward {
   DenseSequence s_;
 };
 
-/// One sample: T, B, H and the width of the state.
+/// The extents of one sample: T, B, H and the width of the state.
 struct Extents {
   std::int64_t T, B, D, H, P;
 };
@@ -285,7 +285,7 @@ std::vector<Sample> sequence_samples(const GatedCell& cell) {
   });
   Sample saving = list[1];
   saving.attrs = SequenceSaves{{}, true};
-  saving.smooth = false;  // what is saved has no gradient
+  saving.smooth = false;  // saved values have no gradient
   list.push_back(saving);
   return list;
 }

@@ -13,7 +13,7 @@
 namespace oracles::sorting {
 namespace {
 
-/// Positions of a line's values in their order, the first k.
+/// Returns the positions of a line's first k values in their order.
 std::vector<std::size_t> oracle_order(const std::vector<double>& v, std::int64_t k, bool descending, bool sorted) {
   std::vector<std::size_t> at(v.size());
   std::iota(at.begin(), at.end(), std::size_t{0});
@@ -78,7 +78,7 @@ struct Sort {
     for (Sample& s : list) {
       s.smooth_at_ties = false;
       s.smooth =
-          s.smooth && s.inputs[0].shape.numel() < 100;  // of more, some are nearer than the difference quotient's
+          s.smooth && s.inputs[0].shape.numel() < 100;  // with more, some are too close for the difference quotient
     }
     return list;
   }
@@ -117,7 +117,7 @@ struct Topk {
     for (Sample& s : list) {
       s.smooth_at_ties = false;
       s.smooth =
-          s.smooth && s.inputs[0].shape.numel() < 100;  // of more, some are nearer than the difference quotient's
+          s.smooth && s.inputs[0].shape.numel() < 100;  // with more, some are too close for the difference quotient
     }
     return list;
   }

@@ -24,7 +24,7 @@ struct Digamma {
   static constexpr auto name = "digamma";
   static constexpr Range domain{0.1, 50};
   static constexpr double kinks[] = {0};
-  /// By the recurrence up to 1000, where two terms of the series are exact.
+  /// Computes by the recurrence up to 1000, where two terms of the series are exact.
   static double scalar(double x) {
     if (x == 0) return std::copysign(kInfinity, -x);
     if (x < 0) {
@@ -48,7 +48,7 @@ struct Trigamma {
   static constexpr auto name = "trigamma";
   static constexpr Range domain{0.1, 50};
   static constexpr double kinks[] = {0};
-  /// By the recurrence up to 1000, where two terms of the series are exact.
+  /// Computes by the recurrence up to 1000, where two terms of the series are exact.
   static double scalar(double x) {
     if (x <= 0) {
       if (x == std::floor(x)) return x == -kInfinity ? std::numeric_limits<double>::quiet_NaN() : kInfinity;
@@ -73,7 +73,7 @@ struct PolygammaAttrs {
 struct Polygamma {
   using Attributes = PolygammaAttrs;
   static constexpr auto name = "polygamma";
-  /// The sum of 1 / (x + k)^(n + 1), k up to 20000, and the integral of the rest.
+  /// Computes the sum of 1 / (x + k)^(n + 1) for k up to 20000, and the integral of the rest.
   static void oracle(std::span<const Dense> in, std::span<Dense> out, const Attributes& a) {
     map_oracle(in, out, [&](double x) {
       long double total = 0, factorial = 1;
@@ -102,7 +102,7 @@ struct Erfc {
 struct Erfinv {
   static constexpr auto name = "erfinv";
   static constexpr Range domain{-0.99, 0.99};
-  /// By bisection in long double.
+  /// Computes by bisection in long double.
   static double scalar(double y) {
     const long double size = std::fabs(y);
     if (!(size <= 1)) return std::numeric_limits<double>::quiet_NaN();

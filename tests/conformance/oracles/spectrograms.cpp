@@ -10,7 +10,7 @@
 namespace oracles::spectrograms {
 namespace {
 
-/// Resolved: no length is 0.
+/// The resolved constants of a spectrogram: no length is 0.
 struct StftAttrs {
   std::int64_t n_fft = 1, hop = 1, window = 1;
   bool center = true;
@@ -32,7 +32,7 @@ struct IstftAttrs {
                 attr("length", &IstftAttrs::length));
 };
 
-/// It in double.
+/// Computes the window in double.
 template <class A>
 std::vector<double> window_values(std::span<const Dense> in, const A& a) {
   std::vector<double> w(static_cast<std::size_t>(a.n_fft), 0);
@@ -41,7 +41,7 @@ std::vector<double> window_values(std::span<const Dense> in, const A& a) {
   return w;
 }
 
-/// The element of x, or -1 for a zero, that stands at j of the padded signal.
+/// Returns the element of x at place j of the padded signal; -1 for a zero.
 std::int64_t padded_index(std::int64_t j, std::int64_t L, StftPadding padding) {
   if (j >= 0 && j < L) return j;
   switch (padding) {
@@ -90,7 +90,7 @@ struct Stft {
   }
 };
 
-/// The first sample, and how many the frames cover.
+/// The first sample that the frames cover, and how many they cover.
 struct Covered {
   std::int64_t begin, end;
 };
@@ -131,7 +131,7 @@ struct Istft {
     });
   }
   static std::vector<Sample> samples() {
-    const Range window{0.3, 1};  // samples that hardly any window covers have steep gradients
+    const Range window{0.3, 1};  // samples that few windows cover have steep gradients
     return {{.inputs = {{{4, 5, 2}}, {{6}}}, .attrs = IstftAttrs{6, 2, 6}, .range = window},
             {.inputs = {{{2, 3, 4, 2}}}, .attrs = IstftAttrs{5, 3, 5, true, true}},
             {.inputs = {{{3, 3, 2}}}, .attrs = IstftAttrs{4, 4, 4, false}},

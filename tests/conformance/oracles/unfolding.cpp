@@ -8,7 +8,7 @@
 namespace oracles::unfolding {
 namespace {
 
-/// f(index of a column, index of an element) for all that are there.
+/// Calls f(index of a column, index of an element) for all elements that are not padding.
 template <class F>
 void each_entry(const Shape& columns, const UnfoldAttrs& a, const F& f) {
   const std::int64_t taps = a.kernel.numel();

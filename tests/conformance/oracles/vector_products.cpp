@@ -67,7 +67,7 @@ struct TensordotAttrs {
   static constexpr auto fields = attr_list(attr("a", &TensordotAttrs::a), attr("b", &TensordotAttrs::b));
 };
 
-/// The axes that are not in a list.
+/// Returns the axes that are not in a list.
 Shape others(int rank, const Shape& axes) {
   Shape out;
   for (int i = 0; i < rank; ++i)

@@ -46,7 +46,7 @@ struct Select {
   }
 };
 
-/// All slices along an axis at once: one operation, and one stack on the way back.
+/// All slices along an axis at once: one operation, whose gradient is one stack.
 struct Unbind {
   using Attributes = AxisAttrs;
   static constexpr auto name = "unbind";
