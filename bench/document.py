@@ -324,6 +324,12 @@ def threads(options):
                RESULTS / "threads.json", pin=False, capture_output=True).stdout.strip("\n")
 
 
+def onnx(options):
+    """ONNX nets beside other runtimes: the files are those that onnx_models.py wrote into FERRITE_ONNX_MODELS."""
+    return output(sys.executable, ROOT / "bench" / "compare" / "onnx_nets.py", os.environ["FERRITE_ONNX_MODELS"], "--build",
+                  options.build, "--out", RESULTS / "onnx.json").strip("\n")
+
+
 def attention(options):
     return output(sys.executable, ROOT / "bench" / "compare" / "attention.py", "--build", options.build,
                   "--out", RESULTS / "attention.json").strip("\n")
@@ -373,6 +379,7 @@ SECTIONS = {
     "convolutions": convolutions,
     "linear": linear,
     "attention": attention,
+    "onnx": onnx,
     "pointwise": pointwise,
     "ops": lambda o: fenced(program(o, "bench_ops")),
     "machine": machine,
@@ -402,6 +409,8 @@ def main():
     options = parser.parse_args()
     options.build = options.build.resolve()
     every = [name for name in SECTIONS if options.full or name not in ("peer-grid", "limit-grid")]
+    if "FERRITE_ONNX_MODELS" not in os.environ:
+        every.remove("onnx")
     for name in options.sections or (["peers"] if options.cells else every):
         if name not in SECTIONS:
             parser.error(f"no such section: {name}")

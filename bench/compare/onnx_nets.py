@@ -89,13 +89,6 @@ def table(cells):
     return "\n".join([*lines, "", "Lost: " + ("; ".join(lost) if lost else "none") + "."])
 
 
-def processor():
-    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            return line.split(":", 1)[1].strip()
-    return "an unknown processor"
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", type=pathlib.Path)
@@ -110,7 +103,7 @@ def main():
         for net, results in cells.items():
             results.append(measure(net, options, versions, left_out))
             print(net, {name: round(us, 1) for name, us in results[-1].items()}, file=sys.stderr, flush=True)
-    lines = [f"{processor()}; {', '.join(versions.values())}. Times of the others over Ferrite's.", "", table(cells)]
+    lines = [f"{', '.join(versions.values())}. Times of the others over Ferrite's.", "", table(cells)]
     lines += [f"Left out: {what}: {why}." for what, why in left_out.items()]
     print("\n".join(lines))
     if options.out:
