@@ -84,7 +84,8 @@ class Body : public Subprogram {
 
 }  // namespace detail
 
-/// Returns the cost of running all nodes of a graph once.
+/// Returns the multiply-adds of products and the bytes of operands and results (`Cost`) of one run of a graph, from the
+/// types of its values alone: nothing is run.
 Cost cost_of(const Graph& graph);
 
 /// The cost of the nodes of one layer.

@@ -43,9 +43,9 @@ class SymbolicNumber {
                                                    std::span<const std::int64_t> values,
                                                    std::span<const std::int64_t> steps = {});
 
-  /// Returns all numbers floor((factor * product + more) / divisor), with a divisor of 2 to 8, that have these values
-  /// at these sizes. There is only one if the values show each remainder of a division at which it grows; when there
-  /// are several, they may differ only at sizes that are not possible.
+  /// Returns the numbers floor((factor * product + more) / divisor) that have these values at these sizes: a product
+  /// of some symbols, divisor 2 to 8. Needs sizes at which the products differ by more than 14, else it may miss some.
+  /// Returns several where the sizes do not tell them apart: T / 2 and (T + 1) / 2, if every T tried is even.
   static std::vector<SymbolicNumber> rounded_with_values(std::span<const std::vector<std::int64_t>> sizes,
                                                          std::span<const std::int64_t> values);
 

@@ -46,7 +46,7 @@ class SymbolicTrial {
   const std::vector<std::vector<std::int64_t>>& sizes() const& { return sizes_; }
   /// Returns the number that has these values, one for each trial; nullopt when no sum of products has.
   std::optional<SymbolicNumber> number(std::span<const std::int64_t> values) const;
-  /// Returns the symbolic type that is each of these types in its trial; nullopt when there is none.
+  /// Returns the symbolic type that equals specs[t] at the sizes of trial t, for every t; nullopt when there is none.
   std::optional<SymbolicSpec> spec(std::span<const Spec> specs) const;
 
  private:

@@ -56,7 +56,7 @@ class Builder {
   /// Adds a linear layer, y = x W + b over the features.
   Builder& linear(std::int64_t features, std::string name = {});
   /// Adds a convolution over time that sees no later step. Options such as {.dilation = 2, .groups = 4, .bias = false}
-  /// leave the sizes 0.
+  /// leave the sizes to the builder.
   Builder& causal_conv1d(std::int64_t out_channels, std::int64_t kernel_size,
                          const nn::CausalConv1dOptions& options = {}, std::string name = {});
   /// Adds a convolution over one, two or three axes, or a transposed one. Options such as {.stride = {2}, .padding =
@@ -74,7 +74,7 @@ class Builder {
   Builder& conv_transpose3d(std::int64_t out_channels, const Sizes& kernel,
                             const nn::ConvTransposeOptions& options = {}, std::string name = {});
   /// Adds a pooling layer over the steps of a sequence or over two or three axes of space. Options such as {.stride =
-  /// {1}, .padding = {1}} leave the kernel empty.
+  /// {1}, .padding = {1}} leave the kernel to the word.
   Builder& max_pool1d(const Sizes& kernel, const nn::MaxPoolLayerOptions& options = {}, std::string name = {});
   Builder& avg_pool1d(const Sizes& kernel, const nn::AvgPoolLayerOptions& options = {}, std::string name = {});
   Builder& lp_pool1d(double norm, const Sizes& kernel, nn::LpPoolLayerOptions options = {}, std::string name = {});
@@ -116,7 +116,8 @@ class Builder {
   Builder& lru(std::int64_t state_size, const nn::LruOptions& options = {}, std::string name = {});
   Builder& s5(std::int64_t state_size, const nn::S5Options& options = {}, std::string name = {});
   Builder& rg_lru(std::int64_t heads = 1, std::string name = {});
-  /// Adds Mamba, as wide as the layer before. Options such as {.state = 8} leave the features 0.
+  /// Adds Mamba, as wide as the layer before. The builder infers the features: options such as {.state = 8} do not give
+  /// them.
   Builder& mamba(const nn::MambaOptions& options = {}, std::string name = {});
   /// Adds a layer of an xLSTM, as wide as the layer before. Options such as {.num_heads = 2} leave embedding_dim 0.
   Builder& mlstm(const nn::MLstmOptions& options = {}, std::string name = {});
@@ -130,7 +131,7 @@ class Builder {
   }
   Builder& recurrent(nn::Custom::Make cell, std::int64_t hidden_size, const nn::CustomOptions& options = {},
                      std::string name = {});
-  /// Adds an embedding, directly after `tokens`. Options such as {.padding_idx = 0} leave the sizes at their defaults.
+  /// Adds an embedding, directly after `tokens`. Options such as {.padding_idx = 0} leave the sizes to the builder.
   Builder& embedding(std::int64_t features, const nn::EmbeddingOptions& options = {}, std::string name = {});
   template <std::convertible_to<std::string> Name>
   Builder& embedding(std::int64_t features, Name name) {
@@ -141,8 +142,8 @@ class Builder {
   /// Adds an encoding of its position to every step: sines and cosines, or learned rows for up to `learned` steps.
   Builder& positions(std::string name = {});
   Builder& positions(std::int64_t learned, std::string name = {});
-  /// Adds (x - mean) / deviation for every feature, with numbers that `train::adapt` computes from data. Options such
-  /// as {.skip_missing = true} leave the features 0.
+  /// Adds (x - mean) / deviation for every feature, with numbers that `train::adapt` computes from data. The builder
+  /// infers the features; options that give them, as {.features = 3}, throw ValueError.
   Builder& standardize(const nn::StandardizeOptions& options = {}, std::string name = {});
   template <std::convertible_to<std::string> Name>
   Builder& standardize(Name name) {
@@ -154,7 +155,7 @@ class Builder {
   /// Adds layer normalisation of the features.
   Builder& layer_norm(std::string name = {});
   /// Adds batch normalisation of features, sequences, images or volumes, over the batch and all axes of space or time.
-  /// Options such as {.momentum = 0.01} leave the number of features 0.
+  /// The builder infers the number of features; options such as {.momentum = 0.01} must not give it.
   Builder& batch_norm(const nn::BatchNormOptions& options = {}, std::string name = {});
   /// Adds group normalisation of features, sequences, images or volumes.
   Builder& group_norm(std::int64_t groups, const nn::GroupNormOptions& options = {}, std::string name = {});

@@ -26,7 +26,8 @@ struct StreamOptions {
   /// Pairs (input, output) of the model that are a state: each step takes as that input the output of the step before,
   /// the first one zeros.
   std::vector<std::pair<std::string, std::string>> states{};
-  /// Compares two sequences of the stream with the whole model, bit by bit, when the stream is made.
+  /// Compares two sequences of the stream with the whole model, bit by bit, when the stream is made; throws
+  /// Error where they differ.
   bool verify = true;
 };
 

@@ -22,7 +22,8 @@ struct ProgramStreamOptions {
   /// Pairs (input, output) that are a state: the next step takes the output as that input; it starts as zeros. Such
   /// inputs have no time axis.
   std::vector<std::pair<std::size_t, std::size_t>> states{};
-  /// Compares two sequences of the stream with the whole program, bit by bit, when it is made.
+  /// Compares two sequences of the stream with the whole program, bit by bit, when the stream is made; throws
+  /// Error where they differ.
   bool verify = true;
 };
 

@@ -31,7 +31,8 @@ class Windowed : public Layer {
   virtual std::optional<StepWindow> window() const = 0;
   /// Computes an output step from the inputs of its window: [B, taps, D] -> [B, N], with the bits of `forward`.
   virtual Tensor over(const Tensor& x) const = 0;
-  /// Runs `over` as a part of this layer; a stream traces it.
+  /// Returns over(window), [B, taps, D] -> [B, N], run inside this module, so that traces, profiles and errors name it.
+  /// The steps of a stream are traced from it.
   Tensor output_of(const Tensor& window) const {
     return inside([&] { return over(window); });
   }

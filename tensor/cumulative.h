@@ -25,8 +25,8 @@ Tensor linear_recurrence(const Tensor& a, const Tensor& b, std::int64_t axis, bo
 /// Returns the largest element up to each position along an axis, and its index; the last one of equal elements. A NaN
 /// counts as largest and persists. Throws DtypeError for bool. The gradient goes to the element at the index.
 ValuesAndIndices cummax(const Tensor& x, std::int64_t axis);
-/// Returns the smallest element up to each position along an axis, and its index; a NaN counts as smallest and
-/// persists.
+/// Returns the smallest element up to each position along an axis, and its index: of equal ones the last. A NaN counts
+/// as smallest and persists.
 ValuesAndIndices cummin(const Tensor& x, std::int64_t axis);
 
 /// Returns y[k] = log(e^x[0] + ... + e^x[k]) along an axis, without overflow; -inf where all elements are -inf. Floats.

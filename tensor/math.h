@@ -39,7 +39,7 @@ Tensor floor(const Tensor& x);
 Tensor ceil(const Tensor& x);
 /// Rounds to the nearest whole number, halves to even ones.
 Tensor round(const Tensor& x);
-/// Rounds to `decimals` places, negative ones left of the point: round(x 10^decimals) / 10^decimals.
+/// Rounds to `decimals` decimal places, halves to even; -2 rounds to hundreds: round(x 10^decimals) / 10^decimals.
 Tensor round(const Tensor& x, int decimals);
 /// Rounds toward zero.
 Tensor trunc(const Tensor& x);

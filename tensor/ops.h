@@ -105,8 +105,8 @@ Tensor log_sigmoid(const Tensor& x);
 
 // ---- comparisons and logic (not differentiable; results are bool) ------------------------------------------
 
-/// Compares element by element. The names are PyTorch's short ones, since `less` and the like would clash with
-/// `std::less`.
+/// Returns a == b element by element, as bool; the functions below return a != b, a < b and so on. The names are
+/// PyTorch's short ones, since `less` and the like would clash with `std::less`.
 Tensor eq(const Operand& a, const Operand& b);
 Tensor ne(const Operand& a, const Operand& b);
 Tensor lt(const Operand& a, const Operand& b);

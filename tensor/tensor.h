@@ -150,7 +150,7 @@ class Tensor {
   Tensor view(const Shape& shape, const Shape& strides, std::int64_t offset) const {
     return Tensor(detail::new_view(checked(), shape, strides, offset));
   }
-  /// Returns the address of the first element. Unchecked.
+  /// Returns the address of the first element; neither T nor whether the tensor is defined is checked.
   template <class T>
   const T* data() const& {
     return reinterpret_cast<const T*>(impl_->first);

@@ -99,7 +99,7 @@ class Variable {
   static std::uint64_t next_number();
   struct Body {
     std::string name;
-    Tensor value;  ///< undefined before the first value
+    Tensor value;  ///< the present value; undefined until `draw`, `assign` or a file gives one
     VariableKind kind;
     bool named = true;  ///< whether the name is final
     Spec declared{};    ///< type of a variable without a value

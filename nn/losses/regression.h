@@ -36,7 +36,7 @@ Tensor poisson_nll_loss(const Tensor& prediction, const Tensor& target, const Po
 /// Parameters of the loss gaussian_nll_loss.
 struct GaussianNllParameters {
   bool full = false;      ///< adds the constant ln(2 pi) / 2
-  double epsilon = 1e-6;  ///< smallest variance; smaller ones are raised to it and get the gradient that it has
+  double epsilon = 1e-6;  ///< lower bound of the variance; a smaller one counts as epsilon, its gradient too
 };
 /// Returns the negative log-likelihood under normal distributions: (ln v + (mean - target)^2 / v) / 2. The variance has
 /// the shape of the mean, or one that broadcasts to it, and no negative element (ValueError, in compiled functions,

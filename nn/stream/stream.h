@@ -101,7 +101,8 @@ class Stream {
   std::int64_t stride() const { return pace_.stride; }
   std::int64_t delay() const { return pace_.delay; }
 
-  /// Starts all sequences over.
+  /// Gives the states of all rows their first values (StepState::initial, else zeros): the next input is the first of a
+  /// new sequence, also after `finish`.
   void reset();
   /// Starts one of the sequences over; the others continue. Allocates nothing if a step does not. Throws ValueError for
   /// a row outside 0..batch - 1, and when the inputs have ended.
