@@ -68,7 +68,7 @@ int refusals(const mpi::World& world, const Arguments&) {
     Tape tape;
     (void)dp.step({x}, loss);
   });
-  throws("is no variable of the model", [&] {
+  throws("is not a variable of the model", [&] {
     const Generator other(1);
     (void)dp.step({x}, [&](const auto& b) { return mpi::Sum(loss(b).sum * sum(other.uniform({1})), 1.0); });
   });

@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(a_residual_gives_a_step_for_each) {
   net.add("sum", std::move(sum));
   BOOST_CHECK_EXCEPTION((void)net.stream(), nn::PaceError,
                         says("residual: the chain gives one step for 2, 0 fewer in all, so there is none to add to "
-                             "each; pad its windows (same, causal), and put strides before or behind"));
+                             "each; pad its windows (same, causal), and put strides before or after"));
 }
 
 /// Each output sees one later step with "same" padding. tests/alloc/causal_chains_test.cpp tests the values.

@@ -43,9 +43,9 @@ inline std::vector<Case> of_tensors() {
           "numel_2_to_64", [](P& p) { p.numel = wide_integer(~0ULL); }, "an integer of more than 64 bits"),
       lie(
           "numel_a_float", [](P& p) { p.numel = std::string("G\x40\x10\0\0\0\0\0\0", 9); },
-          "no integer of at least 0: a float"),
+          "not a non-negative integer: a float"),
       lie(
-          "numel_a_bool", [](P& p) { p.numel = "\x88"; }, "no integer of at least 0: a bool"),
+          "numel_a_bool", [](P& p) { p.numel = "\x88"; }, "not a non-negative integer: a bool"),
       lie(
           "offset_beyond_the_end", [](P& p) { p.offset = integer(1); },
           "'a': reaches beyond the end of its storage: offset 1"),
@@ -86,7 +86,7 @@ inline std::vector<Case> of_tensors() {
       lie(
           "size_a_number", [](P& p) { p.size = integer(4); }, "'a': the shape of a tensor is no tuple: 4"),
       lie(
-          "size_of_strings", [](P& p) { p.size = tuple(text("2") + text("2")); }, "no integer of at least 0: a string"),
+          "size_of_strings", [](P& p) { p.size = tuple(text("2") + text("2")); }, "not a non-negative integer: a string"),
       lie(
           "stride_negative",
           [&](P& p) {

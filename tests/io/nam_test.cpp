@@ -285,7 +285,7 @@ BOOST_AUTO_TEST_CASE(wrong_sizes_of_layers_are_refused) {
   BOOST_CHECK_THROW(container.add(1, nullptr), ValueError);
   const io::NamLstm lstm({.hidden_size = 2}, {.seed = 1});
   BOOST_CHECK_EXCEPTION(lstm(input(), {.reset_mask = ferrite::zeros({1, 100}, ferrite::Dtype::boolean)}), ValueError,
-                        says("begins from states of its own"));
+                        says("begins from its own states"));
   BOOST_CHECK_EXCEPTION(io::serialize_nam({.layer = std::make_unique<nn::Linear>(1, 1, nn::Init{.seed = 1})}), IoError,
                         says("a layer linear cannot be written"));
   BOOST_CHECK_EXCEPTION(
@@ -342,7 +342,7 @@ BOOST_AUTO_TEST_CASE(what_changes_numbers_is_refused_by_name) {
   refused(modulated, "\"head1x1\": {\"active\": true", "\"head1x1\": {\"active\": false",
           "head1x1_post_film has no product in front of it");
   refused(modulated, "\"head_size\": 2, \"channels\": 3", "\"head_size\": 3, \"channels\": 3", "its sizes need");
-  refused(modulated, "\"kernel_sizes\": [2, 1, 3]", "\"kernel_sizes\": []", "nam.config.head.kernel_sizes: is no list");
+  refused(modulated, "\"kernel_sizes\": [2, 1, 3]", "\"kernel_sizes\": []", "nam.config.head.kernel_sizes: is not a list");
   refused(modulated, "\"kernel_sizes\": [2, 1, 3]", "\"kernel_sizes\": [2, 1]", "its sizes need");
   refused(modulated, "\"channels\": 3, \"out_channels\": 1", "\"in_channels\": 3, \"channels\": 3, \"out_channels\": 1",
           "in_channels must be those that the last array gives, 2");

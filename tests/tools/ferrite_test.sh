@@ -49,7 +49,7 @@ expect 2 "FERRITE_ISA: the library has no kernels for the instruction set: 'avx3
 expect 0 "recognised layers" "$tool" info --help
 expect 2 "README.md: is in no format that is known here" "$tool" info "$sources/README.md"
 expect 2 "no_such_file: cannot open the file" "$tool" info no_such_file
-expect 2 "tells no format; use .safetensors" "$tool" convert "$weights" "$folder/a.bin"
+expect 2 "ending names no format; use .safetensors" "$tool" convert "$weights" "$folder/a.bin"
 expect 2 "subcommand is required" "$tool"
 expect 2 "--speed" "$tool" info --speed "$weights"
 

@@ -166,11 +166,11 @@ BOOST_AUTO_TEST_CASE(a_second_standardize_is_not_adapted_by_the_data) {
   for (const dsl::Builder& words : {start().standardize("again"), start().stage("part", inner), start().residual(inner),
                                     start().parallel({inner, [](dsl::Builder& b) { b.tanh(); }})}) {
     const dsl::Network net = words.build(0);
-    BOOST_CHECK_EXCEPTION(adapt(net, data), ValueError, support::says("stands further on"));
+    BOOST_CHECK_EXCEPTION(adapt(net, data), ValueError, support::says("comes later"));
     BOOST_TEST(identical(dynamic_cast<const nn::Standardize&>(net[0]).mean.peek(), zeros({2})));  // unchanged
   }
   BOOST_CHECK_EXCEPTION(adapt(start().standardize("again").build(0), data), ValueError,
-                        support::says("adapt: the standardize 'again' stands further on"));
+                        support::says("adapt: the standardize 'again' comes later"));
   BOOST_TEST(standardizes(dsl::features(2).linear(2).residual(inner).build(0)));
   BOOST_TEST(!standardizes(dsl::features(2).linear(2).build(0)));
 }
