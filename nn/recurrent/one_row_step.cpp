@@ -25,8 +25,9 @@ class CarriedProduct {
         gates_(gates),
         gate_(gate_of(gates, units)),
         packets_(padded<T>((gates - 1) * gate_ + units) / lanes()),
-        weight_(K_ * packets_ * lanes()),
+        weight_(K_ * packets_ * lanes(), StepMemory<T>::Unset()),
         products_(2 * packets_ * lanes()) {
+    if (gates_ * K_ != packets_ * lanes()) weight_.clear();  // there are columns that `pack` leaves out
     for (std::int64_t left = (packets_ + kMostPackets - 1) / kMostPackets, first = 0; left > 0; --left) {
       const std::int64_t n = (packets_ - first) / left;
       panels_.push_back({first * lanes(), n * lanes(), recurrence_in_use.of<T>().panels[n - 1]});
@@ -95,7 +96,7 @@ struct JoinedOutput {
   }
 };
 
-constexpr std::int64_t kInputsAtOnce = 16;
+constexpr std::int64_t kInputsAtOnce = 8;  // rows of a tile
 
 /// The operands of a layer's steps except input and output: from the states at 0 and from those at 1. They are written
 /// once, because a step of a small layer takes hardly longer than writing them.

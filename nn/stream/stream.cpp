@@ -15,7 +15,7 @@ namespace ferrite::nn {
 
 /// Copies of the caller's rows, around which whole packets may be read and written.
 struct Stream::Room {
-  Room(std::int64_t in, std::int64_t out) : x((in + 7) / 8), y((out + 7) / 8) {}
+  Room(std::int64_t in, std::int64_t out) : x((in + 7) / 8), y((out + 7) / 8, detail::StepMemory<double>::Unset()) {}
   detail::StepMemory<double> x, y;
 };
 
