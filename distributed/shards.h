@@ -18,7 +18,7 @@ struct Rows {
 /// none. Throws ValueError for a negative number of rows, no shards, and a shard that does not exist.
 Rows rows_of_shard(std::int64_t rows, int shards, int shard);
 
-/// The options of an Epoch.
+/// The options of an Epoch: the size and the order of its batches.
 struct EpochOptions {
   std::int64_t batch_rows = 0;  ///< rows of a batch, of all ranks together; required
   int shards = 12;              ///< number of shards, as in DataParallelOptions

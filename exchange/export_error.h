@@ -12,7 +12,7 @@ class ExportError : public Error {
   using Error::Error;
 };
 
-/// An operation that a format cannot hold.
+/// An operation that a format cannot express, and why.
 struct ExportRefusal {
   std::string_view operation;
   std::string_view reason;

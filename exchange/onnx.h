@@ -28,8 +28,8 @@ struct ReadOptions {
   /// Values of inputs that are the same in every call, by name: {"sr", 16000}. They are then not inputs of the model,
   /// and everything that depends on them alone is computed before the program is traced.
   std::map<std::string, Tensor> constants{};
-  /// Largest number of iterations of a Loop; all graphs within the model may run 64 times as many in one call. The call
-  /// throws beyond that.
+  /// Largest number of iterations of one Loop; graphs within the model (the bodies of its nodes) may together run 64
+  /// times as often in one call. The call throws beyond that.
   std::int64_t most_trips = 1024;
   /// Largest number of elements of a node's result and of its operation's intermediate values, so that a small file
   /// cannot take all memory. Beyond that, OnnxError names the node.

@@ -16,7 +16,7 @@ namespace ferrite::onnx {
 using exchange::DynamicAxis;
 using exchange::ExportError;
 
-/// Options of the ONNX export.
+/// Options of the ONNX export: names, what becomes of variables, and open extents.
 struct ExportOptions {
   /// Name of the graph in the file. Not empty.
   std::string name = "ferrite";

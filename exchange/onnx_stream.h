@@ -12,7 +12,7 @@
 
 namespace ferrite::onnx {
 
-/// Says how a model over whole sequences becomes a step.
+/// Options of a Stream: which axes and inputs of a model over whole sequences are time and states.
 struct StreamOptions {
   /// Name of the time dimension in the shapes of the file's inputs: "S". If empty, a call of the model is a step, and
   /// its inputs and outputs have no time axis.

@@ -19,8 +19,8 @@ struct ProgramInput {
 
 /// Options of a ProgramStream.
 struct ProgramStreamOptions {
-  /// Pairs (input, output) that are a state: the next step takes the output as that input; it starts as zeros. Such
-  /// inputs have no time axis.
+  /// Pairs of an input and an output, by number, that are a state: the next step takes the output as that input; it
+  /// starts as zeros. Such inputs have no time axis.
   std::vector<std::pair<std::size_t, std::size_t>> states{};
   /// Compares two sequences of the stream with the whole program, bit by bit, when the stream is made; throws
   /// Error where they differ.

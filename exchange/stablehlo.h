@@ -26,7 +26,7 @@ enum class DynamicForms : std::uint8_t {
   gathers,   ///< instead of these three, gathers and scatters of elements: for compilers without them, as IREE 3.13
 };
 
-/// Options of the StableHLO export.
+/// Options of the StableHLO export: names, what becomes an argument, the form of scans, and open extents.
 struct StablehloOptions {
   /// Name of the module: letters, digits and underscores, not starting with a digit.
   std::string name = "ferrite";

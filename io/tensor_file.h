@@ -33,11 +33,11 @@ enum class Elements : std::uint8_t {
 
 /// The description of a tensor in a file.
 struct TensorInfo {
-  std::string dtype;               ///< as the file spells it, "BF16"
+  std::string dtype;               ///< dtype as the file spells it, "BF16"
   std::optional<Dtype> loads_as;   ///< dtype that `tensor` returns; empty where the file's is not supported
   std::optional<Dtype> stored_as;  ///< dtype that it returns with Elements::as_stored; empty where not supported
   std::vector<std::int64_t> shape;
-  std::uint64_t bytes = 0;
+  std::uint64_t bytes = 0;  ///< size of the elements as the file's dtype stores them
 };
 
 /// Options and limits of readers.
@@ -87,6 +87,7 @@ class TensorFile {
   /// above 2^63 - 1.
   Tensor tensor(std::string_view name, Elements elements = Elements::for_computing) const;
 
+  /// Returns the strings, by key, that the file carries in addition to its tensors.
   Metadata metadata() const;
 
   /// Returns the tensors renamed by `f`; those for which it returns "" are left out. Throws IoError when two get one

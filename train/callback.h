@@ -31,7 +31,7 @@ class Logs {
   std::vector<std::pair<std::string, double>> values_;
 };
 
-/// The values of all epochs, as `fit` returns them.
+/// The values of every epoch by name, as `fit` returns them. When training resumed, those of the checkpoint come first.
 class History {
  public:
   /// Returns a value of every epoch, NaN where an epoch did not have it. Throws ValueError for an unknown name.
@@ -44,7 +44,7 @@ class History {
   void add(const Logs& logs);
   /// Sets a value of the last epoch. Throws ShapeError before the first.
   void set(std::string_view name, double value);
-  /// Returns the number of epochs that the checkpoint held when this training began.
+  /// Returns the number of finished epochs in the checkpoint from which this training resumed; 0 if it did not.
   std::int64_t resumed() const { return resumed_; }
   void set_resumed(std::int64_t epochs) { resumed_ = epochs; }
   /// Returns why training ended before its last epoch; empty when it did not.
@@ -86,7 +86,8 @@ class Training {
   virtual bool is_main() const { return true; }
   /// Adds a value to this epoch's logs, and in `on_epoch_end` to the history; later callbacks see it.
   virtual void log(std::string_view name, double value) = 0;
-  /// Ends the training after this batch or epoch.
+  /// Ends the training after this batch or epoch; after a batch other than the last one, without a validation. The
+  /// reason becomes History::stopped.
   virtual void stop(std::string reason) = 0;
 };
 
@@ -121,6 +122,7 @@ class Callback {
   /// Returns whether the callback sets learning rates relative to those at the beginning of training. When training
   /// resumes with a rate that was changed on purpose, such a callback starts over instead of restoring its state.
   virtual bool sets_rate() const { return false; }
+  /// Returns the numbers that the callback needs when training resumes; checkpoints hold them.
   virtual std::vector<double> state() const { return {}; }
   /// Restores what `state` returned. Throws ValueError for numbers that `state` cannot have returned.
   virtual void restore(const std::vector<double>& state);

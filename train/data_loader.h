@@ -14,7 +14,7 @@ struct EpochOrder;
 class BatchMaker;
 }  // namespace detail
 
-/// The options of a DataLoader.
+/// The options of a DataLoader: size and order of the batches, how examples are drawn, buckets, threads.
 struct LoaderOptions {
   std::int64_t batch_size = 32;
   bool shuffle = true;     ///< whether every epoch has its own random order, drawn from `seed`
@@ -24,14 +24,14 @@ struct LoaderOptions {
   /// Undefined: every example comes once. `balanced_weights` makes classes equally frequent.
   Tensor weights{};
   std::int64_t samples = 0;  ///< number of examples per epoch when drawn by weights; 0: the size of the set
-  /// Largest lengths of buckets, ascending. A batch holds sequences of one bucket, padded to its largest length, so
-  /// that a compiled step sees few shapes. Sequences longer than the last bucket are refused.
+  /// The largest length of each bucket, ascending. A batch holds sequences of one bucket, padded to its largest length,
+  /// so that a compiled step sees few shapes. Sequences longer than the last bucket are refused.
   std::vector<std::int64_t> bucket_lengths{};
   /// Number of buckets of about equal size, with lengths chosen from the data, if `bucket_lengths` is empty. 0: no
   /// buckets; batches are padded to their longest sequence.
   int buckets = 0;
   int threads = 0;   ///< number of threads that make batches in the background; 0: batches are made on demand
-  int prefetch = 2;  ///< number of batches that each thread may be ahead
+  int prefetch = 2;  ///< number of batches that each thread may make ahead of the one that is read
 };
 
 /// Returns weights with which every class is drawn equally often: 1 / (number of examples with the same label).
@@ -120,7 +120,7 @@ class DataLoader::Epoch {
   };
   Iterator begin() { return Iterator(this); }
   std::default_sentinel_t end() const { return {}; }
-  /// Returns the number of the batch at which the iteration is.
+  /// Returns the number of the current batch in the epoch, counted from 0; after the last batch, batches().
   std::int64_t at() const;
 
  private:

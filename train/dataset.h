@@ -38,7 +38,7 @@ class Column {
   /// Returns a view of what example i, which must exist, holds; `length` returns its length (0 if not a sequence).
   Tensor operator[](std::int64_t i) const;
   std::int64_t length(std::int64_t i) const;
-  /// Returns a hash of all elements and lengths.
+  /// Returns a hash of all elements and lengths of the column, for fingerprints.
   std::uint64_t hash() const;
   /// Returns the rows of several examples, [B, ...]. The column must not hold sequences.
   Tensor rows(std::span<const std::int64_t> examples) const;
@@ -158,8 +158,8 @@ class Dataset {
   /// Returns several examples as one batch. Throws ShapeError for no examples, a number that does not exist, and
   /// examples whose dtypes or shapes differ other than in the lengths of sequences.
   Batch batch(std::span<const std::int64_t> examples) const { return batch(examples, ExampleKey{}); }
-  /// Returns several examples as one batch, with the random key of the first one, for `augment`. Sequences are padded
-  /// to `least_length` or more.
+  /// Returns several examples as one batch. `key` is the random key of the first one, for `augment`. Sequences are
+  /// padded to the longest, or to `least_length` if that is more.
   Batch batch(std::span<const std::int64_t> examples, const ExampleKey& key, std::int64_t least_length = 0) const;
   /// Returns all examples as one batch.
   Batch all() const;

@@ -63,7 +63,7 @@ struct FitOptions {
   /// from it. It must be of the same training except for the number of epochs: the same net, loss, optimiser and its
   /// options, learning rate, schedule, data, batches, seed, clipping and callbacks with settings. Empty: no file.
   std::filesystem::path checkpoint{};
-  std::int64_t checkpoint_every = 0;  ///< updates between saves, in addition to each epoch's end; 0: only then
+  std::int64_t checkpoint_every = 0;  ///< updates between saves, in addition to each epoch's end; 0: only at its end
   /// Names for things that a checkpoint cannot compare, such as your own functions, {{"loss", "focal, gamma 2"}}, or
   /// the version of a forward pass. A difference is refused like any other.
   Fingerprint identity{};
@@ -110,7 +110,7 @@ History fit(const nn::Module& model, const Forward& forward, const DataLoader& d
 /// `accumulate`, clipping or `parallel` are given.
 History fit(const nn::Module& model, const OwnStep& step, const DataLoader& data, const FitOptions& options);
 
-/// The options of `evaluate`. A net needs `loss`.
+/// The options of `evaluate`: which values it computes. A net needs `loss`, a Forward computes its own.
 struct EvaluateOptions {
   Loss loss{};
   std::vector<AnyMetric> metrics{};
@@ -119,6 +119,7 @@ struct EvaluateOptions {
 /// Returns "loss" and metrics over all batches of a loader, in evaluation mode, without a tape. Throws ValueError
 /// without a loss or batches, and what net and data throw.
 Logs evaluate(const nn::Layer& net, const DataLoader& data, const EvaluateOptions& options);
+/// Evaluates any model whose forward pass returns loss and prediction. Throws as the other form.
 Logs evaluate(const nn::Module& model, const Forward& forward, const DataLoader& data, const EvaluateOptions& options);
 
 /// Returns the output of a net for all examples in their order, [N, ...], in evaluation mode. Sequences of different

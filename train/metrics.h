@@ -28,12 +28,14 @@ class Metric {
   virtual std::string name() const = 0;
   /// Returns whether larger values are better.
   virtual bool larger_is_better() const = 0;
+  /// Forgets everything added, as at the beginning of an epoch.
   virtual void reset() = 0;
   /// Adds the prediction for a batch, whose second field is the target. Throws ShapeError or DtypeError when they do
   /// not fit; nothing is added then.
   virtual void add(const Tensor& prediction, const Batch& batch) = 0;
   /// Returns the value for everything added since `reset`; NaN when nothing was.
   virtual double value() const = 0;
+  /// Returns everything added since `reset`, as numbers for a checkpoint.
   virtual MetricState state() const = 0;
   /// Restores what `state` returned. Throws ValueError for numbers that `state` cannot have returned.
   virtual void restore(const MetricState& state) = 0;
