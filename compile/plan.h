@@ -18,8 +18,8 @@ struct PlanOptions {
   bool fuse = true;   ///< elementwise operations and reductions run together in kernels; off: each runs by itself
   bool guard = true;  ///< a value is not fused where that would compute it many times; off to measure what that saves
   bool reuse = true;  ///< buffers are reused after their last reader; off to find faults: the results are the same
-  /// Maximum number of plans that a compiled function keeps (see Compiled::plans); 0 for no limit. The
-  /// least recently used plan is dropped first, with a line in the log.
+  /// Maximum number of plans that a compiled function keeps (see Compiled::plans); 0 for no limit. The least recently
+  /// used plan is dropped first, with a line in the log.
   std::size_t most_plans = 128;
 };
 

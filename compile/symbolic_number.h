@@ -33,7 +33,8 @@ class SymbolicNumber {
   SymbolicNumber(std::int64_t constant = 0) : more_(constant) {}
   /// Returns the k-th symbol as a number. Throws ValueError when k is not below kMaxSymbols.
   static SymbolicNumber symbol(std::size_t k);
-  /// Returns every product of different symbols among the first `symbols`; products of few symbols come first.
+  /// Returns every product of one or more different symbols, of the symbols 0 to `symbols` - 1; products of few symbols
+  /// come first.
   static std::vector<SymbolicNumber> products(std::size_t symbols);
   /// Finds the number that has these values at these sizes of the symbols, one list of sizes for each value. Prefers
   /// few terms to many. At least one value more than determine the number must agree, two where it has a divisor.

@@ -41,6 +41,7 @@ class SymbolicTrial {
   /// more than kMaxSymbols, and for sizes below 1.
   SymbolicTrial(std::vector<std::string> symbols, const std::vector<std::int64_t>& sizes);
 
+  /// Returns the names of the symbols.
   const std::vector<std::string>& symbols() const& { return symbols_; }
   /// Returns the sizes of all trials; the first trial has the given sizes.
   const std::vector<std::vector<std::int64_t>>& sizes() const& { return sizes_; }
@@ -63,6 +64,7 @@ class SymbolicGraph {
  public:
   /// Returns the program as traced at the smallest sizes, those that `trace_symbolic` was given.
   const Graph& graph() const& { return graph_; }
+  /// Returns the names of the symbols.
   const std::vector<std::string>& symbols() const& { return symbols_; }
   /// Returns the symbolic type of a value of `graph()`.
   SymbolicSpec spec_of(ValueId value) const { return table_.values[value]; }

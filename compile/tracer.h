@@ -51,9 +51,9 @@ class Tracer final : public Recorder {
   Graph finish(const Tensors& outputs) { return finish(std::span<const Tensor>(outputs.data(), outputs.size())); }
   /// A tensor from outside, as it was passed in, or a variable that was read.
   struct Capture {
-    ValueId value = 0;
-    Tensor tensor{};
-    Variable variable{};
+    ValueId value = 0;    ///< number of the input that it became
+    Tensor tensor{};      ///< the tensor; undefined for a variable
+    Variable variable{};  ///< the variable; empty for a tensor
   };
   /// Returns what was captured so far, with Outside::captures, in the order of the inputs.
   const std::vector<Capture>& captures() const& { return captures_; }

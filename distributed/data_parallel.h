@@ -29,8 +29,8 @@ using ShardFunction = std::function<Sum(const ShardBatch&)>;
 
 /// This rank's rows of a batch, those of its shards in order, and the number of rows of the whole batch.
 struct OwnRows {
-  Tensors tensors;
-  std::int64_t rows = 0;
+  Tensors tensors;        ///< this rank's rows of each tensor
+  std::int64_t rows = 0;  ///< number of rows of the whole batch
 };
 
 /// The options of DataParallel: the cut of a batch into shards, and what happens to gradients.
@@ -95,11 +95,11 @@ class DataParallel {
   /// Returns the range of this rank's rows in a batch of `rows` rows.
   Rows own_rows(std::int64_t rows) const;
   const World& world() const noexcept;
-  int shards() const noexcept;
-  /// Returns the number of buckets in which a step sends gradients; `buckets_sent_early` returns how many of them were
-  /// sent before the last gradient was ready, in the last step that ran eagerly or was traced. Both are 0 before the
-  /// first step.
+  int shards() const noexcept;  ///< returns the number of shards into which every batch is cut
+  /// Returns the number of buckets in which a step sends gradients; 0 before the first step.
   std::int64_t buckets() const noexcept;
+  /// Returns how many of a step's buckets were sent before its last gradient was ready, in the last step that ran
+  /// eagerly or was traced; 0 before the first step.
   std::int64_t buckets_sent_early() const noexcept;
 
  private:

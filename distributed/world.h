@@ -84,8 +84,9 @@ class World {
   /// Throws DtypeError for another dtype.
   Tensor sum(const Tensor& x) const;
   double sum(double x) const;
-  /// Returns on every rank whether `yes` is true on any rank, for example to stop early; `all`: on every rank.
+  /// Returns on every rank whether `yes` is true on any rank, for example to stop early.
   bool any(bool yes) const;
+  /// Returns on every rank whether `yes` is true on all of them.
   bool all(bool yes) const;
 
   /// Returns this rank's traffic since the world began.

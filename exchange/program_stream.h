@@ -70,7 +70,9 @@ class ProgramStream {
     return {static_cast<const T*>(output_memory(i, dtype_of<T>)),
             static_cast<std::size_t>(output_spec(i).shape.numel())};
   }
+  /// Returns the shape and dtype of an input for one step; the time axis has extent 1.
   const Spec& input_spec(std::size_t i) const;
+  /// Returns the shape and dtype of an output of one step; the time axis has extent 1.
   const Spec& output_spec(std::size_t i) const;
 
   /// Runs one step. It allocates nothing, takes no lock and makes no system call; if it throws, no state has changed.

@@ -45,8 +45,10 @@ class GuitarmlNet final : public nn::LayerOf<GuitarmlNet, GuitarmlOptions> {
   /// Throws ValueError for sizes below 1, a skip that is neither 0 nor the output's size within that of the input.
   explicit GuitarmlNet(const GuitarmlOptions& options, const nn::Init& init = {});
 
+  /// Returns the recurrent layer.
   const nn::GatedRecurrent& rec() const& { return *rec_; }
   const nn::GatedRecurrent& rec() const&& = delete;
+  /// Returns the linear layer after the recurrent one.
   const nn::Linear& lin() const& { return lin_; }
   const nn::Linear& lin() const&& = delete;
 

@@ -61,10 +61,12 @@ class NamContainer final : public nn::Layer {
   std::size_t size() const { return models_.size(); }  ///< returns the number of models
   const nn::Layer& operator[](std::size_t i) const& { return *models_[i].layer; }
   const nn::Layer& operator[](std::size_t i) const&& = delete;
+  /// Returns the size below which `select` takes model i.
   double max_value(std::size_t i) const { return models_[i].max_value; }
   /// Selects the model that runs from now on by a size on the scale of `max_value`: the first one whose max_value is
   /// above `size`, or the last one, which is also the default. A stream keeps the model with which it was made.
   void select(double size);
+  /// Returns the position of the model that runs.
   std::size_t selected() const { return selected_; }
 
   std::string kind() const override { return "nam_container"; }

@@ -13,7 +13,7 @@
 
 namespace ferrite::train {
 
-/// Values of an epoch by name, in the order "loss", "accuracy", "val_loss", "val_accuracy".
+/// The values (loss and metrics) of one epoch by name, in the order "loss", "accuracy", "val_loss", "val_accuracy".
 class Logs {
  public:
   /// Returns the value of a name, NaN for an unknown one.
@@ -36,7 +36,9 @@ class History {
  public:
   /// Returns a value of every epoch, NaN where an epoch did not have it. Throws ValueError for an unknown name.
   const std::vector<double>& operator[](std::string_view name) const;
+  /// Returns the names of all values, in the order in which they first appeared.
   const std::vector<std::string>& names() const { return names_; }
+  /// Returns the number of epochs whose values are held.
   std::int64_t epochs() const { return epochs_; }
   /// Returns the values of an epoch, counted from 0. Throws ShapeError for an epoch that does not exist.
   Logs at(std::int64_t epoch) const;
@@ -67,11 +69,13 @@ class Training {
   /// Returns the optimiser, the first one of an OwnStep. Throws ValueError when an OwnStep names none.
   virtual nn::Optimizer& optimizer() const = 0;
   virtual const DataLoader& data() const = 0;
-  /// Returns the running epoch, counted from 0; `epochs` returns the number of all epochs.
+  /// Returns the running epoch, counted from 0.
   virtual std::int64_t epoch() const = 0;
+  /// Returns the number of epochs that the training is to have, FitOptions::epochs.
   virtual std::int64_t epochs() const = 0;
-  /// Returns the number of finished batches of this epoch; `step` returns the number of all updates so far.
+  /// Returns the number of finished batches of this epoch.
   virtual std::int64_t batch() const = 0;
+  /// Returns the number of updates so far, in all epochs.
   virtual std::int64_t step() const = 0;
   /// Returns the values of this epoch's batches so far, at its end also those of the validation.
   virtual const Logs& logs() const = 0;
@@ -104,10 +108,12 @@ class Callback {
 
   virtual void on_train_begin(Training&) {}
   virtual void on_epoch_begin(Training&) {}
+  /// Called after each batch, its update included.
   virtual void on_batch_end(Training&) {}
   virtual void on_validation_begin(Training&) {}
   /// Called after the validation, even when it threw, so that what `on_validation_begin` changed can be restored.
   virtual void on_validation_end(Training&) {}
+  /// Called after each epoch and its validation, whose values the logs then hold.
   virtual void on_epoch_end(Training&) {}
   /// Called once after the last epoch, but not when training ended by an exception.
   virtual void on_train_end(Training&) {}

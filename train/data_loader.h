@@ -16,10 +16,10 @@ class BatchMaker;
 
 /// The options of a DataLoader: size and order of the batches, how examples are drawn, buckets, threads.
 struct LoaderOptions {
-  std::int64_t batch_size = 32;
-  bool shuffle = true;     ///< whether every epoch has its own random order, drawn from `seed`
-  std::uint64_t seed = 0;  ///< seed of the order, of samples and of augmentation
-  bool drop_last = false;  ///< leaves out the last batch of an epoch (or of a bucket) if it is smaller
+  std::int64_t batch_size = 32;  ///< number of examples in a batch
+  bool shuffle = true;           ///< whether every epoch has its own random order, drawn from `seed`
+  std::uint64_t seed = 0;        ///< seed of the order, of samples and of augmentation
+  bool drop_last = false;        ///< leaves out the last batch of an epoch (or of a bucket) if it is smaller
   /// Weights of the examples, f32 or f64 [N], at least 0: examples are drawn with replacement in proportion to them.
   /// Undefined: every example comes once. `balanced_weights` makes classes equally frequent.
   Tensor weights{};
@@ -63,8 +63,9 @@ class DataLoader {
 
   const Dataset& data() const { return data_; }
   const LoaderOptions& options() const { return options_; }
-  /// Returns the number of batches of every epoch; `samples` returns the number of examples.
+  /// Returns the number of batches of every epoch.
   std::int64_t batches() const { return batches_; }
+  /// Returns the number of examples of every epoch.
   std::int64_t samples() const { return samples_; }
   /// Returns the largest length of each bucket; empty without buckets.
   const std::vector<std::int64_t>& bucket_lengths() const { return bounds_; }

@@ -31,7 +31,7 @@ class AnyMetric {
 /// A step of the user's that makes its own backward passes and updates, as adversarial nets and reinforcement learning
 /// need.
 struct OwnStep {
-  std::function<StepOutput(const Batch&)> run;
+  std::function<StepOutput(const Batch&)> run;  ///< trains on one batch, updates included
   /// The optimisers that checkpoints hold; callbacks see the first one as Training::optimizer.
   std::vector<nn::Optimizer*> optimizers{};
   /// The forward pass for validation, without updates. Empty: validation is not possible.
@@ -47,9 +47,9 @@ enum class Compile : std::uint8_t { automatic, never, always };
 
 /// The options of `fit`. A net needs `loss` and `optimizer`, a Forward needs `optimizer`, an OwnStep neither.
 struct FitOptions {
-  Loss loss{};                         ///< loss of a net's output; a Forward computes its own
-  nn::Optimizer* optimizer = nullptr;  ///< must outlive the call, as must the other objects pointed to
-  std::int64_t epochs = 1;
+  Loss loss{};                             ///< loss of a net's output; a Forward computes its own
+  nn::Optimizer* optimizer = nullptr;      ///< must outlive the call, as must the other objects pointed to
+  std::int64_t epochs = 1;                 ///< number of all epochs, those before training was resumed included
   const DataLoader* validation = nullptr;  ///< data to evaluate after each epoch, in evaluation mode
   std::vector<AnyMetric> metrics{};        ///< metrics of training and validation, there with the prefix "val_"
   std::vector<AnyCallback> callbacks{};

@@ -33,7 +33,8 @@ class ParallelRun {
   /// Updates the parameters with the gradients of the whole batch.
   virtual void update(const Tensors& gradients) = 0;
 
-  /// Gathers the predictions of all rows, on every process, from those of each process's rows.
+  /// Gathers the predictions of all rows, on every process, from those of each process's rows. `rows` is the number of
+  /// rows of the whole batch.
   virtual Tensor whole(const Tensor& prediction, std::int64_t rows) = 0;
   /// Returns whether this process is the one that writes files and shows progress.
   virtual bool is_main() const = 0;

@@ -12,8 +12,7 @@ namespace ferrite::train {
 
 /// The options of `png_folder`: the channels of the pictures and a limit on their size.
 struct PngFolderOptions {
-  /// Number of channels of every picture: 1 (grey), 3 (red, green, blue) or 4 (with opacity); 0: as many as its file
-  /// has.
+  /// Number of channels of every picture: 1 (grey), 3 (red, green, blue), 4 (with opacity); 0: as many as its file has.
   int channels = 3;
   std::int64_t most_values = io::kMostPngValues;  ///< limit on C * H * W of a picture
 };

@@ -12,7 +12,7 @@ struct SplitOptions {
   /// True: examples are dealt out in random order. False: in their own order, so that the first part has the first
   /// examples, as series of measurements need it.
   bool shuffle = true;
-  std::uint64_t seed = 0;
+  std::uint64_t seed = 0;  ///< seed of the random order
   /// Classes of the examples, i64 or i32 [N]; every part gets about the same share of each class. Needs `shuffle`.
   Tensor stratify{};
   /// Number of examples to leave out between two parts: windows of a series that reach into both. Needs
