@@ -90,14 +90,15 @@ struct FromTensors<void> {
 
 }  // namespace detail
 
-/// An argument of a compiled function that is not a tensor but holds variables (nn::Carry). It is passed to the
-/// function unchanged. An argument that holds other variables gets another program.
+/// The types of arguments of a compiled function that are not tensors but hold variables (nn::Carry). Such an argument
+/// is passed to the function unchanged. For an argument that holds other variables the function is traced again.
 template <class T>
 concept HoldsVariables = requires(const T& t) {
   { t.variables() } -> std::convertible_to<std::span<const State>>;
 };
 
-/// A function that is traced at its first call and replayed from then on, as `compile` makes it.
+/// The result of `compile`: a function object that traces the function F when it is called with a new combination of
+/// types, and otherwise replays the program traced before.
 template <class F>
 class Compiled {
  public:
@@ -130,7 +131,7 @@ class Compiled {
                        const detail::Compilation::Body& body) { compilation_.verify(arguments, body); },
                    a...);
   }
-  /// Calls a function that takes a list, f(const Tensors&).
+  /// Calls a function that takes a list, f(const Tensors&). Throws as the other form.
   auto operator()(const Tensors& arguments) const requires std::is_invocable_v<const F&, const Tensors&> {
     using Result = std::invoke_result_t<const F&, const Tensors&>;
     auto body = [&](const Tensors& in) { return results<Result>([&]() -> decltype(auto) { return f_(in); }); };
@@ -139,7 +140,7 @@ class Compiled {
     return detail::FromTensors<Result>::get(out);
   }
 
-  /// Checks that a function of a list is still the one that was traced for these arguments.
+  /// Checks that a function of a list is still the one that was traced for these arguments. Throws as the other form.
   void verify(const Tensors& arguments) const requires std::is_invocable_v<const F&, const Tensors&> {
     using Result = std::invoke_result_t<const F&, const Tensors&>;
     auto body = [&](const Tensors& in) { return results<Result>([&]() -> decltype(auto) { return f_(in); }); };

@@ -23,7 +23,7 @@ struct Graph {
   /// An application of an operation to values.
   struct Node {
     const Primitive* op = nullptr;   ///< the record of the operation
-    Attrs attrs{};                   ///< its constants
+    Attrs attrs{};                   ///< constants of this application, such as an axis
     InlineVector<ValueId, 3> in{};   ///< operands
     InlineVector<ValueId, 1> out{};  ///< results
     /// The layer that applied the operation, or whose gradient it is part of. In a scan's body, empty means the layer
@@ -33,7 +33,7 @@ struct Graph {
   /// A value that is known before the program runs.
   struct Constant {
     ValueId value = 0;
-    Tensor tensor{};  ///< may be strided: a repeated value takes one element
+    Tensor tensor{};  ///< the value; may be strided: a repeated value takes one element
   };
   /// A variable with its value before the program runs (in `reads`) or afterwards (in `writes`).
   struct VariableValue {
@@ -99,7 +99,7 @@ struct LayerCost {
 /// node counts for the innermost layer that it belongs to, the nodes of a gradient for the layer whose gradient they
 /// are; a scan counts for the layer that runs it.
 std::vector<LayerCost> cost_by_layer(const Graph& graph);
-/// Returns the cost of a graph by layers as a table, with the total at its end.
+/// Returns the cost of a graph by layers (`cost_by_layer`) as a table in text, with the total at its end.
 std::string cost_table(const Graph& graph);
 
 /// Options of `parse_graph`: whatever the text of a graph cannot hold.

@@ -4,7 +4,8 @@
 
 namespace ferrite::passes {
 
-/// Replaces composites that are one node by the operations that they are made of. Every plan runs this pass first.
+/// Replaces every composite (softmax, layer_norm) that was traced as one node by the operations that it is made of.
+/// Every plan runs this pass first.
 void expand_composites(Graph& g);
 
 /// Drops nodes, constants, reads and variables that no output and no written variable depends on, except checks that
@@ -37,7 +38,8 @@ void simplify_scans(Graph& g);
 /// Drops `detach`, and gradients that a program defines itself (autograd/lenient_grad.h), from a program that runs and
 /// is not differentiated any more.
 void drop_detach(Graph& g);
-/// Drops `recompute` from a program whose gradient stores what it reads.
+/// Drops `recompute`, the identity of checkpoints (autograd/lenient_grad.h), from a program whose gradient stores what
+/// it reads.
 void drop_recompute(Graph& g);
 
 /// Runs all passes that keep bits, in their order; none of them changes what a gradient would be.

@@ -13,13 +13,13 @@ namespace detail {
 class PlanBody;
 }
 
-/// Options of plans and compiled functions.
+/// Options of plans and compiled functions: what is fused, whether buffers are shared, how many plans are kept.
 struct PlanOptions {
-  bool fuse = true;   ///< elementwise operations run together; if off, each is a kernel
-  bool guard = true;  ///< a value that would be computed many times is computed once; off to measure what that saves
+  bool fuse = true;   ///< elementwise operations and reductions run together in kernels; off: each runs by itself
+  bool guard = true;  ///< a value is not fused where that would compute it many times; off to measure what that saves
   bool reuse = true;  ///< buffers are reused after their last reader; off to find faults: the results are the same
-  /// Maximum number of plans that a compiled function keeps, one for each combination of shapes; 0 for no limit. The
-  /// least recently used plan is dropped first, with a line in the log.
+  /// Maximum number of plans that a compiled function keeps (see Compiled::plans); 0 for no limit. The least recently
+  /// used plan is dropped first, with a line in the log.
   std::size_t most_plans = 128;
 };
 
@@ -29,22 +29,22 @@ struct PlanReport {
   struct Step {
     std::string what;            ///< names of the operations, "matmul" or "sub exp sum"
     std::size_t operations = 0;  ///< number of operations in the step
-    bool kernel = false;         ///< is a fused kernel, not an operation that runs alone
+    bool kernel = false;         ///< whether the step is a fused kernel, not an operation that runs alone
     std::int64_t bytes = 0;      ///< bytes read and written
     std::vector<Scope> layers;   ///< whose operations it runs, in order, each once; none for operations outside layers
   };
   std::vector<Step> steps;            ///< in the order in which they run
   std::size_t operations = 0;         ///< nodes of the simplified graph
-  std::size_t kernels = 0;            ///< number of fused kernels
-  std::size_t products = 0;           ///< number of matrix products
-  std::size_t epilogues = 0;          ///< products among them that run inside a kernel's step, a few rows at a time
-  std::size_t others = 0;             ///< other operations that run alone
+  std::size_t kernels = 0;            ///< number of fused kernels: elementwise operations, and reductions with them
+  std::size_t products = 0;           ///< number of matrix products, alone or in a kernel's step
+  std::size_t epilogues = 0;          ///< number of the products that run in a kernel's step, a few rows at a time
+  std::size_t others = 0;             ///< number of operations that run alone and are not products
   std::int64_t bytes_moved = 0;       ///< bytes read and written by all steps
-  std::int64_t arena_bytes = 0;       ///< size of the intermediate values
-  std::int64_t bound_bytes = 0;       ///< the largest sum of intermediates that live at one step
+  std::int64_t arena_bytes = 0;       ///< size of the arena, the memory that the intermediate values share
+  std::int64_t bound_bytes = 0;       ///< lower bound of arena_bytes: the most intermediate values that live at once
   std::int64_t result_bytes = 0;      ///< size of the outputs and new values of variables
-  std::int64_t constant_bytes = 0;    ///< size of the captured tensors
-  std::vector<std::string> refusals;  ///< what was not fused, and why
+  std::int64_t constant_bytes = 0;    ///< size of the constants, such as captured tensors
+  std::vector<std::string> refusals;  ///< what was not fused and why, one text each
 
   /// Returns the report as text: a line for the whole, one for each step and one for each refusal. With `layers`, the
   /// lines of steps end with the layers whose operations they run: "in encoder.0, head".
@@ -76,7 +76,7 @@ class Plan {
   /// Returns the report of this plan.
   const PlanReport& report() const&;
   PlanReport report() const&& { return report(); }
-  /// The simplified graph, the one that runs.
+  /// Returns the simplified graph, the one that runs.
   const Graph& graph() const&;
   Graph graph() const&& { return graph(); }
 

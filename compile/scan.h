@@ -7,18 +7,18 @@
 
 namespace ferrite {
 
-/// Options of `scan`.
+/// Options of `scan`: direction, lengths, and what is kept for the gradient.
 struct ScanOptions {
-  bool reverse = false;  ///< run from the last step to the first; stacks keep their order
+  bool reverse = false;  ///< run from the last step to the first; y[t] still belongs to x[t]
   /// Number of valid steps of each row, i64 [B], each in 0..T; rows are axis 0 of the carries and of one step of the
   /// xs. After these steps a row's carries stay, its ys are 0, and no gradient reaches its xs, whatever they hold. With
   /// `reverse`, a row begins at its last valid step.
   Tensor lengths{};
-  /// Number of steps from one kept carry to the next. 0 keeps what the gradient reads of every step. k keeps only the
-  /// carries of every k-th step and computes the steps between again: memory for T / k + k steps instead of T, about
-  /// one more forward pass, the same bits.
+  /// What is kept for the gradient. 0: of every step, all that the gradient reads. k: only the carries of every k-th
+  /// step, from which the gradient computes the steps between again: memory for T / k + k steps instead of T, about one
+  /// more forward pass, the same bits.
   std::int64_t checkpoint_every = 0;
-  std::int64_t steps = -1;  ///< number of steps T; needed only without xs
+  std::int64_t steps = -1;  ///< number of steps T; needed only without xs, which otherwise give it
   bool by_steps = false;    ///< run step by step even if the body is linear in its carries (see `scan`)
 };
 

@@ -16,7 +16,7 @@ namespace ferrite {
 /// 2 T - 1, B T + T or (T + 2) / 4.
 class SymbolicNumber {
  public:
-  /// The maximum number of symbols in a program.
+  /// The maximum number of symbols: a symbol's index is below it.
   static constexpr std::size_t kMaxSymbols = 16;
 
   /// A product of some symbols, times a factor.
@@ -33,12 +33,13 @@ class SymbolicNumber {
   SymbolicNumber(std::int64_t constant = 0) : more_(constant) {}
   /// Returns the k-th symbol as a number. Throws ValueError when k is not below kMaxSymbols.
   static SymbolicNumber symbol(std::size_t k);
-  /// Returns every product of different symbols among the first `symbols`; products of few symbols come first.
+  /// Returns every product of one or more different symbols, of the symbols 0 to `symbols` - 1; products of few symbols
+  /// come first.
   static std::vector<SymbolicNumber> products(std::size_t symbols);
   /// Finds the number that has these values at these sizes of the symbols, one list of sizes for each value. Prefers
-  /// few terms to many. At least one value more than determine the number must agree, two where it has a divisor. A
-  /// divisor must divide every term at all sizes that are multiples of `steps`; without `steps` there is no divisor.
-  /// Returns nullopt when no number has these values.
+  /// few terms to many. At least one value more than determine the number must agree, two where it has a divisor.
+  /// `steps` holds for each symbol a number that divides all of its sizes; a divisor must then divide every term.
+  /// Without `steps` there is no divisor. Returns nullopt when no number has these values.
   static std::optional<SymbolicNumber> with_values(std::span<const std::vector<std::int64_t>> sizes,
                                                    std::span<const std::int64_t> values,
                                                    std::span<const std::int64_t> steps = {});
@@ -53,16 +54,18 @@ class SymbolicNumber {
   std::optional<std::int64_t> constant() const { return terms_.empty() ? std::optional(more_) : std::nullopt; }
   /// Returns whether the number depends on no symbol.
   bool is_constant() const { return terms_.empty(); }
-  /// Returns the terms of floor((sum of terms + more) / divisor), in the order of their symbols.
+  /// Returns the terms of the number, which is floor((sum of terms + more) / divisor), in the order of their symbols.
   std::span<const Term> terms() const& { return terms_; }
-  /// Returns the constant that is added to the terms.
+  /// Returns the constant that is added to the terms before the division.
   std::int64_t more() const { return more_; }
   /// Returns the divisor, at least 1.
   std::int64_t divisor() const { return divisor_; }
 
-  /// Returns the value at these sizes of the symbols. Throws ShapeError beyond 64 bits, ValueError for too few sizes.
+  /// Returns the number's value for these sizes of the symbols. Throws ShapeError beyond 64 bits, ValueError for too
+  /// few sizes.
   std::int64_t at(std::span<const std::int64_t> sizes) const;
-  /// Returns whether the value may be below 0 at sizes above 0: a factor is negative, or the value at sizes 1.
+  /// Returns whether the value may be below 0 for some sizes above 0: a factor is negative, or so is the value where
+  /// all sizes are 1.
   bool may_be_negative() const;
   /// Returns the number as text: "2*T - 1", "(B*T + 2)/4".
   std::string str(std::span<const std::string> symbols) const;

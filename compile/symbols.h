@@ -21,7 +21,7 @@ struct SymbolicSpec {
   SymbolicSpec() = default;
   SymbolicSpec(std::vector<SymbolicNumber> extents, Dtype type = Dtype::f32) : shape(std::move(extents)), dtype(type) {}
   SymbolicSpec(const Spec& spec) : shape(spec.shape.begin(), spec.shape.end()), dtype(spec.dtype) {}
-  /// Returns the type at these sizes of the symbols.
+  /// Returns the type with numbers for extents, for these sizes of the symbols.
   Spec at(std::span<const std::int64_t> sizes) const;
   /// Returns the type as text: "f32[B, T, 7]".
   std::string str(std::span<const std::string> symbols) const;
@@ -41,6 +41,7 @@ class SymbolicTrial {
   /// more than kMaxSymbols, and for sizes below 1.
   SymbolicTrial(std::vector<std::string> symbols, const std::vector<std::int64_t>& sizes);
 
+  /// Returns the names of the symbols.
   const std::vector<std::string>& symbols() const& { return symbols_; }
   /// Returns the sizes of all trials; the first trial has the given sizes.
   const std::vector<std::vector<std::int64_t>>& sizes() const& { return sizes_; }
@@ -61,12 +62,13 @@ class SymbolicTrial {
 ///   const Graph long_one = g.at({1, 1000});
 class SymbolicGraph {
  public:
-  /// Returns the program at the first sizes that it was traced at.
+  /// Returns the program as traced at the smallest sizes, those that `trace_symbolic` was given.
   const Graph& graph() const& { return graph_; }
+  /// Returns the names of the symbols.
   const std::vector<std::string>& symbols() const& { return symbols_; }
-  /// Returns the symbolic type of a value.
+  /// Returns the symbolic type of a value of `graph()`.
   SymbolicSpec spec_of(ValueId value) const { return table_.values[value]; }
-  /// Returns the program at other sizes: what tracing there gives, except for shortcuts that tracing takes at size 1.
+  /// Returns the graph for other sizes, as tracing at these sizes would give it, but without the shortcuts of size 1.
   /// Throws ValueError for a wrong number of sizes or sizes below 1, ShapeError where an operation does not fit its
   /// operands at these sizes.
   Graph at(const std::vector<std::int64_t>& sizes) const;

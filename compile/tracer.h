@@ -12,7 +12,8 @@
 
 namespace ferrite {
 
-/// A switch outside the tensors that a traced program read, such as whether a module trains.
+/// A switch (not a tensor) that a program read while it was traced, such as whether a module trains, and its value
+/// then.
 struct TracedFlag {
   std::shared_ptr<const std::atomic<bool>> flag{};
   bool value = false;
@@ -30,13 +31,13 @@ class Tracer final : public Recorder {
  public:
   /// Treatment of tensors from outside, and of variables that are read.
   enum class Outside : std::uint8_t {
-    constants,  ///< tensors become constants of the graph, variables belong to it
+    constants,  ///< tensors become constants of the graph, variables become Graph::variables
     captures,   ///< both become further inputs, in the order of `captures()`
   };
   /// Treatment of functions that are composed of operations, such as softmax and layer_norm.
   enum class Composites : std::uint8_t {
     parts,  ///< recorded as the operations that they are made of, which can be differentiated, fused and exported
-    whole,  ///< recorded as one node, for exporters whose language has such an operation; where no tape listens
+    whole,  ///< recorded as one node, for exporters whose language has such an operation; not under a tape
   };
   /// Makes a tracer; by default one whose graph holds tensors from outside as constants and the parts of composites.
   explicit Tracer(Outside outside = Outside::constants, Composites composites = Composites::parts)
@@ -44,15 +45,15 @@ class Tracer final : public Recorder {
 
   /// Adds an input to the program and returns it as an abstract tensor.
   Tensor input(const Spec& spec);
-  /// Returns the program up to here with these results. Throws TraceError for an undefined result or a tensor of
-  /// another trace.
+  /// Returns the program recorded so far, with these tensors as its outputs. Throws TraceError for an undefined result
+  /// or a tensor of another trace.
   Graph finish(std::span<const Tensor> outputs);
   Graph finish(const Tensors& outputs) { return finish(std::span<const Tensor>(outputs.data(), outputs.size())); }
   /// A tensor from outside, as it was passed in, or a variable that was read.
   struct Capture {
-    ValueId value = 0;
-    Tensor tensor{};
-    Variable variable{};
+    ValueId value = 0;    ///< number of the input that it became
+    Tensor tensor{};      ///< the tensor; undefined for a variable
+    Variable variable{};  ///< the variable; empty for a tensor
   };
   /// Returns what was captured so far, with Outside::captures, in the order of the inputs.
   const std::vector<Capture>& captures() const& { return captures_; }
@@ -76,7 +77,7 @@ class Tracer final : public Recorder {
   /// What the trace knows about a tensor.
   struct Known {
     ValueId value = 0;
-    bool cut = false;  ///< made or read where nothing is part of a gradient
+    bool cut = false;  ///< made or read under a cut: outside it, uses go through a `detach`
     std::optional<ValueId> detached{};
   };
   ValueId number_of(const Tensor& t);

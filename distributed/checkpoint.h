@@ -32,11 +32,14 @@ void save_checkpoint(const World& world, const std::filesystem::path& path, cons
 /// nothing has changed then. Also throws RankError.
 train::Checkpoint load_checkpoint(const World& world, const std::filesystem::path& path,
                                   const train::TrainingParts& parts);
+/// Restores all ranks, with an optimiser that is spread over them: the first one of the file.
 train::Checkpoint load_checkpoint(const World& world, const std::filesystem::path& path,
                                   const train::TrainingParts& parts, const ShardedOptimizer& optimizer);
+/// Restores a training with one optimiser on all ranks and returns its position.
 train::Position load_checkpoint(const World& world, const std::filesystem::path& path, const nn::Module& model,
                                 const nn::Optimizer& optimizer, nn::Schedule* schedule = nullptr,
                                 const nn::WeightAverage* average = nullptr);
+/// Restores a training with one optimiser that is spread over the ranks, and returns its position.
 train::Position load_checkpoint(const World& world, const std::filesystem::path& path, const nn::Module& model,
                                 const ShardedOptimizer& optimizer, const nn::WeightAverage* average = nullptr);
 

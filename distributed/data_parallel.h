@@ -29,11 +29,11 @@ using ShardFunction = std::function<Sum(const ShardBatch&)>;
 
 /// This rank's rows of a batch, those of its shards in order, and the number of rows of the whole batch.
 struct OwnRows {
-  Tensors tensors;
-  std::int64_t rows = 0;
+  Tensors tensors;        ///< this rank's rows of each tensor
+  std::int64_t rows = 0;  ///< number of rows of the whole batch
 };
 
-/// The options of DataParallel.
+/// The options of DataParallel: the cut of a batch into shards, and what happens to gradients.
 struct DataParallelOptions {
   /// Number of shards into which a batch is cut. The number of ranks must divide it: 12 for 1, 2, 3, 4, 6 or 12 ranks.
   /// Results depend on it, but not on the number of ranks.
@@ -71,21 +71,21 @@ class DataParallel {
   /// model and the optimiser must outlive it.
   DataParallel(const World& world, const nn::Module& model, nn::Optimizer& optimizer,
                const DataParallelOptions& options = {});
-  /// Trains with an optimiser whose states are spread over the ranks.
+  /// Makes the same for an optimiser whose states are spread over the ranks.
   DataParallel(const World& world, const nn::Module& model, const ShardedOptimizer& optimizer,
                const DataParallelOptions& options = {});
   ~DataParallel();
   DataParallel(const DataParallel&) = delete;
   DataParallel& operator=(const DataParallel&) = delete;
 
-  /// Trains on a batch [N, ...], which every rank passes whole and of which it computes its own shards. Returns the
-  /// mean loss, a tensor of rank 0 in the losses' dtype. Throws what the function and the optimiser throw; ShapeError
-  /// for tensors of different numbers of rows; ValueError for no rows and when the joined count is not positive, before
-  /// anything has changed; TapeError under a tape; RankError. A rank whose function throws leaves the others waiting
-  /// until their timeout.
+  /// Makes one update on a batch [N, ...], which every rank passes whole and of which it computes its own shards.
+  /// Returns the mean loss, a tensor of rank 0 in the losses' dtype. Throws what the function and the optimiser throw;
+  /// ShapeError for tensors of different numbers of rows; ValueError for no rows and when the joined count is not
+  /// positive, before anything has changed; TapeError under a tape; RankError. A rank whose function throws leaves the
+  /// others waiting until their timeout.
   Tensor step(const Tensors& batch, const ShardFunction& loss) const;
-  /// Trains on a batch of which each rank passes only its own rows. Also throws ShapeError unless these are as many as
-  /// its shards have.
+  /// Makes one update on a batch of which each rank passes only its own rows. Also throws ShapeError unless these are
+  /// as many as its shards have.
   Tensor step(const OwnRows& batch, const ShardFunction& loss) const;
   /// Returns sum and count over all shards, f64 of rank 0, without gradients, for metrics. They have the same bits for
   /// every number of ranks. The model should be in evaluation mode. Throws as `step`.
@@ -95,10 +95,11 @@ class DataParallel {
   /// Returns the range of this rank's rows in a batch of `rows` rows.
   Rows own_rows(std::int64_t rows) const;
   const World& world() const noexcept;
-  int shards() const noexcept;
-  /// Returns the number of buckets in a step; `buckets_sent_early` returns how many of them were sent before the last
-  /// gradient was ready, in the last step that ran eagerly or was traced. Both are 0 before the first step.
+  int shards() const noexcept;  ///< returns the number of shards into which every batch is cut
+  /// Returns the number of buckets in which a step sends gradients; 0 before the first step.
   std::int64_t buckets() const noexcept;
+  /// Returns how many of a step's buckets were sent before its last gradient was ready, in the last step that ran
+  /// eagerly or was traced; 0 before the first step.
   std::int64_t buckets_sent_early() const noexcept;
 
  private:

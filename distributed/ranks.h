@@ -8,7 +8,7 @@
 
 namespace ferrite::mpi {
 
-/// The options of `ranks`.
+/// The options of `ranks`: the cut of a batch into shards, and what each rank keeps and sends.
 struct RanksOptions {
   /// Number of shards into which every batch is cut. The number of ranks must divide it: 12 for 1, 2, 3, 4, 6 or 12
   /// ranks. Results depend on it, but not on the number of ranks.

@@ -42,7 +42,7 @@ class ShardedOptimizer {
   const std::vector<Parameter>& parameters() const noexcept;
   /// Returns the optimiser of this rank's part; null if the rank has no parameters.
   const nn::Optimizer* own() const noexcept;
-  /// Returns the rank that updates a parameter.
+  /// Returns the rank that updates a parameter, given by its index in `parameters()`.
   int owner(std::size_t parameter) const;
 
   /// Returns an optimiser of all parameters with all states, on every rank, to save it. All ranks call it.
@@ -50,7 +50,7 @@ class ShardedOptimizer {
   /// Copies this rank's states from an optimiser of all parameters, such as `fresh` makes. Throws ValueError when a
   /// state is missing; nothing has changed then.
   void take(const nn::Optimizer& whole) const;
-  /// Makes a new optimiser of all parameters, without the values of their states.
+  /// Makes a new optimiser of all parameters, whose states have their first values, not those of this one.
   std::unique_ptr<nn::Optimizer> fresh() const;
 
  private:

@@ -18,13 +18,13 @@ struct Rows {
 /// none. Throws ValueError for a negative number of rows, no shards, and a shard that does not exist.
 Rows rows_of_shard(std::int64_t rows, int shards, int shard);
 
-/// The options of an Epoch.
+/// The options of an Epoch: the size and the order of its batches.
 struct EpochOptions {
   std::int64_t batch_rows = 0;  ///< rows of a batch, of all ranks together; required
   int shards = 12;              ///< number of shards, as in DataParallelOptions
-  bool shuffle = true;
-  bool drop_last = false;  ///< leaves out a last batch that is smaller
-  std::uint64_t seed = 0;  ///< seed of the order
+  bool shuffle = true;          ///< whether each epoch has its own random order; otherwise rows keep theirs
+  bool drop_last = false;       ///< leaves out a last batch that is smaller
+  std::uint64_t seed = 0;       ///< seed of the order
 };
 
 /// The order in which an epoch passes through a data set. Every rank has the same number of steps, and each step has
@@ -41,6 +41,7 @@ class Epoch {
   /// rows in a batch, and no shards.
   Epoch(std::int64_t rows, const EpochOptions& options, std::int64_t epoch = 0);
 
+  /// Returns the number of steps (batches) of the epoch, the same on every rank.
   std::int64_t steps() const noexcept { return steps_; }
   /// Returns the number of rows of all ranks in a step. Throws ValueError for a step that does not exist.
   std::int64_t rows_in(std::int64_t step) const;

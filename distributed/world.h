@@ -35,14 +35,15 @@ namespace detail {
 class Link;
 }
 
-/// The options of a World.
+/// The options of a World: how long its ranks wait for each other.
 struct WorldOptions {
   /// Time that a rank waits for the others before it throws RankError. It must exceed the time by which ranks may
   /// differ in reaching the same place of the program, reading data, tracing and compiling included.
   std::chrono::milliseconds timeout = std::chrono::minutes(5);
 };
 
-/// The number of exchanges of this rank for sums and gradients, and the bytes that it passed to and got from MPI.
+/// The communication of this rank for sums and gradients: the number of exchanges, and the bytes that they passed to
+/// MPI and got from it.
 struct Traffic {
   std::int64_t exchanges = 0, bytes_sent = 0, bytes_received = 0;
 };
@@ -67,10 +68,10 @@ class World {
   World(const World&) = delete;
   World& operator=(const World&) = delete;
 
-  int rank() const noexcept;  ///< returns the rank of this process, 0 <= rank() < size()
-  int size() const noexcept;
+  int rank() const noexcept;        ///< returns the rank of this process, 0 <= rank() < size()
+  int size() const noexcept;        ///< returns the number of all ranks
   int local_rank() const noexcept;  ///< returns the rank of this process among those of this machine
-  int local_size() const noexcept;
+  int local_size() const noexcept;  ///< returns the number of ranks on this machine
   std::chrono::milliseconds timeout() const noexcept;
 
   /// Returns when every rank has called it.
@@ -83,8 +84,9 @@ class World {
   /// Throws DtypeError for another dtype.
   Tensor sum(const Tensor& x) const;
   double sum(double x) const;
-  /// Returns on every rank whether `yes` is true on any rank, for example to stop early; `all`: on every rank.
+  /// Returns on every rank whether `yes` is true on any rank, for example to stop early.
   bool any(bool yes) const;
+  /// Returns on every rank whether `yes` is true on all of them.
   bool all(bool yes) const;
 
   /// Returns this rank's traffic since the world began.

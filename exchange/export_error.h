@@ -12,11 +12,11 @@ class ExportError : public Error {
   using Error::Error;
 };
 
-/// An operation that a format cannot hold.
+/// An operation that a format cannot express, and why.
 struct ExportRefusal {
-  std::string_view operation;
-  std::string_view reason;
-  std::string_view hint;  ///< advice on what to do instead
+  std::string_view operation;  ///< name of the operation
+  std::string_view reason;     ///< why the format cannot express it
+  std::string_view hint;       ///< advice on what to do instead
 };
 
 }  // namespace ferrite::exchange

@@ -28,8 +28,8 @@ struct ReadOptions {
   /// Values of inputs that are the same in every call, by name: {"sr", 16000}. They are then not inputs of the model,
   /// and everything that depends on them alone is computed before the program is traced.
   std::map<std::string, Tensor> constants{};
-  /// Largest number of iterations of a Loop; all graphs within the model may run 64 times as many in one call. The call
-  /// throws beyond that.
+  /// Largest number of iterations of one Loop; graphs within the model (the bodies of its nodes) may together run 64
+  /// times as often in one call. The call throws beyond that.
   std::int64_t most_trips = 1024;
   /// Largest number of elements of a node's result and of its operation's intermediate values, so that a small file
   /// cannot take all memory. Beyond that, OnnxError names the node.
@@ -38,7 +38,7 @@ struct ReadOptions {
 
 /// An input or output of a model.
 struct Port {
-  std::string name;
+  std::string name;  ///< name in the file
   /// ONNX's type of the elements, "float", "int64", "float16"; empty where the file does not say.
   std::string type{};
   /// Ferrite's dtype of the tensor. Types that it does not compute with are held in wider ones: f16 and bf16 in f32,
@@ -52,8 +52,7 @@ struct Port {
 /// An ONNX model as a module. Its parameters are the initialisers of floats, under their names in the file, except for
 ///  - those whose numbers have to be known while a program is traced (the scales of a Resize), which are folded;
 ///  - running statistics, and operands of products of integers;
-///  - constants that an exporter made, recognised by name, use and shape: one number ("val_3": an epsilon or an
-///    exponent), an initial state, a mask, a table.
+///  - constants that an exporter made, by name, use and shape: an exponent ("val_3"), a state, a mask, a table.
 /// docs/exchange.md has the rule, `report` says for each initialiser what became of it and why, and
 /// ReadOptions::trains overrides it. A call runs the graph's nodes as Ferrite's operations, so a model may be compiled,
 /// differentiated, trained and saved like any other module. A model cannot be copied; `clone` copies the values. Calls

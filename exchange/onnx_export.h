@@ -16,7 +16,7 @@ namespace ferrite::onnx {
 using exchange::DynamicAxis;
 using exchange::ExportError;
 
-/// Options of the ONNX export.
+/// Options of the ONNX export: names, what becomes of variables, and open extents.
 struct ExportOptions {
   /// Name of the graph in the file. Not empty.
   std::string name = "ferrite";
@@ -51,10 +51,10 @@ std::string to_onnx(const Graph& graph, const ExportOptions& options = {});
 
 /// Traces a function and exports it as an ONNX model. With dynamic axes it is traced at several extents, from a little
 /// more than those of `inputs` to several hundred: numbers that differ between these programs become arithmetic on the
-/// extents in the file, which has to agree with all of them. The function has to behave
-/// the same at smaller extents; only for a model read from a file is that checked. Throws as the other form;
-/// ExportError, naming the node, where a number that depends on an open extent cannot be expressed in the file;
-/// ValueError for an axis that the inputs do not have.
+/// extents in the file, which has to agree with all of them. The function has to behave the same at smaller extents;
+/// only for a model read from a file is that checked. Throws as the other form; ExportError, naming the node, where a
+/// number that depends on an open extent cannot be expressed in the file; ValueError for an axis that the inputs do not
+/// have.
 std::string to_onnx(const std::function<Tensors(const Tensors&)>& f, std::span<const Spec> inputs,
                     const ExportOptions& options = {});
 

@@ -12,7 +12,7 @@
 
 namespace ferrite::onnx {
 
-/// Says how a model over whole sequences becomes a step.
+/// Options of a Stream: which axes and inputs of a model over whole sequences are time and states.
 struct StreamOptions {
   /// Name of the time dimension in the shapes of the file's inputs: "S". If empty, a call of the model is a step, and
   /// its inputs and outputs have no time axis.
@@ -59,7 +59,9 @@ class Stream {
   std::span<const T> output(std::string_view name) const {
     return program_.output<T>(place(outputs_, name, "output"));
   }
+  /// Returns the shape and dtype of an input for one step; a time axis has extent 1.
   const Spec& input_spec(std::string_view name) const { return program_.input_spec(place(inputs_, name, "input")); }
+  /// Returns the shape and dtype of an output of one step; a time axis has extent 1.
   const Spec& output_spec(std::string_view name) const { return program_.output_spec(place(outputs_, name, "output")); }
 
   /// Runs one step. It allocates nothing, takes no lock and makes no system call; if it throws, no state has changed.

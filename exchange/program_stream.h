@@ -19,8 +19,8 @@ struct ProgramInput {
 
 /// Options of a ProgramStream.
 struct ProgramStreamOptions {
-  /// Pairs (input, output) that are a state: the next step takes the output as that input; it starts as zeros. Such
-  /// inputs have no time axis.
+  /// Pairs of an input and an output, by number, that are a state: the next step takes the output as that input; it
+  /// starts as zeros. Such inputs have no time axis.
   std::vector<std::pair<std::size_t, std::size_t>> states{};
   /// Compares two sequences of the stream with the whole program, bit by bit, when the stream is made; throws
   /// Error where they differ.
@@ -70,7 +70,9 @@ class ProgramStream {
     return {static_cast<const T*>(output_memory(i, dtype_of<T>)),
             static_cast<std::size_t>(output_spec(i).shape.numel())};
   }
+  /// Returns the shape and dtype of an input for one step; the time axis has extent 1.
   const Spec& input_spec(std::size_t i) const;
+  /// Returns the shape and dtype of an output of one step; the time axis has extent 1.
   const Spec& output_spec(std::size_t i) const;
 
   /// Runs one step. It allocates nothing, takes no lock and makes no system call; if it throws, no state has changed.

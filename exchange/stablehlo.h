@@ -26,7 +26,7 @@ enum class DynamicForms : std::uint8_t {
   gathers,   ///< instead of these three, gathers and scatters of elements: for compilers without them, as IREE 3.13
 };
 
-/// Options of the StableHLO export.
+/// Options of the StableHLO export: names, what becomes an argument, the form of scans, and open extents.
 struct StablehloOptions {
   /// Name of the module: letters, digits and underscores, not starting with a digit.
   std::string name = "ferrite";
@@ -35,13 +35,13 @@ struct StablehloOptions {
   bool inline_variables = false;
   /// Makes constants of more than one element arguments, after all others, instead of writing them into the text.
   bool constants_as_arguments = false;
-  ScanExport scan = ScanExport::as_while;
+  ScanExport scan = ScanExport::as_while;  ///< form in which scans are written
   /// Writes the path of the layer as the location of what it computes, `loc("encoder.0")`, which compilers name in
   /// their errors and profiles.
   bool locations = false;
   /// Axes whose extents stay open, `?` in the text. Only for the export of a function, not of a graph.
   std::vector<DynamicAxis> dynamic{};
-  DynamicForms dynamic_forms = DynamicForms::complete;
+  DynamicForms dynamic_forms = DynamicForms::complete;  ///< operations used for open extents
 };
 
 /// Returns a traced program as the text of a StableHLO module with one function, `@main`.

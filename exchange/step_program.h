@@ -19,7 +19,7 @@ namespace ferrite::exchange {
 struct StepProgram {
   /// Runs the step: x [B, D] (for tokens i64 [B]) and the states before it -> y [B, N] and the states after it.
   std::function<Tensors(const Tensors&)> function;
-  std::vector<Spec> inputs;
+  std::vector<Spec> inputs;               ///< types of x, then of the states
   std::vector<std::string> input_names;   ///< "x", then "h", ... as in `Layer::states`; duplicates get "h_1", ...
   std::vector<std::string> output_names;  ///< "y", then "h.next", ...
   /// The batch axes of the inputs, for the option `dynamic` of either exporter, which leaves the number of rows open.

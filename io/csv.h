@@ -23,11 +23,11 @@ namespace detail {
 struct CsvCells;
 }  // namespace detail
 
-/// Options for reading CSV.
+/// Options for reading CSV: the delimiter, the header, and what a missing number is.
 struct CsvOptions {
-  char delimiter = ',';  ///< between fields: no letter, digit, sign, point, quote or line break
+  char delimiter = ',';  ///< character between fields; must not be a letter, digit, sign, point, quote or line break
   bool header = true;    ///< whether the first line holds the names of the columns; else they are "0", "1", ...
-  Missing missing = Missing::refused;
+  Missing missing = Missing::refused;  ///< what becomes of a missing number
   /// Texts that mark a missing number, compared after blanks around a field are cut off. A NaN in any other spelling
   /// also counts as missing.
   std::vector<std::string> missing_texts = {"", "NA", "nan", "NaN"};

@@ -16,16 +16,16 @@
 /// alone can also be read with io/json_weights.h.
 namespace ferrite::io {
 
-/// The shape of a GuitarmlNet.
+/// The sizes and parts of a GuitarmlNet.
 struct GuitarmlOptions {
   bool gru = false;  ///< whether the recurrent layer is a GRU; otherwise it is an LSTM
   std::int64_t input_size = 1;
   std::int64_t output_size = 1;
   std::int64_t hidden_size = 1;
-  std::int64_t layers = 1;
-  std::int64_t skip = 1;  ///< number of features of the input that are added to the output
-  bool bias = true;       ///< whether the recurrent layer has a bias
-  bool lin_bias = true;   ///< whether the linear layer after it has a bias: CoreAudioML's bias_fl
+  std::int64_t layers = 1;  ///< number of levels of the recurrent layer
+  std::int64_t skip = 1;    ///< number of features of the input that are added to the output
+  bool bias = true;         ///< whether the recurrent layer has a bias
+  bool lin_bias = true;     ///< whether the linear layer after it has a bias: CoreAudioML's bias_fl
   static constexpr auto fields =
       attr_list(attr("gru", &GuitarmlOptions::gru), attr("input_size", &GuitarmlOptions::input_size),
                 attr("output_size", &GuitarmlOptions::output_size), attr("hidden_size", &GuitarmlOptions::hidden_size),
@@ -45,8 +45,10 @@ class GuitarmlNet final : public nn::LayerOf<GuitarmlNet, GuitarmlOptions> {
   /// Throws ValueError for sizes below 1, a skip that is neither 0 nor the output's size within that of the input.
   explicit GuitarmlNet(const GuitarmlOptions& options, const nn::Init& init = {});
 
+  /// Returns the recurrent layer.
   const nn::GatedRecurrent& rec() const& { return *rec_; }
   const nn::GatedRecurrent& rec() const&& = delete;
+  /// Returns the linear layer after the recurrent one.
   const nn::Linear& lin() const& { return lin_; }
   const nn::Linear& lin() const&& = delete;
 

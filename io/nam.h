@@ -19,7 +19,7 @@ namespace ferrite::io {
 struct NamLstmOptions {
   std::int64_t input_size = 1;
   std::int64_t hidden_size = 1;
-  std::int64_t layers = 1;
+  std::int64_t layers = 1;  ///< number of levels of the LSTM
   std::int64_t out_channels = 1;
   static constexpr auto fields =
       attr_list(attr("input_size", &NamLstmOptions::input_size), attr("hidden_size", &NamLstmOptions::hidden_size),
@@ -55,16 +55,18 @@ class NamContainer final : public nn::Layer {
  public:
   explicit NamContainer(nn::Init init = {}) : Layer(std::move(init)) {}
 
-  /// Appends a model for sizes below `max_value`. Throws ValueError for a null model and for a value that is not above
-  /// that of the model before.
+  /// Appends a model, which `select` takes for sizes below `max_value`. Throws ValueError for a null model and for a
+  /// value that is not above that of the model before.
   void add(double max_value, std::unique_ptr<nn::Layer> model);
-  std::size_t size() const { return models_.size(); }
+  std::size_t size() const { return models_.size(); }  ///< returns the number of models
   const nn::Layer& operator[](std::size_t i) const& { return *models_[i].layer; }
   const nn::Layer& operator[](std::size_t i) const&& = delete;
+  /// Returns the size below which `select` takes model i.
   double max_value(std::size_t i) const { return models_[i].max_value; }
-  /// Selects the model that runs from now on: the first one whose max_value is above `size`, or the last one, which is
-  /// also the default. A stream keeps the model with which it was made.
+  /// Selects the model that runs from now on by a size on the scale of `max_value`: the first one whose max_value is
+  /// above `size`, or the last one, which is also the default. A stream keeps the model with which it was made.
   void select(double size);
+  /// Returns the position of the model that runs.
   std::size_t selected() const { return selected_; }
 
   std::string kind() const override { return "nam_container"; }
@@ -92,8 +94,8 @@ class NamContainer final : public nn::Layer {
 struct NamModel {
   std::unique_ptr<nn::Layer> layer;     ///< nn::Wavenet, NamLstm or NamContainer: x [B, T, 1] -> [B, T, 1]
   std::optional<double> sample_rate{};  ///< in Hz; empty where the file does not say
-  std::string version = "0.5.4";
-  std::string metadata{};  ///< the file's object `metadata` as JSON; empty without one
+  std::string version = "0.5.4";        ///< version of the file format
+  std::string metadata{};               ///< the file's object `metadata` as JSON; empty without one
 };
 
 /// Parses a `.nam` file in memory: LSTM, WaveNet and SlimmableContainer, of versions 0.5 to 0.7. The layer starts as a

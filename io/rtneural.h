@@ -36,12 +36,13 @@ struct RtneuralOptions {
 /// state.
 class RateCorrected final : public nn::Layer {
  public:
-  /// Throws ValueError for a null layer, more than one level or direction, a ratio outside 1..64.
+  /// Wraps a layer, which runs at `ratio` times the sample rate of its training. Throws ValueError for a null layer,
+  /// more than one level or direction, a ratio outside 1..64.
   RateCorrected(std::unique_ptr<nn::GatedRecurrent> layer, double ratio);
 
   const nn::GatedRecurrent& layer() const& { return *layer_; }
   const nn::GatedRecurrent& layer() const&& = delete;
-  double ratio() const { return ratio_; }
+  double ratio() const { return ratio_; }  ///< returns the sample rate of use over that of training
 
   std::string kind() const override { return "rate_corrected"; }
   bool causal() const override { return true; }

@@ -33,11 +33,11 @@ enum class Elements : std::uint8_t {
 
 /// The description of a tensor in a file.
 struct TensorInfo {
-  std::string dtype;               ///< as the file spells it, "BF16"
+  std::string dtype;               ///< dtype as the file spells it, "BF16"
   std::optional<Dtype> loads_as;   ///< dtype that `tensor` returns; empty where the file's is not supported
   std::optional<Dtype> stored_as;  ///< dtype that it returns with Elements::as_stored; empty where not supported
   std::vector<std::int64_t> shape;
-  std::uint64_t bytes = 0;
+  std::uint64_t bytes = 0;  ///< size of the elements as the file's dtype stores them
 };
 
 /// Options and limits of readers.
@@ -54,8 +54,9 @@ struct ReadOptions {
 class TensorSource {
  public:
   virtual ~TensorSource() = default;
-  virtual std::size_t size() const = 0;
+  virtual std::size_t size() const = 0;  ///< returns the number of tensors
   virtual std::string_view name(std::size_t i) const = 0;
+  /// Returns the number of the tensor with a name; nullopt if there is none.
   virtual std::optional<std::size_t> find(std::string_view name) const = 0;
   virtual TensorInfo info(std::size_t i) const = 0;
   virtual Tensor tensor(std::size_t i, Elements elements) const = 0;
@@ -74,7 +75,7 @@ class TensorFile {
   /// Returns the name of the file in error messages, usually its path.
   const std::string& where() const& { return where_; }
   std::string where() const&& { return where_; }
-  std::size_t size() const { return source_of().size(); }
+  std::size_t size() const { return source_of().size(); }  ///< returns the number of tensors
   /// Returns the names of all tensors, in the order of the file. They are valid as long as the file or a copy of it
   /// lives.
   std::vector<std::string_view> names() const&;
@@ -87,10 +88,11 @@ class TensorFile {
   /// above 2^63 - 1.
   Tensor tensor(std::string_view name, Elements elements = Elements::for_computing) const;
 
+  /// Returns the strings, by key, that the file carries in addition to its tensors.
   Metadata metadata() const;
 
-  /// Returns the tensors renamed by `f`; those for which it returns "" are left out. Throws IoError when two get one
-  /// name, ValueError for a null function.
+  /// Returns a file of the same tensors, renamed by `f`; those for which it returns "" are left out. Throws IoError
+  /// when two get one name, ValueError for a null function.
   TensorFile renamed(const std::function<std::string(std::string_view)>& f) const;
 
   /// Returns this file with ownership of the bytes that it was parsed from: they live as long as the result or a copy.

@@ -4,7 +4,7 @@
 
 namespace ferrite::train {
 
-/// The options of `advantages`.
+/// The options of `advantages`: the discount and the decay of the trace.
 struct AdvantageOptions {
   double discount = 0.99;  ///< discount of rewards per step, gamma
   double trace = 0.95;     ///< decay of the trace, lambda: 0 trusts the values alone, 1 the rewards alone

@@ -13,7 +13,7 @@
 
 namespace ferrite::train {
 
-/// Values of an epoch by name, in the order "loss", "accuracy", "val_loss", "val_accuracy".
+/// The values (loss and metrics) of one epoch by name, in the order "loss", "accuracy", "val_loss", "val_accuracy".
 class Logs {
  public:
   /// Returns the value of a name, NaN for an unknown one.
@@ -31,12 +31,14 @@ class Logs {
   std::vector<std::pair<std::string, double>> values_;
 };
 
-/// The values of all epochs, as `fit` returns them.
+/// The values of every epoch by name, as `fit` returns them. When training resumed, those of the checkpoint come first.
 class History {
  public:
   /// Returns a value of every epoch, NaN where an epoch did not have it. Throws ValueError for an unknown name.
   const std::vector<double>& operator[](std::string_view name) const;
+  /// Returns the names of all values, in the order in which they first appeared.
   const std::vector<std::string>& names() const { return names_; }
+  /// Returns the number of epochs whose values are held.
   std::int64_t epochs() const { return epochs_; }
   /// Returns the values of an epoch, counted from 0. Throws ShapeError for an epoch that does not exist.
   Logs at(std::int64_t epoch) const;
@@ -44,7 +46,7 @@ class History {
   void add(const Logs& logs);
   /// Sets a value of the last epoch. Throws ShapeError before the first.
   void set(std::string_view name, double value);
-  /// Returns the number of epochs that the checkpoint held when this training began.
+  /// Returns the number of finished epochs in the checkpoint from which this training resumed; 0 if it did not.
   std::int64_t resumed() const { return resumed_; }
   void set_resumed(std::int64_t epochs) { resumed_ = epochs; }
   /// Returns why training ended before its last epoch; empty when it did not.
@@ -67,11 +69,13 @@ class Training {
   /// Returns the optimiser, the first one of an OwnStep. Throws ValueError when an OwnStep names none.
   virtual nn::Optimizer& optimizer() const = 0;
   virtual const DataLoader& data() const = 0;
-  /// Returns the running epoch, counted from 0; `epochs` returns the number of all epochs.
+  /// Returns the running epoch, counted from 0.
   virtual std::int64_t epoch() const = 0;
+  /// Returns the number of epochs that the training is to have, FitOptions::epochs.
   virtual std::int64_t epochs() const = 0;
-  /// Returns the number of finished batches of this epoch; `step` returns the number of all updates so far.
+  /// Returns the number of finished batches of this epoch.
   virtual std::int64_t batch() const = 0;
+  /// Returns the number of updates so far, in all epochs.
   virtual std::int64_t step() const = 0;
   /// Returns the values of this epoch's batches so far, at its end also those of the validation.
   virtual const Logs& logs() const = 0;
@@ -86,7 +90,8 @@ class Training {
   virtual bool is_main() const { return true; }
   /// Adds a value to this epoch's logs, and in `on_epoch_end` to the history; later callbacks see it.
   virtual void log(std::string_view name, double value) = 0;
-  /// Ends the training after this batch or epoch.
+  /// Ends the training after this batch or epoch; after a batch other than the last one, without a validation. The
+  /// reason becomes History::stopped.
   virtual void stop(std::string reason) = 0;
 };
 
@@ -103,10 +108,12 @@ class Callback {
 
   virtual void on_train_begin(Training&) {}
   virtual void on_epoch_begin(Training&) {}
+  /// Called after each batch, its update included.
   virtual void on_batch_end(Training&) {}
   virtual void on_validation_begin(Training&) {}
   /// Called after the validation, even when it threw, so that what `on_validation_begin` changed can be restored.
   virtual void on_validation_end(Training&) {}
+  /// Called after each epoch and its validation, whose values the logs then hold.
   virtual void on_epoch_end(Training&) {}
   /// Called once after the last epoch, but not when training ended by an exception.
   virtual void on_train_end(Training&) {}
@@ -121,6 +128,7 @@ class Callback {
   /// Returns whether the callback sets learning rates relative to those at the beginning of training. When training
   /// resumes with a rate that was changed on purpose, such a callback starts over instead of restoring its state.
   virtual bool sets_rate() const { return false; }
+  /// Returns the numbers that the callback needs when training resumes; checkpoints hold them.
   virtual std::vector<double> state() const { return {}; }
   /// Restores what `state` returned. Throws ValueError for numbers that `state` cannot have returned.
   virtual void restore(const std::vector<double>& state);

@@ -23,7 +23,7 @@ struct Monitor {
   /// True if larger values are better. Unset: the name decides; losses and errors should fall, and other metrics
   /// (accuracy, f1, auc, r2, ...) should grow.
   std::optional<bool> larger_is_better{};
-  double least_change = 0;  ///< a value counts as better only when it differs by more than this
+  double least_change = 0;  ///< a value counts as better only when it beats the best by more than this
 };
 
 /// Writes the progress of training to a stream. On a terminal it updates one line with a bar, the values, samples per
@@ -52,12 +52,12 @@ class ProgressBar final : public Callback {
   std::int64_t first_ = 0;  ///< samples that an earlier run has seen
 };
 
-/// The options of EarlyStopping.
+/// The options of EarlyStopping: the value to watch, when training ends, and with which weights.
 struct EarlyStoppingOptions {
   Monitor monitor{};
-  std::int64_t patience = 0;         ///< number of epochs without improvement that are tolerated
+  std::int64_t patience = 0;         ///< epochs in a row without improvement that are tolerated; one more ends training
   bool restore_best_weights = true;  ///< whether training ends with the parameters and buffers of the best epoch
-  /// First epoch whose value is compared, counted from 0.
+  /// First epoch whose value is compared, counted from 0; earlier ones are neither the best nor count for patience.
   std::int64_t start_from_epoch = 0;
 };
 
@@ -74,6 +74,7 @@ class EarlyStopping final : public Callback {
   std::vector<double> state() const override;
   void restore(const std::vector<double>& state) override;
   std::vector<nn::Named<State>> variables() const override { return weights_; }
+  /// Returns the best value so far; NaN when no epoch had a value.
   double best() const { return best_; }
   /// Returns the epoch with the best value, counted from 1 as in messages and logs; 0 when no epoch had a value.
   std::int64_t best_epoch() const { return best_epoch_ + 1; }
@@ -85,11 +86,11 @@ class EarlyStopping final : public Callback {
   std::vector<nn::Named<State>> weights_;  ///< parameters and buffers of the best epoch
 };
 
-/// The options of ModelCheckpoint.
+/// The options of ModelCheckpoint: which epochs' weights are saved.
 struct ModelCheckpointOptions {
   Monitor monitor{};
   bool best = true;       ///< saves "best.safetensors" whenever the value becomes better
-  std::int64_t last = 0;  ///< number of last epochs to keep as "epoch-0012.safetensors", counted from 1; 0: none
+  std::int64_t last = 0;  ///< most recent epochs to keep as "epoch-0012.safetensors", numbered from 1; 0: none
 };
 
 /// Saves the model's best weights, and those of its last epochs, in a folder. To resume training, use
@@ -113,10 +114,10 @@ class ModelCheckpoint final : public Callback {
 /// The options of ReduceLROnPlateau, which are passed on to nn::PlateauSchedule.
 struct ReduceLROnPlateauOptions {
   Monitor monitor{};
-  double factor = 0.1;
-  std::int64_t patience = 10;
-  std::int64_t cooldown = 0;
-  double least_rate = 0;
+  double factor = 0.1;         ///< number by which the rate is multiplied
+  std::int64_t patience = 10;  ///< epochs in a row without improvement that are tolerated
+  std::int64_t cooldown = 0;   ///< epochs after a reduction that do not count for patience
+  double least_rate = 0;       ///< lower bound of the rate
 };
 
 /// Lowers the learning rate when a value stops improving (nn::PlateauSchedule).
@@ -147,7 +148,8 @@ class CSVLogger final : public Callback {
   std::filesystem::path path_;
 };
 
-/// Draws curves of values over epochs as an SVG picture after every epoch. No names: draws the losses.
+/// Draws the values of these names over epochs as curves in one SVG picture, anew after every epoch. No names: the
+/// losses.
 class Curves final : public Callback {
  public:
   explicit Curves(std::filesystem::path path, std::vector<std::string> names = {}, std::string title = {})
@@ -161,10 +163,10 @@ class Curves final : public Callback {
   std::string title_;
 };
 
-/// The options of TensorBoard.
+/// The options of TensorBoard: what is written besides the values of epochs.
 struct TensorBoardOptions {
-  std::int64_t histograms = 0;  ///< epochs between histograms of every parameter, grouped by layer; 0: none
-  bool update_losses = false;   ///< also writes the loss after every update, not only after every epoch
+  std::int64_t histograms = 0;  ///< histograms of all parameters after every epoch divisible by this; 0: none
+  bool update_losses = false;   ///< after every batch, also writes the mean loss of the epoch so far
 };
 
 /// Writes the values of epochs to event files that `tensorboard --logdir` shows. Training and validation are two runs,
@@ -192,10 +194,11 @@ class TerminateOnNaN final : public Callback {
 };
 
 /// Keeps exponential moving averages of the weights, starting with the first update of this training. They are updated
-/// after every step and replace the weights during validation and, with `in_the_end`, when training has ended.
+/// after every update and replace the weights during validation and, with `in_the_end`, when training has ended.
 class Ema final : public Callback {
  public:
-  /// Averages `parameters`. Throws ValueError for a decay outside [0, 1).
+  /// Averages `parameters`, with the weight `decay` for the old average and 1 - decay for the new value. `in_the_end`:
+  /// whether training ends with the averages as parameters. Throws ValueError for a decay outside [0, 1).
   explicit Ema(std::vector<Parameter> parameters, double decay = 0.999, bool in_the_end = true);
   std::string name() const override { return "ema"; }
   void on_train_begin(Training&) override;
@@ -219,6 +222,7 @@ class Ema final : public Callback {
 /// Calls functions of the user's; those that are not given are skipped.
 class LambdaCallback final : public Callback {
  public:
+  /// The functions to call; empty ones are skipped.
   struct Functions {
     std::function<void(Training&)> on_train_begin{}, on_epoch_begin{}, on_batch_end{}, on_epoch_end{}, on_train_end{};
   };

@@ -26,6 +26,7 @@ class Characters {
   /// that is empty or is not UTF-8.
   static Characters of(std::string_view text);
 
+  /// Returns the number of characters in the alphabet.
   std::int64_t size() const { return static_cast<std::int64_t>(characters_.size()); }
   /// Returns the tokens of a text, i64 [T], one for each character. Throws ValueError, with the place, for a character
   /// that is not in the alphabet and for a text that is not UTF-8.

@@ -32,8 +32,8 @@ struct TrainingParts {
   /// Anything else that decides the numbers of this training, which loading compares: {{"loss", "focal, gamma 2"},
   /// {"data", data.fingerprint()}}. Empty: such entries of a file are not compared.
   Fingerprint also{};
-  /// Names of entries that may differ from the file, because that is intended: names as OtherTrainingError lists them,
-  /// or their first parts.
+  /// Names of fingerprint entries that may differ from the file, because that is intended: names as OtherTrainingError
+  /// lists them, or their first parts.
   std::vector<std::string> changed{};
 };
 

@@ -22,6 +22,7 @@ class Confusion {
   std::int64_t count(std::int64_t target, std::int64_t predicted) const;
   /// Returns all counts, i64 [classes, classes] with a row for each true class, as `heat_map` takes them.
   Tensor counts() const;
+  /// Returns the number of predictions that were added and count.
   std::int64_t total() const;
   /// Returns the share of right predictions; 0 when nothing was added.
   double accuracy() const;

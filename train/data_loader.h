@@ -14,24 +14,24 @@ struct EpochOrder;
 class BatchMaker;
 }  // namespace detail
 
-/// The options of a DataLoader.
+/// The options of a DataLoader: size and order of the batches, how examples are drawn, buckets, threads.
 struct LoaderOptions {
-  std::int64_t batch_size = 32;
-  bool shuffle = true;     ///< whether every epoch has its own random order, drawn from `seed`
-  std::uint64_t seed = 0;  ///< seed of the order, of samples and of augmentation
-  bool drop_last = false;  ///< leaves out the last batch of an epoch (or of a bucket) if it is smaller
+  std::int64_t batch_size = 32;  ///< number of examples in a batch
+  bool shuffle = true;           ///< whether every epoch has its own random order, drawn from `seed`
+  std::uint64_t seed = 0;        ///< seed of the order, of samples and of augmentation
+  bool drop_last = false;        ///< leaves out the last batch of an epoch (or of a bucket) if it is smaller
   /// Weights of the examples, f32 or f64 [N], at least 0: examples are drawn with replacement in proportion to them.
   /// Undefined: every example comes once. `balanced_weights` makes classes equally frequent.
   Tensor weights{};
   std::int64_t samples = 0;  ///< number of examples per epoch when drawn by weights; 0: the size of the set
-  /// Largest lengths of buckets, ascending. A batch holds sequences of one bucket, padded to its largest length, so
-  /// that a compiled step sees few shapes. Sequences longer than the last bucket are refused.
+  /// The largest length of each bucket, ascending. A batch holds sequences of one bucket, padded to its largest length,
+  /// so that a compiled step sees few shapes. Sequences longer than the last bucket are refused.
   std::vector<std::int64_t> bucket_lengths{};
   /// Number of buckets of about equal size, with lengths chosen from the data, if `bucket_lengths` is empty. 0: no
   /// buckets; batches are padded to their longest sequence.
   int buckets = 0;
   int threads = 0;   ///< number of threads that make batches in the background; 0: batches are made on demand
-  int prefetch = 2;  ///< number of batches that each thread may be ahead
+  int prefetch = 2;  ///< number of batches that each thread may make ahead of the one that is read
 };
 
 /// Returns weights with which every class is drawn equally often: 1 / (number of examples with the same label).
@@ -63,8 +63,9 @@ class DataLoader {
 
   const Dataset& data() const { return data_; }
   const LoaderOptions& options() const { return options_; }
-  /// Returns the number of batches of every epoch; `samples` returns the number of examples.
+  /// Returns the number of batches of every epoch.
   std::int64_t batches() const { return batches_; }
+  /// Returns the number of examples of every epoch.
   std::int64_t samples() const { return samples_; }
   /// Returns the largest length of each bucket; empty without buckets.
   const std::vector<std::int64_t>& bucket_lengths() const { return bounds_; }
@@ -120,7 +121,7 @@ class DataLoader::Epoch {
   };
   Iterator begin() { return Iterator(this); }
   std::default_sentinel_t end() const { return {}; }
-  /// Returns the number of the batch at which the iteration is.
+  /// Returns the number of the current batch in the epoch, counted from 0; after the last batch, batches().
   std::int64_t at() const;
 
  private:

@@ -14,7 +14,8 @@
 
 namespace ferrite::train {
 
-/// The properties of one field, a place in the tuples, that all examples share.
+/// The description of one field (a position in the tuples of all examples): whether it holds sequences, and their
+/// padding.
 struct Field {
   /// True for a sequence [T, ...], whose T may differ between examples. Batches pad it and hold its lengths.
   bool sequence = false;
@@ -35,10 +36,11 @@ class Column {
 
   std::int64_t size() const { return size_; }
   const Field& field() const { return field_; }
-  /// Returns a view of what example i, which must exist, holds; `length` returns its length (0 if not a sequence).
+  /// Returns a view of what example i, which must exist, holds.
   Tensor operator[](std::int64_t i) const;
+  /// Returns the number of steps of example i, which must exist; 0 if the column does not hold sequences.
   std::int64_t length(std::int64_t i) const;
-  /// Returns a hash of all elements and lengths.
+  /// Returns a hash of all elements and lengths of the column, for fingerprints.
   std::uint64_t hash() const;
   /// Returns the rows of several examples, [B, ...]. The column must not hold sequences.
   Tensor rows(std::span<const std::int64_t> examples) const;
@@ -64,10 +66,10 @@ struct Batch {
   /// train on (FitOptions::parallel); else null.
   const nn::Replicas* replicas = nullptr;
 
-  std::int64_t size() const { return fields[0].shape()[0]; }
-  /// Returns the first field, by convention the input; `y` returns the second, the target. Throw ValueError for a field
-  /// that does not exist.
+  std::int64_t size() const { return fields[0].shape()[0]; }  ///< returns the number of examples
+  /// Returns the first field, by convention the input. Throws as `field`.
   const Tensor& x() const { return field(0); }
+  /// Returns the second field, by convention the target. Throws as `field`.
   const Tensor& y() const { return field(1); }
   /// Returns field i. Throws ValueError for a field that does not exist.
   const Tensor& field(std::size_t i) const;
@@ -80,9 +82,9 @@ struct Batch {
 
 /// The key of an example's random numbers: its place in the order of an epoch, and the loader's seed.
 struct ExampleKey {
-  std::uint64_t seed = 0;
-  std::uint64_t epoch = 0;
-  std::uint64_t place = 0;
+  std::uint64_t seed = 0;   ///< LoaderOptions::seed
+  std::uint64_t epoch = 0;  ///< number of the epoch
+  std::uint64_t place = 0;  ///< place of the example in the order of the epoch
 
   /// Returns the key for a named draw: draws with different names are independent.
   RandomKey operator()(std::string_view name) const;
@@ -158,8 +160,8 @@ class Dataset {
   /// Returns several examples as one batch. Throws ShapeError for no examples, a number that does not exist, and
   /// examples whose dtypes or shapes differ other than in the lengths of sequences.
   Batch batch(std::span<const std::int64_t> examples) const { return batch(examples, ExampleKey{}); }
-  /// Returns several examples as one batch, with the random key of the first one, for `augment`. Sequences are padded
-  /// to `least_length` or more.
+  /// Returns several examples as one batch. `key` is the random key of the first one, for `augment`. Sequences are
+  /// padded to the longest, or to `least_length` if that is more.
   Batch batch(std::span<const std::int64_t> examples, const ExampleKey& key, std::int64_t least_length = 0) const;
   /// Returns all examples as one batch.
   Batch all() const;

@@ -12,7 +12,8 @@ namespace ferrite::train {
 /// Names may have parts: "optimizer.betas" belongs to "optimizer".
 using Fingerprint = std::map<std::string, std::string>;
 
-/// One entry in which the fingerprint of a file differs from that of a training; "none" where one lacks the entry.
+/// One entry in which the fingerprint of a file (`before`) differs from that of a training (`now`); "none" where one
+/// lacks the entry.
 struct Change {
   std::string name, before, now;
 

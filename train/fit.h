@@ -31,7 +31,7 @@ class AnyMetric {
 /// A step of the user's that makes its own backward passes and updates, as adversarial nets and reinforcement learning
 /// need.
 struct OwnStep {
-  std::function<StepOutput(const Batch&)> run;
+  std::function<StepOutput(const Batch&)> run;  ///< trains on one batch, updates included
   /// The optimisers that checkpoints hold; callbacks see the first one as Training::optimizer.
   std::vector<nn::Optimizer*> optimizers{};
   /// The forward pass for validation, without updates. Empty: validation is not possible.
@@ -47,9 +47,9 @@ enum class Compile : std::uint8_t { automatic, never, always };
 
 /// The options of `fit`. A net needs `loss` and `optimizer`, a Forward needs `optimizer`, an OwnStep neither.
 struct FitOptions {
-  Loss loss{};                         ///< loss of a net's output; a Forward computes its own
-  nn::Optimizer* optimizer = nullptr;  ///< must outlive the call, as must the other objects pointed to
-  std::int64_t epochs = 1;
+  Loss loss{};                             ///< loss of a net's output; a Forward computes its own
+  nn::Optimizer* optimizer = nullptr;      ///< must outlive the call, as must the other objects pointed to
+  std::int64_t epochs = 1;                 ///< number of all epochs, those before training was resumed included
   const DataLoader* validation = nullptr;  ///< data to evaluate after each epoch, in evaluation mode
   std::vector<AnyMetric> metrics{};        ///< metrics of training and validation, there with the prefix "val_"
   std::vector<AnyCallback> callbacks{};
@@ -63,7 +63,7 @@ struct FitOptions {
   /// from it. It must be of the same training except for the number of epochs: the same net, loss, optimiser and its
   /// options, learning rate, schedule, data, batches, seed, clipping and callbacks with settings. Empty: no file.
   std::filesystem::path checkpoint{};
-  std::int64_t checkpoint_every = 0;  ///< updates between saves, in addition to each epoch's end; 0: only then
+  std::int64_t checkpoint_every = 0;  ///< updates between saves, in addition to each epoch's end; 0: only at its end
   /// Names for things that a checkpoint cannot compare, such as your own functions, {{"loss", "focal, gamma 2"}}, or
   /// the version of a forward pass. A difference is refused like any other.
   Fingerprint identity{};
@@ -110,7 +110,7 @@ History fit(const nn::Module& model, const Forward& forward, const DataLoader& d
 /// `accumulate`, clipping or `parallel` are given.
 History fit(const nn::Module& model, const OwnStep& step, const DataLoader& data, const FitOptions& options);
 
-/// The options of `evaluate`. A net needs `loss`.
+/// The options of `evaluate`: which values it computes. A net needs `loss`, a Forward computes its own.
 struct EvaluateOptions {
   Loss loss{};
   std::vector<AnyMetric> metrics{};
@@ -119,6 +119,7 @@ struct EvaluateOptions {
 /// Returns "loss" and metrics over all batches of a loader, in evaluation mode, without a tape. Throws ValueError
 /// without a loss or batches, and what net and data throw.
 Logs evaluate(const nn::Layer& net, const DataLoader& data, const EvaluateOptions& options);
+/// Evaluates any model whose forward pass returns loss and prediction. Throws as the other form.
 Logs evaluate(const nn::Module& model, const Forward& forward, const DataLoader& data, const EvaluateOptions& options);
 
 /// Returns the output of a net for all examples in their order, [N, ...], in evaluation mode. Sequences of different

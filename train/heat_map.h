@@ -10,7 +10,7 @@
 
 namespace ferrite::train {
 
-/// The options of `heat_map`.
+/// The options of `heat_map`: texts, colours and size.
 struct HeatMapOptions {
   std::string title{}, x_label{}, y_label{};
   std::vector<std::string> columns{}, rows{};  ///< names of columns and rows; empty: none are written

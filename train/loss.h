@@ -20,8 +20,8 @@ struct LossSum {
   LossSum(Tensor sum_of_losses, double number) : sum(std::move(sum_of_losses)), count(full({}, number, Dtype::f64)) {}
   LossSum(Tensor sum_of_losses, Tensor number) : sum(std::move(sum_of_losses)), count(std::move(number)) {}
 
-  Tensor sum;
-  Tensor count;
+  Tensor sum;    ///< sum of the losses, one element
+  Tensor count;  ///< number of the losses, one element
 };
 
 namespace detail {
@@ -72,6 +72,7 @@ class Loss {
     }
   }
 
+  /// Returns whether this is a loss at all: not a default-constructed one.
   bool defined() const { return named_ || mean_ || sum_; }
   /// Returns the name of the loss; "a function" for the user's, "none" if it is not defined.
   std::string name() const;
@@ -99,8 +100,8 @@ class Loss {
 
 /// The result of a step of a model: its loss, one float, and the prediction, if metrics need it.
 struct StepOutput {
-  Tensor loss;
-  Tensor prediction{};
+  Tensor loss;          ///< mean of the losses, or their sum if `count` is defined
+  Tensor prediction{};  ///< output of the model, for metrics; may be undefined without them
   /// Number of losses that `loss` is the sum of, one element, as in LossSum. Undefined: `loss` is the mean.
   Tensor count{};
 };

@@ -28,12 +28,14 @@ class Metric {
   virtual std::string name() const = 0;
   /// Returns whether larger values are better.
   virtual bool larger_is_better() const = 0;
+  /// Forgets everything added, as at the beginning of an epoch.
   virtual void reset() = 0;
   /// Adds the prediction for a batch, whose second field is the target. Throws ShapeError or DtypeError when they do
   /// not fit; nothing is added then.
   virtual void add(const Tensor& prediction, const Batch& batch) = 0;
   /// Returns the value for everything added since `reset`; NaN when nothing was.
   virtual double value() const = 0;
+  /// Returns everything added since `reset`, as numbers for a checkpoint.
   virtual MetricState state() const = 0;
   /// Restores what `state` returned. Throws ValueError for numbers that `state` cannot have returned.
   virtual void restore(const MetricState& state) = 0;
@@ -53,30 +55,35 @@ std::unique_ptr<Metric> top_k_accuracy(std::int64_t k, std::int64_t ignore_index
 
 /// The way in which `precision`, `recall` and `f1` combine classes.
 enum class Average : std::uint8_t { macro, micro, weighted, binary };
-/// Returns precision tp / (tp + fp), recall tp / (tp + fn) or F1 = 2 tp / (2 tp + fp + fn) of classes. The value is the
-/// mean over classes (macro), that of the counts of all classes together (micro), the mean weighted by how often a
-/// class is the target (weighted), or that of class 1 alone (binary). Predictions are [..., C], or scores [...] that
-/// predict class 1 above 0. Classes that are neither predicted nor a target do not count, and 0 / 0 is 0, as in
-/// sklearn.metrics.
+/// Returns the metric of the precision tp / (tp + fp) of classes. The value is the mean over classes (macro), that of
+/// the counts of all classes together (micro), the mean weighted by how often a class is the target (weighted), or that
+/// of class 1 alone (binary). Predictions are [..., C], or scores [...] that predict class 1 above 0. Classes that are
+/// neither predicted nor a target do not count, and 0 / 0 is 0, as in sklearn.metrics.
 std::unique_ptr<Metric> precision(Average average = Average::macro, std::int64_t ignore_index = -100);
+/// Returns the metric of the recall tp / (tp + fn) of classes, with the rules of `precision`.
 std::unique_ptr<Metric> recall(Average average = Average::macro, std::int64_t ignore_index = -100);
+/// Returns the metric of F1 = 2 tp / (2 tp + fp + fn) of classes, with the rules of `precision`.
 std::unique_ptr<Metric> f1(Average average = Average::macro, std::int64_t ignore_index = -100);
-/// Returns the area under the receiver operating curve of scores [...] for targets 0 and 1 of the same shape: the share
-/// of pairs of a positive and a negative whose scores are in the right order; ties count half. It keeps all scores.
+/// Returns the metric of the area under the receiver operating curve of scores [...] for targets 0 and 1 of the same
+/// shape: the share of pairs of a positive and a negative whose scores are in the right order; ties count half. It
+/// keeps all scores.
 std::unique_ptr<Metric> auc();
 
-/// Returns a metric over all elements: mae, the mean of |y - t|; mse, the mean of (y - t)^2; rmse, the root of mse; r2,
-/// 1 - sum (y - t)^2 / sum (t - mean t)^2.
+/// Returns the metric of the mean absolute error over all elements, the mean of |y - t|.
 std::unique_ptr<Metric> mae();
+/// Returns the metric of the mean squared error over all elements, the mean of (y - t)^2.
 std::unique_ptr<Metric> mse();
+/// Returns the metric of the root of the mean squared error over all elements.
 std::unique_ptr<Metric> rmse();
+/// Returns the metric of the coefficient of determination over all elements, 1 - sum (y - t)^2 / sum (t - mean t)^2.
 std::unique_ptr<Metric> r2();
 
-/// Returns the perplexity: exp of the mean cross entropy of logits [..., C] and targets [...].
+/// Returns the metric of the perplexity: exp of the mean cross entropy of logits [..., C] and targets [...].
 std::unique_ptr<Metric> perplexity(std::int64_t ignore_index = -100);
 
-/// Returns the label error rate of CTC: the sum of the edit distances (Levenshtein) between greedy decodings of logits
-/// [B, T, C], without repetitions and `blank`, and targets [B, S], divided by the sum of the targets' lengths.
+/// Returns the metric of the label error rate of CTC: the sum of the edit distances (Levenshtein) between greedy
+/// decodings of logits [B, T, C], without repetitions and `blank`, and targets [B, S], divided by the sum of the
+/// targets' lengths.
 std::unique_ptr<Metric> edit_distance(std::int64_t blank = 0);
 /// Returns the edit distance of two sequences of labels: the least number of insertions, removals and replacements that
 /// turn one into the other.

@@ -21,18 +21,20 @@ class ParallelRun {
   /// The joined result of a batch of which each process computes a part.
   struct Joined {
     Tensor loss;          ///< mean loss of the whole batch, rank 0
-    Tensor count;         ///< number of losses of the whole batch, rank 0, f64
+    Tensor count;         ///< number of losses in the whole batch, rank 0, f64
     Tensor prediction{};  ///< predictions of this process's rows; undefined if the forward pass returns none
     Tensors gradients{};  ///< gradients of the mean, one per parameter; undefined if the loss does not depend on it
   };
   /// Computes loss and gradients of a batch. Calls `forward` with parts of the batch; it must return sums
   /// (StepOutput::count), or ValueError is thrown.
   virtual Joined gradients(const Batch& batch, const Forward& forward) = 0;
+  /// Computes the loss of a batch as `gradients` does, but no gradients.
   virtual Joined evaluate(const Batch& batch, const Forward& forward) = 0;
   /// Updates the parameters with the gradients of the whole batch.
   virtual void update(const Tensors& gradients) = 0;
 
-  /// Gathers the predictions of all rows, on every process, from those of each process's rows.
+  /// Gathers the predictions of all rows, on every process, from those of each process's rows. `rows` is the number of
+  /// rows of the whole batch.
   virtual Tensor whole(const Tensor& prediction, std::int64_t rows) = 0;
   /// Returns whether this process is the one that writes files and shows progress.
   virtual bool is_main() const = 0;

@@ -10,18 +10,18 @@
 
 namespace ferrite::train {
 
-/// The options of `png_folder`.
+/// The options of `png_folder`: the channels of the pictures and a limit on their size.
 struct PngFolderOptions {
-  /// Number of channels of every picture: 1 (grey), 3 (red, green, blue) or 4 (with opacity); 0: those of its file.
+  /// Number of channels of every picture: 1 (grey), 3 (red, green, blue), 4 (with opacity); 0: as many as its file has.
   int channels = 3;
-  std::int64_t most_values = io::kMostPngValues;  ///< largest number of values of a picture
+  std::int64_t most_values = io::kMostPngValues;  ///< limit on C * H * W of a picture
 };
 
-/// Pictures with their classes.
+/// The result of `png_folder`: a data set that reads pictures on demand, and the classes of its examples.
 struct PngFolder {
   Dataset data;                      ///< examples (picture f32 [C, H, W] in 0..1, class i64 [])
-  std::vector<std::string> classes;  ///< name of each class
-  Tensor labels;                     ///< classes of all examples, i64 [N], for `split` and `balanced_weights`
+  std::vector<std::string> classes;  ///< name of each class; a label is a position in it
+  Tensor labels;                     ///< class of each example, i64 [N], for `split` and `balanced_weights`
 };
 
 /// Returns a data set of the PNG files under a folder that has a folder for each class (io::list_class_folders: classes

@@ -7,12 +7,12 @@
 
 namespace ferrite::train {
 
-/// The options of `split` and `k_folds`.
+/// The options of `split` and `k_folds`: in which order examples are dealt out.
 struct SplitOptions {
   /// True: examples are dealt out in random order. False: in their own order, so that the first part has the first
   /// examples, as series of measurements need it.
   bool shuffle = true;
-  std::uint64_t seed = 0;
+  std::uint64_t seed = 0;  ///< seed of the random order
   /// Classes of the examples, i64 or i32 [N]; every part gets about the same share of each class. Needs `shuffle`.
   Tensor stratify{};
   /// Number of examples to leave out between two parts: windows of a series that reach into both. Needs
@@ -29,7 +29,7 @@ struct SplitOptions {
 /// other; ShapeError unless `stratify` has one class per example, DtypeError for classes that are not integers.
 std::vector<Dataset> split(const Dataset& data, const std::vector<double>& shares, const SplitOptions& options = {});
 
-/// One division of a data set for cross-validation.
+/// One division of a data set for cross-validation: the examples to train on, and those to validate on.
 struct Fold {
   Dataset training, validation;
 };

@@ -15,9 +15,10 @@ namespace detail {
 class RecordFile;
 }  // namespace detail
 
-/// The options of an EventWriter.
+/// The options of an EventWriter: the source of times, and the end of the file's name.
 struct EventWriterOptions {
-  /// Returns seconds since 1970, for the name of the file and the time of every event. Empty: the system's clock.
+  /// Function that returns seconds since 1970, for the name of the file and the time of every event. Empty: the
+  /// system's clock.
   std::function<double()> clock{};
   /// Text to append to the name of the file.
   std::string suffix{};

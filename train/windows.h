@@ -7,13 +7,13 @@
 
 namespace ferrite::train {
 
-/// The options of `windows`.
+/// The options of `windows`: the steps of input and target, and which columns the target has.
 struct WindowOptions {
   std::int64_t length = 32;  ///< number of steps of the input
   std::int64_t horizon = 1;  ///< number of steps of the target, which follows the input; 0: no target
   std::int64_t step = 1;     ///< number of steps from one window to the next
-  std::int64_t delay = 0;    ///< number of steps between input and target
-  /// Columns of the target; empty: all.
+  std::int64_t delay = 0;    ///< number of steps left out between input and target
+  /// Numbers of the series' columns that the target holds; empty: all.
   std::vector<std::int64_t> targets{};
   /// True: the target of each step of the input is the step `delay` + 1 later, [length, ...], for models that predict
   /// at every step. `horizon` is then ignored.
