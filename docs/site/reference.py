@@ -207,7 +207,7 @@ def page(root, header, entries):
 
     for e in entries:
         at = e.line - 1
-        if at in seen or at >= len(lines) or e.name == "fields":
+        if at in seen or at >= len(lines) or "constexpr auto fields" in lines[at]:
             continue
         seen.add(at)
         comment, first = comment_before(lines, at)
