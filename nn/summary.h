@@ -10,6 +10,7 @@
 
 namespace ferrite::nn {
 
+/// The cells of one row of a text table.
 using Cells = std::vector<std::string>;
 
 /// Returns a number with its digits in groups of three: "1,234,567" for 1234567.

@@ -4,14 +4,16 @@
 
 namespace ferrite::nn {
 
-/// Computes one step of an LSTM from i = x W_ih + b_ih [B, 4H], columns i, f, g, o; w_hh [H, 4H] and b_hh [4H], or
-/// undefined. With w_hr [H, P] the new h is projected to [B, P] (arXiv 1402.1128), and w_hh is [P, 4H].
+/// Computes one step of an LSTM from i = x W_ih + b_ih [B, 4H], columns i, f, g, o; h and c before [B, H]; w_hh
+/// [H, 4H]; b_hh [4H] or undefined -> h and c after. With w_hr [H, P] the new h is projected to [B, P] (arXiv
+/// 1402.1128), and w_hh is [P, 4H].
 RecurrentState lstm_step(const Tensor& i, const RecurrentState& before, const Tensor& w_hh, const Tensor& b_hh,
                          const Tensor& w_hr = {});
 /// Runs all steps of an LSTM layer in one direction and returns {y, last h, last c}; see gru_sequence.
 Tensors lstm_sequence(const Tensor& x, const RecurrentWeights<Tensor>& w, const RecurrentState& before,
                       const SequenceOptions& options = {});
 
+/// Options of an Lstm layer: its layers, directions, biases, dropout, zoneout, projection, and how it runs.
 struct LstmOptions {
   std::int64_t layers = 1;
   bool bidirectional = false;

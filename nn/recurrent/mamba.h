@@ -5,6 +5,7 @@
 
 namespace ferrite::nn {
 
+/// Options of a Mamba layer: its sizes, its biases, and where its step sizes start.
 struct MambaOptions {
   std::int64_t features = 0;     ///< number of features D, in and out
   std::int64_t state = 16;       ///< N, the numbers that each inner channel carries
@@ -22,7 +23,9 @@ struct MambaOptions {
                 attr("conv_bias", &MambaOptions::conv_bias), attr("dt_min", &MambaOptions::dt_min),
                 attr("dt_max", &MambaOptions::dt_max));
 
+  /// Returns the number of inner channels E.
   std::int64_t inner() const { return expand * features; }
+  /// Returns the rank R of the step sizes.
   std::int64_t rank() const { return dt_rank > 0 ? dt_rank : (features + 15) / 16; }
 };
 

@@ -6,7 +6,7 @@
 
 namespace ferrite::nn {
 
-/// The lengths of sequences, and the steps before which they start over.
+/// Options of min_gru_scan and min_lstm_scan: the lengths of sequences, and the steps before which h starts over.
 struct MinimalOptions {
   Tensor lengths{};  ///< valid steps of each row, i64 [B], each in 0..T: h is 0 beyond; undefined: all T
   Tensor resets{};   ///< steps before which h is set to 0, bool [B, T]; undefined: none

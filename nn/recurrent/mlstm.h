@@ -8,6 +8,7 @@
 
 namespace ferrite::nn {
 
+/// Options of an MLstm layer: its sizes, heads, biases and dropout, where its weights start, and how it runs.
 struct MLstmOptions {
   std::int64_t embedding_dim = 0;       ///< number of features D, in and out; the builder infers it
   std::int64_t num_heads = 4;           ///< number of heads H; each has its own memory matrix

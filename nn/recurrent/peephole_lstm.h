@@ -4,9 +4,9 @@
 
 namespace ferrite::nn {
 
-/// Computes one step of an LSTM with peepholes from i = x W_ih + b_ih [B, 4H], columns i, f, g, o; w_hh [H, 4H]; w_ch
-/// [3H], the weights of c in i, f and o; b_hh [4H] or undefined. Composed of operations, it defines the LSTM with
-/// peepholes.
+/// Computes one step of an LSTM with peepholes from i = x W_ih + b_ih [B, 4H], columns i, f, g, o; h and c before
+/// [B, H]; w_hh [H, 4H]; w_ch [3H], the weights of c in i, f and o; b_hh [4H] or undefined -> h and c after. Composed
+/// of operations, it defines the LSTM with peepholes.
 RecurrentState peephole_lstm_step(const Tensor& i, const RecurrentState& before, const Tensor& w_hh, const Tensor& w_ch,
                                   const Tensor& b_hh = {});
 /// Runs all steps of an LSTM layer with peepholes in one direction and returns {y, last h, last c}; see gru_sequence.
@@ -14,6 +14,7 @@ RecurrentState peephole_lstm_step(const Tensor& i, const RecurrentState& before,
 Tensors peephole_lstm_sequence(const Tensor& x, const RecurrentWeights<Tensor>& weights, const RecurrentState& before,
                                const SequenceOptions& options = {});
 
+/// Options of a PeepholeLstm layer: its layers, directions, biases, dropout, zoneout, and how it runs.
 struct PeepholeLstmOptions {
   std::int64_t layers = 1;
   bool bidirectional = false;

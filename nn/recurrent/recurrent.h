@@ -9,14 +9,14 @@
 
 namespace ferrite::nn {
 
-/// The output and the last states of a layer over sequences.
+/// The result of `run` of a layer over sequences: its output and its last states.
 struct RecurrentResult {
   Tensor output;   ///< [B, T, H], of a bidirectional layer [B, T, 2H]; [T, B, ...] with batch_first = false
   Tensor state{};  ///< h after the last (valid) step, [B, H]; of several layers or directions [L * directions, B, H]
   Tensor cell{};   ///< the memory c of an LSTM after the last (valid) step, shaped like `state`; else undefined
 };
 
-/// Sizes and options that all recurrent layers have.
+/// Sizes and options that all recurrent layers have, with the meanings of GruOptions and LstmOptions.
 struct RecurrentSizes {
   std::int64_t input_size = 1;
   std::int64_t hidden_size = 1;

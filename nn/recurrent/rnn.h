@@ -4,14 +4,17 @@
 
 namespace ferrite::nn {
 
-/// Computes one step of an Elman network: tanh (or relu) of i + h W_hh + b_hh, with i = x W_ih + b_ih [B, H].
+/// Computes one step of an Elman network from i = x W_ih + b_ih [B, H], h [B, H], w_hh [H, H] and b_hh [H], or
+/// undefined -> h' = tanh (or relu) of i + h W_hh + b_hh, [B, H].
 Tensor rnn_step(const Tensor& i, const Tensor& h, const Tensor& w_hh, const Tensor& b_hh, bool with_relu = false);
 /// Runs all steps of an Elman layer in one direction and returns {y, last h}; see gru_sequence.
 Tensors rnn_sequence(const Tensor& x, const RecurrentWeights<Tensor>& w, const Tensor& h0, bool with_relu = false,
                      const SequenceOptions& options = {});
 
+/// The function that makes the state of an Rnn layer from its sum.
 enum class Nonlinearity : std::uint8_t { tanh, relu };
 
+/// Options of an Rnn layer: its layers, directions, biases, dropout, zoneout, nonlinearity, and how it runs.
 struct RnnOptions {
   std::int64_t layers = 1;
   bool bidirectional = false;

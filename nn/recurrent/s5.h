@@ -5,6 +5,7 @@
 
 namespace ferrite::nn {
 
+/// Options of an S5 layer: the blocks of its state, where its step sizes start, directions and discretisation.
 struct S5Options {
   std::int64_t blocks = 1;  ///< number of blocks of the state, which start with the same eigenvalues
   double dt_min = 0.001;    ///< step sizes start log-uniform in dt_min..dt_max

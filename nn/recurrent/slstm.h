@@ -9,6 +9,7 @@
 
 namespace ferrite::nn {
 
+/// Options of an SLstm layer: its sizes, heads and dropout, and where its biases start.
 struct SLstmOptions {
   std::int64_t embedding_dim = 0;       ///< number of features D, in and out; the builder infers it
   std::int64_t num_heads = 4;           ///< number of heads H; a unit sees only the units of its head
