@@ -105,7 +105,7 @@ class Exponential {
 /// A batch of Bernoulli distributions: a draw is 1 with the given probability, else 0, in the parameter's dtype. Small
 /// probabilities keep their digits, and 0 and 1 are exact: log_prob of an impossible value is -infinity. (PyTorch
 /// clamps probabilities at the dtype's epsilon.) Draws compare the probability with uniform numbers, which in f32 are
-/// multiples of 2^-24.
+/// multiples of 2^-24. `sample`, `log_prob` and `entropy` are like those of Normal.
 class Bernoulli {
  public:
   /// Creates distributions whose probability of 1 is sigmoid(logits); infinite logits mean exactly 0 and 1.
@@ -115,6 +115,7 @@ class Bernoulli {
   Tensor sample(const DrawKey& key, const Shape& shape = {}) const;
   Tensor log_prob(const Tensor& value) const;
   Tensor entropy() const;
+  /// Returns the probability of 1.
   Tensor mean() const;
   /// Returns the probability of 0, without rounding it to 1 minus that of 1.
   Tensor complement() const;
@@ -131,7 +132,7 @@ class Bernoulli {
 };
 
 /// A batch [...] of categorical distributions over C classes, from logits or probabilities [..., C]. Draws are numbers
-/// of classes, i64 in 0..C - 1.
+/// of classes, i64 in 0..C - 1. `sample` and `entropy` are like those of Normal.
 class Categorical {
  public:
   /// Creates distributions whose probabilities are softmax(logits) over the last axis.
@@ -188,7 +189,8 @@ class Mixture {
   Mixture(const Categorical& weights, const Parts& parts) : weights_(weights), parts_(parts) {
     check_mixture(weights, parts.batch());
   }
-  /// Draws from the mixture. The draws of the parts and the choice among them use two streams of the same key.
+  /// Draws values from the mixture, [shape..., batch...], without gradients. The draws of the parts and the choice
+  /// among them use two streams of the same key.
   Tensor sample(const RandomKey& key, const Shape& shape = {}) const {
     RandomKey choice = key;
     choice.stream = ~key.stream;
@@ -197,6 +199,7 @@ class Mixture {
     wanted.erase(wanted.rank() - 1);
     return mixture_sample(weights_, all, choice);
   }
+  /// Returns the natural logarithm of the density of the mixture at each value; the value and the batch broadcast.
   Tensor log_prob(const Tensor& value) const {
     Shape shape = value.shape();
     shape.push_back(1);

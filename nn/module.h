@@ -87,9 +87,9 @@ class Module {
   /// Returns descriptions of the states that this module and its layers can carry from call to call (nn::Carry).
   const std::vector<CarriedState>& carried_states() const& { return carried_; }
   std::vector<CarriedState> carried_states() const&& { return carried_; }
-  /// Returns the numbers of the layers that files of other programs hold beside weights: `epsilon` of normalisations,
-  /// `reset_after` of a GRU, and `stride`, `dilation`, `padding_left` and `padding_right` of convolutions over time.
-  /// io::load compares them with those of a file.
+  /// Returns numbers that decide what layers compute and that files of other programs hold beside weights: `epsilon` of
+  /// normalisations, `reset_after` of a GRU, and `stride`, `dilation`, `padding_left` and `padding_right` of
+  /// convolutions over time. io::load compares them with those of a file.
   const std::vector<Setting>& settings() const& { return settings_; }
   std::vector<Setting> settings() const&& { return settings_; }
   /// Returns whether this layer itself, not one inside it, carries the state.
@@ -112,6 +112,7 @@ class Module {
   /// `Dropout`, depend on it.
   void train(bool on = true) const;
   void eval() const { train(false); }
+  /// Returns whether this module is in training mode.
   bool training() const { return ferrite::detail::read_flag(whole().mode_); }
   /// Returns one flag for this module and each that it adopted: whether it is in training mode. `set_modes` restores
   /// them, so that a part that was in evaluation mode before `eval()` stays so.
@@ -313,9 +314,9 @@ class Layer : public Module {
   ///   const Tensor y = net(x, {.lengths = lengths});
   ///   loss = ctc_loss(y, net.lengths_after(lengths), ...);
   virtual Tensor lengths_after(const Tensor& lengths) const;
-  /// Runs `step` as a part of this layer; layers that contain others call it. Throws ShapeError when the states, given
-  /// or returned, have other types than `states` says, PaceError for a layer with a stride or delay, ValueError for a
-  /// layer without a step.
+  /// Computes one step by calling `step` with checked states, under this layer's name; layers that contain this one
+  /// call it. Throws ShapeError when the states, given or returned, have other types than `states` says, PaceError for
+  /// a layer with a stride or delay, ValueError for a layer without a step.
   StepResult advance(const Tensor& x, const Tensors& states) const;
   /// Adds the layer's steps to those of a stream and returns the value that they make of `x` (nn/step_graph.h). Layers
   /// with a kernel for a step, and layers made of others, override it; by default a stream runs the program of `step`,
@@ -357,8 +358,8 @@ class Layer : public Module {
     return compile([this](const Tensor& x) { return (*this)(x); });
   }
   auto compiled() const&& = delete;
-  /// Returns a stream that runs the layer step by step on its present weights (nn/stream/stream.h). Throws ValueError
-  /// for a layer that cannot be streamed.
+  /// Returns a stream that runs the layer step by step on `batch` sequences at once, with a copy of its present weights
+  /// (nn/stream/stream.h). Throws ValueError for a layer that cannot be streamed.
   Stream stream(std::int64_t batch = 1) const;
 
  protected:

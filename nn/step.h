@@ -81,7 +81,7 @@ struct StateMemory {
   Spec spec;                   ///< the type that `Stream::save` gives it
   int rows = 0;                ///< the axis of the batch
   std::byte* first = nullptr;  ///< address of the first element
-  Shape parts{};               ///< the extents with axes cut as memory has them; rank 0: those of `spec`
+  Shape parts{};               ///< extents in memory, where an axis may be cut into several; rank 0: those of `spec`
   Shape strides{};             ///< bytes from one element to the next, by part; rank 0: row-major
   double fill = 0;             ///< the first value of all elements
   Tensor initial{};            ///< the first value in place of `fill`, of the same shape without the axis of the batch
@@ -173,6 +173,7 @@ class Step {
   virtual void run_several(std::int64_t, Inputs, void*) {}
   /// Whether `run_channels` may be called, and whether it is faster than `run_several`.
   enum class Channels : std::uint8_t { no, yes, faster };
+  /// Returns whether the step can run channel by channel, by `run_channels`.
   virtual Channels by_channel() const { return Channels::no; }
   /// Runs and commits n steps of a batch of 1, channel by channel: x [D, n] -> y [N, n]. Channels are padded to whole
   /// packets of the instruction set in use.
@@ -201,6 +202,7 @@ class Step {
   virtual void each(const StepVisitor& see) { see(*this); }
   /// The ways in which a step runs (LayerReport::runs).
   enum class Runs : std::uint8_t { kernel, program, on_tensors };
+  /// Returns in which of these ways the step runs.
   virtual Runs runs() const { return Runs::kernel; }
   /// Returns why the step `runs()` on tensors; empty if it does not.
   virtual std::string why() const { return {}; }

@@ -33,8 +33,8 @@ struct LossOptions {
 Tensor length_mask(const Tensor& lengths, std::int64_t steps);
 
 /// Reduces elementwise losses, f32 or f64 of any shape, as the losses of this library do; for your own losses. Throws
-/// ShapeError for a weight, a mask or lengths that do not fit the losses, DtypeError for a mask that is not bool and
-/// lengths that are not i64.
+/// ShapeError for a weight, a mask or lengths that do not fit the losses, DtypeError for losses of other dtypes, a
+/// weight of another dtype than theirs, a mask that is not bool and lengths that are not i64.
 Tensor reduce_loss(const Tensor& losses, const LossOptions& options = {});
 
 namespace detail {

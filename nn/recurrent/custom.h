@@ -38,14 +38,14 @@ class CustomCell : public Module {
 struct CustomOptions {
   std::int64_t layers = 1;
   bool bidirectional = false;
-  double dropout = 0;  ///< dropout between layers, while training
+  double dropout = 0;  ///< probability of dropout between layers, while training
   /// Probability p of dropping elements of x and h with masks that are drawn once per sequence while training. Elements
   /// are kept with probability 1 - p and then divided by it (Gal and Ghahramani 2016, arXiv 1512.05287).
   double variational_dropout = 0;
-  bool batch_first = true;
-  Form form = Form::scan;  ///< Form::scan or Form::unrolled
-  Zoneout zoneout{};       ///< the probability with which a unit of h keeps its value: see Recurrent
-  Zoneout zoneout_cell{};  ///< the probability with which a unit of c keeps its value, for cells that have one
+  bool batch_first = true;  ///< whether x is [B, T, D] and y [B, T, H]; else both are [T, B, ...]
+  Form form = Form::scan;   ///< Form::scan or Form::unrolled
+  Zoneout zoneout{};        ///< the probability with which a unit of h keeps its value: see Recurrent
+  Zoneout zoneout_cell{};   ///< the probability with which a unit of c keeps its value, for cells that have one
   static constexpr auto fields = attr_list(
       attr("layers", &CustomOptions::layers), attr("bidirectional", &CustomOptions::bidirectional),
       attr("dropout", &CustomOptions::dropout), attr("variational_dropout", &CustomOptions::variational_dropout),

@@ -51,9 +51,9 @@ namespace ferrite::nn {
 struct GruOptions {
   std::int64_t layers = 1;
   bool bidirectional = false;
-  double dropout = 0;  ///< dropout between layers, while training
+  double dropout = 0;  ///< probability of dropout between layers, while training
   bool bias = true;
-  bool batch_first = true;
+  bool batch_first = true;  ///< whether x is [B, T, D] and y [B, T, H]; else both are [T, B, ...]
   Form form = Form::fused;  ///< how the layer runs; other forms are for tests and experts
   bool recompute = false;   ///< the gradient recomputes the gates instead of keeping them: less memory, more time
   /// Whether the reset gate multiplies h W_hn + b_hn, as in PyTorch. False: n = tanh(x W_in + b_in + (r * h) W_hn +
@@ -90,7 +90,7 @@ class Gru final : public LayerOf<Gru, GruOptions, GatedRecurrent> {
 class GruCell final : public RecurrentCell {
  public:
   GruCell(std::int64_t input_size, std::int64_t hidden_size, const Init& init = {}, bool bias = true);
-  /// Returns the next state, starting from zeros if h is undefined.
+  /// Computes the next state from x [B, D] and h [B, H], zeros if undefined.
   Tensor operator()(const Tensor& x, const Tensor& h = {}) const { return step(x, {h}).h; }
 };
 

@@ -9,7 +9,7 @@ namespace ferrite::nn {
 /// 1402.1128), and w_hh is [P, 4H].
 RecurrentState lstm_step(const Tensor& i, const RecurrentState& before, const Tensor& w_hh, const Tensor& b_hh,
                          const Tensor& w_hr = {});
-/// Runs all steps of an LSTM layer in one direction and returns {y, last h, last c}; see gru_sequence.
+/// Runs all steps of an LSTM layer in one direction as one operation and returns {y, last h, last c}; see gru_sequence.
 Tensors lstm_sequence(const Tensor& x, const RecurrentWeights<Tensor>& w, const RecurrentState& before,
                       const SequenceOptions& options = {});
 
@@ -17,9 +17,9 @@ Tensors lstm_sequence(const Tensor& x, const RecurrentWeights<Tensor>& w, const 
 struct LstmOptions {
   std::int64_t layers = 1;
   bool bidirectional = false;
-  double dropout = 0;  ///< dropout between layers, while training
+  double dropout = 0;  ///< probability of dropout between layers, while training
   bool bias = true;
-  bool batch_first = true;
+  bool batch_first = true;     ///< whether x is [B, T, D] and y [B, T, H]; else both are [T, B, ...]
   Form form = Form::fused;     ///< how the layer runs; other forms are for tests and experts
   bool recompute = false;      ///< the gradient recomputes the gates instead of keeping them: less memory, more time
   std::int64_t proj_size = 0;  ///< P < H: h' = (o * tanh(c')) W_hr (arXiv 1402.1128); 0: no projection
@@ -58,7 +58,7 @@ class Lstm final : public LayerOf<Lstm, LstmOptions, GatedRecurrent> {
 class LstmCell final : public RecurrentCell {
  public:
   LstmCell(std::int64_t input_size, std::int64_t hidden_size, const Init& init = {}, bool bias = true);
-  /// Returns the next h and c, starting from zeros where a state is undefined.
+  /// Computes the next h and c from x [B, D] and those before, [B, H] each, zeros where undefined.
   RecurrentState operator()(const Tensor& x, const RecurrentState& before = {}) const { return step(x, before); }
 };
 

@@ -9,8 +9,8 @@ namespace ferrite::nn {
 /// of operations, it defines the LSTM with peepholes.
 RecurrentState peephole_lstm_step(const Tensor& i, const RecurrentState& before, const Tensor& w_hh, const Tensor& w_ch,
                                   const Tensor& b_hh = {});
-/// Runs all steps of an LSTM layer with peepholes in one direction and returns {y, last h, last c}; see gru_sequence.
-/// `weights.weight_ch` must be defined.
+/// Runs all steps of an LSTM layer with peepholes in one direction as one operation and returns {y, last h, last c};
+/// see gru_sequence. `weights.weight_ch` must be defined.
 Tensors peephole_lstm_sequence(const Tensor& x, const RecurrentWeights<Tensor>& weights, const RecurrentState& before,
                                const SequenceOptions& options = {});
 
@@ -18,9 +18,9 @@ Tensors peephole_lstm_sequence(const Tensor& x, const RecurrentWeights<Tensor>& 
 struct PeepholeLstmOptions {
   std::int64_t layers = 1;
   bool bidirectional = false;
-  double dropout = 0;  ///< dropout between layers, while training
+  double dropout = 0;  ///< probability of dropout between layers, while training
   bool bias = true;
-  bool batch_first = true;
+  bool batch_first = true;  ///< whether x is [B, T, D] and y [B, T, H]; else both are [T, B, ...]
   Form form = Form::fused;  ///< how the layer runs; other forms are for tests and experts
   bool recompute = false;   ///< the gradient recomputes the gates instead of keeping them: less memory, more time
   Zoneout zoneout{};        ///< the probability with which a unit of h keeps its value: see Recurrent

@@ -73,7 +73,7 @@ class Recurrent : public Layer {
   /// bidirectional layer, for both an initial state and a carry, and for an initial memory of a cell that has none.
   RecurrentResult run(const Tensor& x, const Context& context = {}) const;
   StepInput step_input() const override { return {sizes_.input_size, dtype()}; }
-  /// Returns h [layers, B, H], followed by c if the cell has one; a bidirectional layer has no states.
+  /// Describes the states of a stream: h [layers, B, H], then c if the cell has one; a bidirectional layer has none.
   std::vector<StepState> states(const StepRows& in) const override;
   /// Computes one step of all layers; dropout between layers is drawn for each step while training. Throws ShapeError
   /// or DtypeError for an x that does not fit.

@@ -18,9 +18,9 @@ enum class Nonlinearity : std::uint8_t { tanh, relu };
 struct RnnOptions {
   std::int64_t layers = 1;
   bool bidirectional = false;
-  double dropout = 0;  ///< dropout between layers, while training
+  double dropout = 0;  ///< probability of dropout between layers, while training
   bool bias = true;
-  bool batch_first = true;
+  bool batch_first = true;  ///< whether x is [B, T, D] and y [B, T, H]; else both are [T, B, ...]
   Form form = Form::fused;  ///< how the layer runs; other forms are for tests and experts
   bool recompute = false;   ///< no effect: the gradient of this layer needs no saved gates
   Nonlinearity nonlinearity = Nonlinearity::tanh;
@@ -52,7 +52,7 @@ class RnnCell final : public RecurrentCell {
  public:
   RnnCell(std::int64_t input_size, std::int64_t hidden_size, const Init& init = {}, bool bias = true,
           Nonlinearity nonlinearity = Nonlinearity::tanh);
-  /// Returns the next state, starting from zeros if h is undefined.
+  /// Computes the next state from x [B, D] and h [B, H], zeros if undefined.
   Tensor operator()(const Tensor& x, const Tensor& h = {}) const { return step(x, {h}).h; }
 };
 

@@ -31,7 +31,7 @@ struct StreamReport {
   std::int64_t at_once = 1;  ///< number of steps that go through all layers together, in calls of `steps`
   std::int64_t bytes = 0;    ///< size of all states, in bytes
 
-  /// Returns a table with a line for each layer.
+  /// Returns the report as a text table with a line for each layer.
   std::string str() const;
 };
 std::ostream& operator<<(std::ostream& out, const StreamReport& report);
