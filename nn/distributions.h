@@ -122,8 +122,9 @@ class Bernoulli {
   Tensor variance() const;
   const Tensor& logits() const { return logits_; }
   const Shape& batch() const { return logits_.shape(); }
-  /// Returns the logarithm of the probability of 1; `log_zero` returns that of 0.
+  /// Returns the natural logarithm of the probability of 1.
   Tensor log_one() const;
+  /// Returns the natural logarithm of the probability of 0.
   Tensor log_zero() const;
 
  private:
@@ -145,8 +146,9 @@ class Categorical {
   /// for a class outside 0..C - 1, DtypeError for other dtypes.
   Tensor log_prob(const Tensor& value) const;
   Tensor entropy() const;
+  /// Returns the probabilities of the classes, [..., C]; they add up to 1.
   Tensor probabilities() const;
-  /// Returns the logarithms of the probabilities, [..., C].
+  /// Returns the natural logarithms of the probabilities, [..., C].
   const Tensor& log_probabilities() const { return log_probabilities_; }
   const Shape& batch() const { return batch_; }
 

@@ -13,9 +13,9 @@ namespace ferrite::nn {
 
 /// Says that a constant of a graph becomes a variable of a GraphLayer, and under which name.
 struct GraphVariable {
-  std::size_t constant = 0;  ///< the constant's position in Graph::constants
-  std::string name;          ///< the variable's name in the layer, "head.weight"
-  VariableKind kind = VariableKind::parameter;
+  std::size_t constant = 0;                     ///< the constant's position in Graph::constants
+  std::string name;                             ///< the variable's name in the layer, "head.weight"
+  VariableKind kind = VariableKind::parameter;  ///< whether the variable is a parameter, a buffer or a state
 };
 
 /// Describes one state of a graph that computes one time step (GraphOptions::states).

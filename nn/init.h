@@ -72,9 +72,9 @@ Fill orthogonal(double gain = 1);
 /// layer, under their full names in it; one without a seed leaves them to the module that adopts it; and files and
 /// assignments set them. Reading a weight before that throws Error. Give a seed to a layer that no module adopts.
 struct Init {
-  std::optional<std::uint64_t> seed{};
-  std::string prefix{};  ///< the layer's dotted name, "encoder.gru", or empty
-  Dtype dtype = Dtype::f32;
+  std::optional<std::uint64_t> seed{};  ///< the seed of the whole model; none: values come later
+  std::string prefix{};                 ///< the layer's dotted name, "encoder.gru", or empty
+  Dtype dtype = Dtype::f32;             ///< the dtype of the layer's parameters
 
   /// Returns the init for a part of this name in the layer: the same seed and dtype, the prefix "<prefix>.<name>".
   Init child(std::string_view name) const;

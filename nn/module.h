@@ -56,8 +56,8 @@ struct Setting {
 struct CarriedState {
   std::string name;                   ///< its dotted name in the model, "encoder.gru.h"
   std::shared_ptr<const void> layer;  ///< identity of the layer, which survives moving it
-  std::int64_t layers = 1;
-  std::int64_t width = 0;
+  std::int64_t layers = 1;            ///< extent of the first axis: a GRU's layers, a causal convolution's past steps
+  std::int64_t width = 0;             ///< extent of the last axis: numbers per row
   Dtype dtype = Dtype::f32;
 };
 

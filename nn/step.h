@@ -94,7 +94,7 @@ struct StateMemory {
   /// Start of each row's entries in its ring of `ring` bytes: the first one lies (at + behind) % ring bytes into the
   /// ring. Null: there is no ring.
   const std::int64_t* at = nullptr;
-  std::int64_t behind = 0, ring = 0;
+  std::int64_t behind = 0, ring = 0;  ///< in bytes
 };
 
 /// Thrown when one output per input is asked of a layer or stream with a stride or a delay, and when values of

@@ -30,6 +30,7 @@ class StepGraph {
 
   explicit StepGraph(const StepRows& input) : values_{{.rows = input}} {}
 
+  /// Returns the batch, width and dtype of the rows of a value.
   const StepRows& rows(Value v) const& { return values_[v].rows; }
   const StepRows& rows(Value v) const&& = delete;
   /// Returns at which steps of the stream's input a value has rows.

@@ -61,8 +61,8 @@ double accuracy(const Tensor& logits, const Tensor& targets, const AccuracyOptio
 
 /// Parameters of the loss multi_margin_loss.
 struct MultiMarginParameters {
-  int p = 1;  ///< the exponent, 1 or 2
-  double margin = 1;
+  int p = 1;              ///< the exponent, 1 or 2
+  double margin = 1;      ///< by how much the score of the target's class should exceed each other score
   Tensor class_weight{};  ///< [C], of the scores' dtype: multiplies the losses of its class
 };
 /// Returns the multi-class hinge loss: the sum over classes i other than y of max(0, margin - x[y] + x[i])^p / C:

@@ -24,7 +24,7 @@ Tensor cosine_embedding_loss(const Tensor& first, const Tensor& second, const Te
 
 /// Parameters of the loss triplet_margin_loss.
 struct TripletParameters {
-  double margin = 1;
+  double margin = 1;      ///< how much farther from the anchor the negative should be than the positive
   double p = 2;           ///< exponent of the norm of distances: at least 1; infinity for the largest element
   double epsilon = 1e-6;  ///< added to every element of a difference of vectors, before the norm
   bool swap = false;      ///< compares the negative with the nearer of anchor and positive (Balntas et al. 2016)

@@ -36,7 +36,7 @@ class CustomCell : public Module {
 
 /// Options of a Custom layer: its layers, directions, dropout and zoneout.
 struct CustomOptions {
-  std::int64_t layers = 1;
+  std::int64_t layers = 1;  ///< number of layers, each of which reads the outputs of the one before
   bool bidirectional = false;
   double dropout = 0;  ///< probability of dropout between layers, while training
   /// Probability p of dropping elements of x and h with masks that are drawn once per sequence while training. Elements

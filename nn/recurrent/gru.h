@@ -49,7 +49,7 @@ namespace ferrite::nn {
 
 /// Options of a Gru layer: its layers, directions, biases, dropout, zoneout, reset gate, and how it runs.
 struct GruOptions {
-  std::int64_t layers = 1;
+  std::int64_t layers = 1;  ///< number of layers, each of which reads the outputs of the one before
   bool bidirectional = false;
   double dropout = 0;  ///< probability of dropout between layers, while training
   bool bias = true;

@@ -15,7 +15,7 @@ Tensors lstm_sequence(const Tensor& x, const RecurrentWeights<Tensor>& w, const 
 
 /// Options of an Lstm layer: its layers, directions, biases, dropout, zoneout, projection, and how it runs.
 struct LstmOptions {
-  std::int64_t layers = 1;
+  std::int64_t layers = 1;  ///< number of layers, each of which reads the outputs of the one before
   bool bidirectional = false;
   double dropout = 0;  ///< probability of dropout between layers, while training
   bool bias = true;

@@ -13,8 +13,8 @@ struct MambaOptions {
   std::int64_t kernel_size = 4;  ///< number of taps of the convolution
   std::int64_t dt_rank = 0;      ///< rank R of the step sizes; 0: ceil(D / 16)
   bool bias = false;             ///< whether the projections in and out have biases
-  bool conv_bias = true;
-  double dt_min = 0.001;  ///< step sizes start log-uniform in dt_min..dt_max
+  bool conv_bias = true;         ///< whether the convolution has a bias
+  double dt_min = 0.001;         ///< step sizes start log-uniform in dt_min..dt_max
   double dt_max = 0.1;
   static constexpr auto fields =
       attr_list(attr("features", &MambaOptions::features), attr("state", &MambaOptions::state),

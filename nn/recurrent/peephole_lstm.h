@@ -16,7 +16,7 @@ Tensors peephole_lstm_sequence(const Tensor& x, const RecurrentWeights<Tensor>& 
 
 /// Options of a PeepholeLstm layer: its layers, directions, biases, dropout, zoneout, and how it runs.
 struct PeepholeLstmOptions {
-  std::int64_t layers = 1;
+  std::int64_t layers = 1;  ///< number of layers, each of which reads the outputs of the one before
   bool bidirectional = false;
   double dropout = 0;  ///< probability of dropout between layers, while training
   bool bias = true;

@@ -16,14 +16,14 @@ enum class Nonlinearity : std::uint8_t { tanh, relu };
 
 /// Options of an Rnn layer: its layers, directions, biases, dropout, zoneout, nonlinearity, and how it runs.
 struct RnnOptions {
-  std::int64_t layers = 1;
+  std::int64_t layers = 1;  ///< number of layers, each of which reads the outputs of the one before
   bool bidirectional = false;
   double dropout = 0;  ///< probability of dropout between layers, while training
   bool bias = true;
   bool batch_first = true;  ///< whether x is [B, T, D] and y [B, T, H]; else both are [T, B, ...]
   Form form = Form::fused;  ///< how the layer runs; other forms are for tests and experts
   bool recompute = false;   ///< no effect: the gradient of this layer needs no saved gates
-  Nonlinearity nonlinearity = Nonlinearity::tanh;
+  Nonlinearity nonlinearity = Nonlinearity::tanh;  ///< the function of the state's sum
   Zoneout zoneout{};  ///< the probability with which a unit of h keeps its value: see Recurrent
   static constexpr auto fields =
       attr_list(attr("layers", &RnnOptions::layers), attr("bidirectional", &RnnOptions::bidirectional),
