@@ -7,9 +7,9 @@
 
 namespace ferrite::nn {
 
-/// The states of a model's recurrent layers and causal convolutions between calls, for truncated back-propagation
-/// through time and for any sequence that comes in pieces. The states are detached from every tape: gradients stop at
-/// the border of a piece.
+/// Holds the states of a model's recurrent layers and causal convolutions between calls, for truncated back-propagation
+/// through time and for any sequence that comes in pieces. A call reads and assigns them if it is given the carry in
+/// its Context. The states are detached from every tape: gradients stop at the border of a piece.
 ///
 ///   const nn::Carry carry(net, batch_size);
 ///   for (int epoch = 0; epoch < epochs; ++epoch) {
@@ -27,7 +27,7 @@ namespace ferrite::nn {
 /// be moved; a clone needs its own. Bidirectional layers carry nothing. Several threads must not use it at once.
 class Carry {
  public:
-  /// Creates zeros for a batch of `batch` rows, for every state that layers of the model have registered
+  /// Creates a carry for batches of `batch` rows, with zeros for every state that layers of the model have registered
   /// (Module::carries). Throws ValueError for a batch below 0.
   Carry(const Module& model, std::int64_t batch);
   Carry(Carry&&) = default;
@@ -55,8 +55,8 @@ class Carry {
   std::int64_t batch_;
 };
 
-/// Cuts x [B, T, ...] along time into views of n steps; the last one may be shorter. Throws ValueError for n below 1,
-/// ShapeError for an x of fewer than two axes.
+/// Cuts sequences x [B, T, ...] along time, axis 1, into views [B, n, ...]; the last one may be shorter. Throws
+/// ValueError for n below 1, ShapeError for an x of fewer than two axes.
 std::vector<Tensor> pieces(const Tensor& x, std::int64_t n);
 
 }  // namespace ferrite::nn

@@ -7,7 +7,8 @@
 
 namespace ferrite::nn {
 
-/// Gamma distributions: density rate^a x^(a - 1) e^(-rate x) / Gamma(a), concentration a > 0, rate > 0.
+/// A batch of gamma distributions: density rate^a x^(a - 1) e^(-rate x) / Gamma(a), concentration a > 0, rate > 0.
+/// Functions are like those of Normal.
 class Gamma {
  public:
   Gamma(const Tensor& concentration, const Tensor& rate);
@@ -24,7 +25,8 @@ class Gamma {
   Tensor concentration_, rate_;
 };
 
-/// Beta distributions: density x^(a - 1) (1 - x)^(b - 1) Gamma(a + b) / (Gamma(a) Gamma(b)), a and b > 0.
+/// A batch of beta distributions: density x^(a - 1) (1 - x)^(b - 1) Gamma(a + b) / (Gamma(a) Gamma(b)), a and b > 0.
+/// Functions are like those of Normal.
 class Beta {
  public:
   Beta(const Tensor& a, const Tensor& b);
@@ -41,7 +43,8 @@ class Beta {
   Tensor a_, b_;
 };
 
-/// Returns the Kullback-Leibler divergence of q from p, in closed form.
+/// Returns the Kullback-Leibler divergence KL(p || q) of each pair in the batch: the mean of ln p(x) - ln q(x) for x
+/// drawn from p, in closed form.
 Tensor kl_divergence(const Gamma& p, const Gamma& q);
 Tensor kl_divergence(const Beta& p, const Beta& q);
 

@@ -11,24 +11,25 @@
 
 namespace ferrite::nn {
 
-/// A constant of a graph that becomes a variable of a layer.
+/// Says that a constant of a graph becomes a variable of a GraphLayer, and under which name.
 struct GraphVariable {
-  std::size_t constant = 0;  ///< the constant's position in Graph::constants
-  std::string name;          ///< the variable's name in the layer, "head.weight"
-  VariableKind kind = VariableKind::parameter;
+  std::size_t constant = 0;                     ///< the constant's position in Graph::constants
+  std::string name;                             ///< the variable's name in the layer, "head.weight"
+  VariableKind kind = VariableKind::parameter;  ///< whether the variable is a parameter, a buffer or a state
 };
 
-/// A state of a graph that computes one time step.
+/// Describes one state of a graph that computes one time step (GraphOptions::states).
 struct GraphState {
   std::string name;  ///< the name in error messages, "h"
-  int rows = 0;      ///< the axis of the batch
+  int rows = 0;      ///< the axis of the state along which the rows of the batch lie
 };
 
+/// Options of a GraphLayer: the graph that it runs, and what its constants, inputs and outputs mean.
 struct GraphOptions {
-  std::shared_ptr<const Graph> graph{};
-  std::vector<GraphVariable> variables{};
-  /// The states of a graph that computes one time step: its inputs after the first, which its outputs after the first
-  /// replace.
+  std::shared_ptr<const Graph> graph{};    ///< the program, which several layers may share
+  std::vector<GraphVariable> variables{};  ///< constants of the graph that become variables of the layer
+  /// One entry for each state if the graph computes one time step: input k after the first is the state before the
+  /// step, output k the state after it. Empty for a graph that maps its inputs to outputs at once.
   std::vector<GraphState> states{};
   std::string kind = "graph";  ///< the kind of the layer in errors and summaries
 };
@@ -55,7 +56,7 @@ class GraphLayer final : public LayerOf<GraphLayer, GraphOptions> {
   /// Returns the first output of a graph of one input, or the outputs of all steps if it has states. Throws ShapeError
   /// or DtypeError for an x of another type.
   Tensor forward(const Tensor& x, const Context&) const override;
-  /// Returns all outputs for all inputs.
+  /// Runs the graph once: takes all its inputs and returns all its outputs, in their orders in the graph.
   Tensors run(const Tensors& inputs) const;
 
   bool causal() const override { return !options().states.empty(); }

@@ -10,7 +10,7 @@
 
 namespace ferrite::nn {
 
-/// The options of a layer that has none.
+/// An empty options struct, for layers of LayerOf that have no options.
 struct NoOptions {
   static constexpr auto fields = attr_list();
 };

@@ -22,15 +22,15 @@ class Stream;
 
 /// The arguments of a layer's call besides its input; empty by default. Containers pass them on to their layers.
 struct Context {
-  /// Number of valid steps of each sequence, i64 [B]; undefined: all T. After a layer that changes the number of steps,
-  /// a chain passes on the lengths of its output (Layer::lengths_after).
+  /// Number of valid steps of each sequence, i64 [B]; undefined: all T. Behind a layer that changes the number of
+  /// steps, a chain gives the next layers the lengths of that layer's output (Layer::lengths_after).
   Tensor lengths{};
-  /// The steps before which the states of layers start over, bool [B, T]; undefined: none. After a stride, states start
-  /// over before the first remaining step at or after the marked one.
+  /// True at the steps before which the states of layers start over, bool [B, T]; undefined: nowhere. Behind a layer
+  /// with a stride, an output step is marked if its input step, or one since the previous output, is.
   Tensor reset_mask{};
-  /// Initial state of one recurrent layer; undefined: zeros. A chain refuses it.
+  /// Initial state h of a single recurrent layer (Recurrent, SequenceLayer); undefined: zeros. Chains throw ValueError.
   Tensor state{};
-  /// Initial memory of one LSTM; undefined: zeros. A chain refuses it.
+  /// Initial memory c of a single LSTM, shaped like `state`; undefined: zeros. Chains throw ValueError.
   Tensor cell{};
   /// The states that layers read before and assign after the call (nn/carry.h); null: layers carry nothing.
   const Carry* carry = nullptr;
@@ -51,12 +51,13 @@ struct Setting {
   double value = 0;
 };
 
-/// A state that a layer of a model can carry from one call to the next (nn/carry.h): [layers, B, width].
+/// Describes a state [layers, B, width] that a layer of a model can carry from one call to the next; nn::Carry holds
+/// its values.
 struct CarriedState {
   std::string name;                   ///< its dotted name in the model, "encoder.gru.h"
   std::shared_ptr<const void> layer;  ///< identity of the layer, which survives moving it
-  std::int64_t layers = 1;
-  std::int64_t width = 0;
+  std::int64_t layers = 1;            ///< extent of the first axis: a GRU's layers, a causal convolution's past steps
+  std::int64_t width = 0;             ///< extent of the last axis: numbers per row
   Dtype dtype = Dtype::f32;
 };
 
@@ -83,12 +84,12 @@ class Module {
   std::vector<Named<Parameter>> named_parameters() const&& { return whole().parameters_; }
   std::vector<Named<Buffer>> named_buffers() const&& { return whole().buffers_; }
   std::vector<Named<State>> named_states() const&& { return whole().states_; }
-  /// Returns the states that this module and its layers carry from call to call.
+  /// Returns descriptions of the states that this module and its layers can carry from call to call (nn::Carry).
   const std::vector<CarriedState>& carried_states() const& { return carried_; }
   std::vector<CarriedState> carried_states() const&& { return carried_; }
-  /// Returns the numbers of the layers that files of other programs hold beside weights: `epsilon` of normalisations,
-  /// `reset_after` of a GRU, and `stride`, `dilation`, `padding_left` and `padding_right` of convolutions over time.
-  /// io::load compares them with those of a file.
+  /// Returns numbers that decide what layers compute and that files of other programs hold beside weights: `epsilon` of
+  /// normalisations, `reset_after` of a GRU, and `stride`, `dilation`, `padding_left` and `padding_right` of
+  /// convolutions over time. io::load compares them with those of a file.
   const std::vector<Setting>& settings() const& { return settings_; }
   std::vector<Setting> settings() const&& { return settings_; }
   /// Returns whether this layer itself, not one inside it, carries the state.
@@ -111,16 +112,17 @@ class Module {
   /// `Dropout`, depend on it.
   void train(bool on = true) const;
   void eval() const { train(false); }
+  /// Returns whether this module is in training mode.
   bool training() const { return ferrite::detail::read_flag(whole().mode_); }
-  /// Returns whether this module and each that it adopted is training, for `set_modes` to restore: a part that was in
-  /// evaluation mode before `eval()` stays so.
+  /// Returns one flag for this module and each that it adopted: whether it is in training mode. `set_modes` restores
+  /// them, so that a part that was in evaluation mode before `eval()` stays so.
   std::vector<bool> modes() const;
   /// Restores what `modes` returned. Throws ValueError for another number of modes.
   void set_modes(const std::vector<bool>& modes) const;
   /// Returns the dotted path of this module in the outermost module that holds it, "encoder.gru", with which the names
   /// of its parameters begin there; empty when no module has adopted it. If several have, the first one counts.
   std::string path() const;
-  /// Takes the path of another module, for a copy that runs in its place.
+  /// Gives this module the path of `from`, so that a copy that runs in its place has its name in errors and profiles.
   void take_path(const Module& from) const;
 
  protected:
@@ -279,17 +281,18 @@ class Layer : public Module {
   virtual std::string kind() const = 0;
   /// Returns the kind and options of the layer, "gru(input_size=3, hidden_size=8, layers=2)".
   virtual std::string summary() const { return kind(); }
+  /// Computes the output for x. Layers override it; callers call the layer itself, which checks the context first.
   virtual Tensor forward(const Tensor& x, const Context& context) const = 0;
   /// Returns whether the layer declares that a step's output depends only on that step's input and on carried states.
-  /// If it does not, a stream examines its program.
+  /// If false, a stream traces the layer and finds out by itself.
   virtual bool causal() const { return false; }
   /// Returns whether the layer declares that it streams, as causal layers do. A layer that looks k steps ahead streams,
   /// too: its outputs come k steps later, and the last ones from `Stream::finish`.
   virtual bool streams() const { return causal(); }
-  /// Returns the width and dtype of the input of a stream's step.
+  /// Returns the width and dtype of the input rows [B, width] that the layer takes at each step of a stream.
   virtual StepInput step_input() const;
-  /// Returns the states that the layer carries from one step of a stream to the next, for rows `in`. Layers whose
-  /// program does not show their states override it; the default is none.
+  /// Returns descriptions of the states that the layer carries from one step of a stream to the next, for input rows of
+  /// the type `in`. Layers whose program does not show their states override it; the default is none.
   virtual std::vector<StepState> states(const StepRows& in) const;
   /// Computes one step of `forward` in operations: x [B, D] (tokens: i64 [B]) and the states -> y [B, N] and the states
   /// after the step, bit for bit like `forward`. A stream traces it once and runs the program (nn/stream/stream.h). If
@@ -302,8 +305,8 @@ class Layer : public Module {
   ///   }
   ///   StepResult step(const Tensor& x, const Tensors& states) const override { return {x - states[0], {x}}; }
   virtual StepResult step(const Tensor& x, const Tensors& states) const;
-  /// Returns when the outputs of a stream come; by default, one comes with each input. The pace of a chain follows from
-  /// its layers.
+  /// Returns at which input steps a stream gives outputs; by default, one with each input. The pace of a chain follows
+  /// from its layers.
   virtual Pace pace() const { return {}; }
   /// Returns the lengths of the output, i64 [B], for input lengths i64 [B]: as many steps as the row alone would have.
   /// For a window that is floor((L + padding - dilation (kernel - 1) - 1) / stride) + 1, or 0 for a shorter row.
@@ -311,9 +314,9 @@ class Layer : public Module {
   ///   const Tensor y = net(x, {.lengths = lengths});
   ///   loss = ctc_loss(y, net.lengths_after(lengths), ...);
   virtual Tensor lengths_after(const Tensor& lengths) const;
-  /// Runs `step` as a part of this layer; layers that contain others call it. Throws ShapeError when the states, given
-  /// or returned, have other types than `states` says, PaceError for a layer with a stride or delay, ValueError for a
-  /// layer without a step.
+  /// Computes one step by calling `step` with checked states, under this layer's name; layers that contain this one
+  /// call it. Throws ShapeError when the states, given or returned, have other types than `states` says, PaceError for
+  /// a layer with a stride or delay, ValueError for a layer without a step.
   StepResult advance(const Tensor& x, const Tensors& states) const;
   /// Adds the layer's steps to those of a stream and returns the value that they make of `x` (nn/step_graph.h). Layers
   /// with a kernel for a step, and layers made of others, override it; by default a stream runs the program of `step`,
@@ -329,7 +332,7 @@ class Layer : public Module {
   /// Returns whether the layer reads `context.lengths`, and so checks them itself. If not, a call checks them against
   /// sequences [B, T, D] or tokens [B, T]; a layer whose steps lie along another axis returns true.
   virtual bool reads_lengths() const { return false; }
-  /// Returns an independent copy with the same values.
+  /// Returns an independent copy of the layer: same options, variables of its own with the same values.
   virtual std::unique_ptr<Layer> clone() const = 0;
 
   Tensor operator()(const Tensor& x) const { return (*this)(x, Context{}); }
@@ -355,8 +358,8 @@ class Layer : public Module {
     return compile([this](const Tensor& x) { return (*this)(x); });
   }
   auto compiled() const&& = delete;
-  /// Returns a stream that runs the layer step by step on its present weights (nn/stream/stream.h). Throws ValueError
-  /// for a layer that cannot be streamed.
+  /// Returns a stream that runs the layer step by step on `batch` sequences at once, with a copy of its present weights
+  /// (nn/stream/stream.h). Throws ValueError for a layer that cannot be streamed.
   Stream stream(std::int64_t batch = 1) const;
 
  protected:

@@ -9,7 +9,8 @@ namespace ferrite::nn {
 /// Returns the operations that layers, losses and optimisers add to those of tensors (`primitives()`), family by
 /// family. `parse_graph` reads texts that name them if it is given `{.operations = nn::operations()}`.
 std::span<const Primitive* const> operations();
-/// Returns the functions of layers and losses that are composed of operations, such as a step of a GRU, cross_entropy.
+/// Returns descriptions of the functions of layers and losses that are composed of operations, such as gru_step and
+/// cross_entropy.
 std::span<const Primitive* const> composites();
 
 }  // namespace ferrite::nn

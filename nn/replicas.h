@@ -6,9 +6,9 @@
 
 namespace ferrite::nn {
 
-/// Sums over the replicas of a model by a function that you provide: in threads, over sockets, with MPI_Allreduce.
-/// Passed as `Context::replicas`, it makes batch norms that train compute their mean and variance over the batches of
-/// all replicas, as torch.nn.SyncBatchNorm does.
+/// Sums tensors over the replicas of a model, copies that train together on parts of a batch, by a function that you
+/// provide: in threads, over sockets, with MPI_Allreduce. Passed as `Context::replicas`, it makes batch norms that
+/// train compute their mean and variance over the batches of all replicas, as torch.nn.SyncBatchNorm does.
 ///
 ///   const nn::Replicas replicas([&](const Tensor& x) { return my_all_reduce(x); });
 ///   const Tensor y = net(x, {.replicas = &replicas});

@@ -25,7 +25,7 @@ struct SingleOutput {
 };
 }  // namespace detail
 
-/// Rows that go from one layer of a stream to the next: [batch, width], row-major.
+/// The type of the rows that go from one layer of a stream to the next at each step: [batch, width], row-major.
 struct StepRows {
   std::int64_t batch = 1;
   std::int64_t width = 1;
@@ -41,9 +41,9 @@ struct StepInput {
 
 /// The times of a layer's output steps (Layer::pace): output u comes with input delay + u stride, counted from 0.
 struct Pace {
-  std::int64_t stride = 1;
-  std::int64_t delay = 0;
-  std::int64_t after = 0;  ///< steps of padding after the last input, which give further outputs
+  std::int64_t stride = 1;  ///< input steps from one output to the next
+  std::int64_t delay = 0;   ///< number of the input step that gives the first output
+  std::int64_t after = 0;   ///< steps of padding after the last input, which give further outputs
   bool operator==(const Pace&) const = default;
 
   /// Returns whether each input step gives one output step.
@@ -52,12 +52,12 @@ struct Pace {
   Pace then(const Pace& next) const;
 };
 
-/// A state that a layer carries from one step of a stream to the next (Layer::states).
+/// Describes a state that a layer carries from one step of a stream to the next (Layer::states).
 struct StepState {
   std::string name;  ///< the name in error messages, "taps"
   Shape shape;       ///< the shape, including the rows of the batch: [B, 2, D]
   Dtype dtype = Dtype::f32;
-  int rows = 0;  ///< the axis of the batch; 0 if the state grows
+  int rows = 0;  ///< the axis of `shape` that is the batch; 0 if the state grows
   /// Maximum number of entries of a state that grows; 0: it does not grow, and each step replaces it by a value of the
   /// same shape. A step sees a growing state as [B, capacity, ...], with zeros where no step has written yet, and
   /// returns its own entry [B, ...], which is appended. A step beyond the capacity throws CapacityError.
@@ -75,29 +75,30 @@ struct StepResult {
   Tensors states{};  ///< in the order of Layer::states; a state that grows is given by this step's entry
 };
 
-/// The place of a state in memory between two steps, by which a stream resets, saves and restores it.
+/// Describes where a state lies in memory between two steps, by which a stream resets, saves and restores it.
 struct StateMemory {
   std::string_view name;       ///< the name in error messages, "past"
   Spec spec;                   ///< the type that `Stream::save` gives it
   int rows = 0;                ///< the axis of the batch
   std::byte* first = nullptr;  ///< address of the first element
-  Shape parts{};               ///< the extents with axes cut as memory has them; rank 0: those of `spec`
+  Shape parts{};               ///< extents in memory, where an axis may be cut into several; rank 0: those of `spec`
   Shape strides{};             ///< bytes from one element to the next, by part; rank 0: row-major
   double fill = 0;             ///< the first value of all elements
   Tensor initial{};            ///< the first value in place of `fill`, of the same shape without the axis of the batch
-  std::int64_t most = std::numeric_limits<std::int64_t>::max();  ///< largest value of counts, which lie in 0..most
+  std::int64_t most = std::numeric_limits<std::int64_t>::max();  ///< restored elements of an i64 state lie in 0..most
 
   /// The axis along which steps append entries; -1: there is none.
   int entries = -1;
-  /// Number of valid entries of each row; the others are saved as zeros. Null: all are valid.
+  /// Numbers of valid entries, one for each row; the other entries are saved as zeros. Null: all are valid.
   const std::int64_t* made = nullptr;
   /// Start of each row's entries in its ring of `ring` bytes: the first one lies (at + behind) % ring bytes into the
   /// ring. Null: there is no ring.
   const std::int64_t* at = nullptr;
-  std::int64_t behind = 0, ring = 0;
+  std::int64_t behind = 0, ring = 0;  ///< in bytes
 };
 
-/// Thrown when a stream that gives fewer steps than it takes is asked for one output per input.
+/// Thrown when one output per input is asked of a layer or stream with a stride or a delay, and when values of
+/// different paces meet.
 class PaceError : public Error {
  public:
   using Error::Error;
@@ -122,15 +123,15 @@ struct LayerNames {
 /// takes no lock; a call that throws has changed nothing.
 class Step {
  public:
-  /// One byte for each row of a batch: 0 if the row has no value.
+  /// Address of one byte for each row of the batch, 0 if the row has no value at this step; null: no row has.
   using Rows = const std::uint8_t*;
 
   virtual ~Step() = default;
   /// The addresses of the rows of each input; most steps have one input.
   using Inputs = const void* const*;
-  /// Returns the type of the rows that `run` writes.
+  /// Returns the batch, width and dtype of the rows y that `run` writes.
   virtual StepRows result() const = 0;
-  /// Returns when the step gives its outputs.
+  /// Returns at which input steps the step gives outputs.
   virtual Pace pace() const { return {}; }
   /// Computes the rows y of the rows x; both may be read up to 64 bytes past their ends, and y written. The states do
   /// not change until `commit`, so that an error in a later step leaves all of them as they were.
@@ -172,6 +173,7 @@ class Step {
   virtual void run_several(std::int64_t, Inputs, void*) {}
   /// Whether `run_channels` may be called, and whether it is faster than `run_several`.
   enum class Channels : std::uint8_t { no, yes, faster };
+  /// Returns whether the step can run channel by channel, by `run_channels`.
   virtual Channels by_channel() const { return Channels::no; }
   /// Runs and commits n steps of a batch of 1, channel by channel: x [D, n] -> y [N, n]. Channels are padded to whole
   /// packets of the instruction set in use.
@@ -193,15 +195,16 @@ class Step {
   virtual const detail::SingleOutput* single_output() const { return nullptr; }
   /// Takes over a step with a `single_output` that reads this one, as a part of it; returns false if the step cannot.
   virtual bool join_output(std::unique_ptr<Step>&) { return false; }
-  /// Takes the variables' present values; the states stay.
+  /// Copies the model's present values of parameters and buffers into the step; its states stay.
   virtual void refresh() {}
   using StepVisitor = std::function<void(Step&)>;
   /// Visits the steps of which this one is made, in order, or itself if there are none.
   virtual void each(const StepVisitor& see) { see(*this); }
   /// The ways in which a step runs (LayerReport::runs).
   enum class Runs : std::uint8_t { kernel, program, on_tensors };
+  /// Returns in which of these ways the step runs.
   virtual Runs runs() const { return Runs::kernel; }
-  /// Returns why the layer runs on tensors; empty for others.
+  /// Returns why the step `runs()` on tensors; empty if it does not.
   virtual std::string why() const { return {}; }
   using StateVisitor = std::function<void(const StateMemory&)>;
   /// Visits the states where they lie now, in the order in which they are saved: h before c.

@@ -25,14 +25,15 @@ class StepCalls;
 /// of earlier values. All steps of a model are in one graph, which commits them and skips rows in one place.
 class StepGraph {
  public:
-  /// The number of a value; 0 is the input.
+  /// The number by which a value of this graph is named; 0 is the stream's input.
   using Value = std::size_t;
 
   explicit StepGraph(const StepRows& input) : values_{{.rows = input}} {}
 
+  /// Returns the batch, width and dtype of the rows of a value.
   const StepRows& rows(Value v) const& { return values_[v].rows; }
   const StepRows& rows(Value v) const&& = delete;
-  /// Returns when a value has steps, relative to the input.
+  /// Returns at which steps of the stream's input a value has rows.
   const Pace& pace(Value v) const& { return values_[v].pace; }
   const Pace& pace(Value v) const&& = delete;
 
@@ -47,7 +48,7 @@ class StepGraph {
   /// Adds the steps of a layer on the value x and returns their result. Throws ShapeError for rows that do not fit.
   Value add(const Layer& layer, Value x);
 
-  /// Joins all steps up to a value into one, that of the layer `whole`. Nothing may be added afterwards.
+  /// Joins all steps into one, the step of the layer `whole`, whose output is the value `result`. Consumes the graph.
   std::unique_ptr<Step> step(const Layer& whole, Value result) &&;
 
  private:

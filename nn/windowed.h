@@ -19,7 +19,7 @@ struct StepWindow {
 
   /// Returns the number of steps from the first tap to the last one.
   std::int64_t reach() const { return (taps - 1) * dilation; }
-  /// Returns when the outputs come.
+  /// Returns at which input steps a stream gives the outputs.
   Pace pace() const { return {stride, reach() - before, after}; }
 };
 
@@ -27,7 +27,7 @@ struct StepWindow {
 /// inputs and runs the program of `over` when an output is due.
 class Windowed : public Layer {
  public:
-  /// Returns the inputs that an output sees; nothing if the windows are not over the steps of sequences.
+  /// Returns which input steps each output step sees; nullopt if the windows are not over the steps of sequences.
   virtual std::optional<StepWindow> window() const = 0;
   /// Computes an output step from the inputs of its window: [B, taps, D] -> [B, N], with the bits of `forward`.
   virtual Tensor over(const Tensor& x) const = 0;
@@ -38,7 +38,7 @@ class Windowed : public Layer {
   }
 
   Pace pace() const override;
-  /// Returns the inputs that later windows see, for a layer that gives an output with each input.
+  /// Describes one state, the past inputs that later windows see; none with a stride or delay, or windows of one input.
   std::vector<StepState> states(const StepRows& in) const override;
   StepResult step(const Tensor& x, const Tensors& states) const override;
   std::size_t add_steps(StepGraph& graph, std::size_t x) const override;

@@ -10,13 +10,13 @@ namespace ferrite::nn {
 struct AudioLossParameters {
   double pre_emphasis = 0;  ///< c of the filter y[t] = x[t] - c x[t - 1] that both signals pass first; 0.85 at 44.1 kHz
   std::int64_t axis = 1;    ///< axis of time: 1 for [B, T, ...], -1 for [..., T]
-  double epsilon = 1e-8;    ///< added to the denominator
+  double epsilon = 1e-8;    ///< added to the target's energy in the denominator (esr_loss: its sum; dc_loss: its mean)
 };
 
 /// Returns the error-to-signal ratio: sum of (target - prediction)^2 / (sum of target^2 + epsilon), with sums over
-/// time. Both signals have one shape and dtype; the losses have that shape without time. Of LossOptions, weight and
-/// mask belong to the losses, and `lengths` [B] to the signals if time is axis 1. Throws ShapeError, DtypeError, and
-/// ValueError for parameters that are not finite or a negative epsilon.
+/// time. Both signals have one shape and dtype; the losses, reduced to their mean by default, have that shape without
+/// time. Of LossOptions, weight and mask belong to the losses, and `lengths` [B] to the signals if time is axis 1.
+/// Throws ShapeError, DtypeError, and ValueError for parameters that are not finite or a negative epsilon.
 Tensor esr_loss(const Tensor& prediction, const Tensor& target, const AudioLossParameters& parameters = {},
                 const LossOptions& options = {});
 
@@ -25,7 +25,8 @@ Tensor esr_loss(const Tensor& prediction, const Tensor& target, const AudioLossP
 Tensor dc_loss(const Tensor& prediction, const Tensor& target, const AudioLossParameters& parameters = {},
                const LossOptions& options = {});
 
-/// The sizes of one short-time Fourier transform with a Hann window, in samples.
+/// The sizes of one short-time Fourier transform, in samples: of the transform, from frame to frame, of the Hann
+/// window.
 struct StftResolution {
   std::int64_t n_fft = 1024, hop_length = 120, win_length = 600;
 };

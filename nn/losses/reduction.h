@@ -7,10 +7,11 @@
 
 namespace ferrite::nn {
 
-/// The reduction of elementwise losses to one result. `batch_mean` is the sum divided by the extent of the first axis.
+/// How elementwise losses become one result: their mean or sum, a scalar []; the losses themselves (none); or their sum
+/// divided by the extent of the first axis, a scalar, too (batch_mean).
 enum class Reduction : std::uint8_t { mean, sum, none, batch_mean };
 
-/// Options of every elementwise loss, besides its own parameters.
+/// Options of every elementwise loss, besides its own parameters: how its losses are reduced, and which count how much.
 ///
 ///     nn::mse_loss(y, target, {.lengths = lengths});               // a padded batch [B, T, D]: the mean of real steps
 ///     nn::huber_loss(y, target, 0.5, {.reduction = nn::Reduction::sum, .element_weight = w});
@@ -19,7 +20,7 @@ enum class Reduction : std::uint8_t { mean, sum, none, batch_mean };
 /// are 0. The same holds for an element of weight 0, where PyTorch's results and gradients are NaN; the gradient of
 /// such a weight is the element's loss if that is finite, otherwise 0. The mean of no elements is NaN.
 struct LossOptions {
-  Reduction reduction = Reduction::mean;
+  Reduction reduction = Reduction::mean;  ///< the default gives a scalar []
   /// Weights of the elements, of the losses' dtype, broadcast to their shape. Means are weighted: divided by the sum of
   /// the weights, unless the loss says otherwise. Weights of classes are `class_weight` of the losses that have them.
   Tensor element_weight{};
@@ -31,9 +32,9 @@ struct LossOptions {
 /// unless the lengths have rank 1 and lie in 0..steps, DtypeError unless they are i64.
 Tensor length_mask(const Tensor& lengths, std::int64_t steps);
 
-/// Reduces elementwise losses to one result, as the losses of this library do; for your own losses. Throws ShapeError
-/// for a weight, a mask or lengths that do not fit the losses, DtypeError for a mask that is not bool and lengths that
-/// are not i64.
+/// Reduces elementwise losses, f32 or f64 of any shape, as the losses of this library do; for your own losses. Throws
+/// ShapeError for a weight, a mask or lengths that do not fit the losses, DtypeError for losses of other dtypes, a
+/// weight of another dtype than theirs, a mask that is not bool and lengths that are not i64.
 Tensor reduce_loss(const Tensor& losses, const LossOptions& options = {});
 
 namespace detail {

@@ -5,7 +5,7 @@
 
 namespace ferrite::nn {
 
-/// Options of ctc_loss besides its operands.
+/// Options of ctc_loss: the blank, targets without an alignment, and the reduction.
 struct CtcOptions {
   std::int64_t blank = 0;      ///< the class that means no label
   bool zero_infinity = false;  ///< gives loss and gradient 0, instead of infinity and NaN, to a target that no
@@ -26,7 +26,7 @@ struct CtcOptions {
 Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, const Tensor& input_lengths = {},
                 const Tensor& target_lengths = {}, const CtcOptions& options = {});
 
-/// Options of rnnt_loss besides its operands.
+/// Options of rnnt_loss: the blank, what the first operand holds, and the reduction.
 struct RnntOptions {
   std::int64_t blank = -1;                ///< the class that ends a frame; negative values count from the end
   Reduction reduction = Reduction::mean;  ///< mean: over the batch

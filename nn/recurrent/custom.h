@@ -34,17 +34,18 @@ class CustomCell : public Module {
   virtual RecurrentState step(const Tensor& x, const RecurrentState& before) const = 0;
 };
 
+/// Options of a Custom layer: its layers, directions, dropout and zoneout.
 struct CustomOptions {
-  std::int64_t layers = 1;
+  std::int64_t layers = 1;  ///< number of layers, each of which reads the outputs of the one before
   bool bidirectional = false;
-  double dropout = 0;  ///< dropout between layers, while training
+  double dropout = 0;  ///< probability of dropout between layers, while training
   /// Probability p of dropping elements of x and h with masks that are drawn once per sequence while training. Elements
   /// are kept with probability 1 - p and then divided by it (Gal and Ghahramani 2016, arXiv 1512.05287).
   double variational_dropout = 0;
-  bool batch_first = true;
-  Form form = Form::scan;  ///< Form::scan or Form::unrolled
-  Zoneout zoneout{};       ///< the probability with which a unit of h keeps its value: see Recurrent
-  Zoneout zoneout_cell{};  ///< the probability with which a unit of c keeps its value, for cells that have one
+  bool batch_first = true;  ///< whether x is [B, T, D] and y [B, T, H]; else both are [T, B, ...]
+  Form form = Form::scan;   ///< Form::scan or Form::unrolled
+  Zoneout zoneout{};        ///< the probability with which a unit of h keeps its value: see Recurrent
+  Zoneout zoneout_cell{};   ///< the probability with which a unit of c keeps its value, for cells that have one
   static constexpr auto fields = attr_list(
       attr("layers", &CustomOptions::layers), attr("bidirectional", &CustomOptions::bidirectional),
       attr("dropout", &CustomOptions::dropout), attr("variational_dropout", &CustomOptions::variational_dropout),
@@ -59,8 +60,8 @@ class Custom final : public LayerOf<Custom, CustomOptions, Recurrent> {
   /// A function that makes the cell of one layer and direction for an input of `input_size` features.
   using Make = std::function<std::unique_ptr<CustomCell>(std::int64_t input_size, const Init& init)>;
 
-  /// Makes a cell for each layer and direction. Throws ValueError for a `make` that is null or returns null, for
-  /// Form::fused and for sizes and options out of range, and whatever `make` throws.
+  /// Creates the layer and calls `make` once for each layer and direction. Throws ValueError for a `make` that is null
+  /// or returns null, for Form::fused and for sizes and options out of range, and whatever `make` throws.
   Custom(Make make, std::int64_t input_size, std::int64_t hidden_size, const CustomOptions& options = {},
          const Init& init = {});
 
@@ -87,7 +88,8 @@ class Custom final : public LayerOf<Custom, CustomOptions, Recurrent> {
   std::vector<Dropout> masks_;                      // the masks of variational dropout
 };
 
-/// Makes a layer of cells C(input_size, hidden_size, init).
+/// Creates a recurrent layer whose cells, one for each layer and direction, are C(features of its input, hidden_size,
+/// init).
 template <std::derived_from<CustomCell> C>
 Custom custom(std::int64_t input_size, std::int64_t hidden_size, const CustomOptions& options = {},
               const Init& init = {}) {
@@ -97,8 +99,8 @@ Custom custom(std::int64_t input_size, std::int64_t hidden_size, const CustomOpt
   return Custom(make, input_size, hidden_size, options, init);
 }
 
-/// A GRU whose sums are normalised over the units of each gate, with scale and shift (Ba, Kiros and Hinton 2016, arXiv
-/// 1607.06450):
+/// The cell of a GRU whose sums are normalised over the units of each gate, with scale and shift (Ba, Kiros and Hinton
+/// 2016, arXiv 1607.06450):
 ///
 ///   r  = sigmoid(LN(x W_ir) + LN(h W_hr)),  z = sigmoid(LN(x W_iz) + LN(h W_hz))
 ///   n  = tanh(LN(x W_in) + r * LN(h W_hn)),  h' = n + z * (h - n)

@@ -34,7 +34,8 @@ inline constexpr Form Form::fused(true, nullptr);
 inline constexpr Form Form::unrolled(false, nullptr);
 inline constexpr Form Form::scan(false, &detail::scan_form);
 
-/// The probability with which a unit of a state keeps its value at a step; 0 by default.
+/// The zoneout of a state of a recurrent layer: the probability with which a unit keeps its value at a step while
+/// training (see Recurrent); 0 by default. Converts from and to double.
 class Zoneout {
  public:
   constexpr Zoneout() = default;

@@ -14,10 +14,11 @@ namespace detail {
 struct GatedCell;
 }
 
-/// Reads the values of a layer's weights for one call; weights that are left out are undefined tensors.
+/// Returns the present values of the weights of a layer and direction; weights that it does not have are undefined
+/// tensors.
 RecurrentWeights<Tensor> values_of(const RecurrentWeights<Parameter>& weights);
 
-/// The first states of a stream, [L, H] each; undefined: zeros.
+/// Parameters that hold the first states of a stream, the same for all its rows, [L, H] each; undefined: zeros.
 struct InitialStates {
   Parameter h{}, c{};
 };
@@ -32,8 +33,8 @@ class GatedRecurrent : public Recurrent {
   }
 
   std::size_t add_steps(StepGraph& graph, std::size_t x) const override;
-  /// Returns a step for streams that begins from the given states, or null for a bidirectional layer and with zoneout.
-  /// A layer that contains this one and learns its first states streams with it.
+  /// Returns a step for streams with rows `in` whose states begin as the given ones, or null for a bidirectional layer
+  /// and with zoneout. A layer that contains this one and learns its first states streams with it.
   std::unique_ptr<Step> step_from(const InitialStates& initial, const StepRows& in) const;
 
  protected:

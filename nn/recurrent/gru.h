@@ -10,10 +10,11 @@ Tensor gru_step(const Tensor& i, const Tensor& h, const Tensor& w_hh, const Tens
 /// Computes one step of a GRU with the reset gate before the product: n = tanh(i_n + (r h) W_hn + b_hn), as in Cho's
 /// first form and Keras's `reset_after=False`. Operands and result are those of gru_step.
 Tensor gru_step_reset_before(const Tensor& i, const Tensor& h, const Tensor& w_hh, const Tensor& b_hh);
-/// Runs all steps of a layer in one direction as one operation: x [T, B, D] (or batch first) -> {y [T, B, H], last h
-/// [B, H]}. It multiplies the inputs of all steps at once; then each step is one product, whose gates are finished
-/// before the next units begin. Values are bit for bit those of `gru_step`. The gradient runs as one operation, too;
-/// second derivatives are those of the steps. Throws ShapeError, also for a length outside 0..T, and DtypeError.
+/// Runs all steps of a GRU layer in one direction as one operation: x [T, B, D] (or batch first), h0 [B, H] -> {y
+/// [T, B, H], last h [B, H]}. `reset_after` is that of GruOptions. It multiplies the inputs of all steps at once; then
+/// each step is one product, whose gates are finished before the next units begin. Values are bit for bit those of
+/// `gru_step`. The gradient runs as one operation, too; second derivatives are those of the steps. Throws ShapeError,
+/// also for a length outside 0..T, and DtypeError.
 Tensors gru_sequence(const Tensor& x, const RecurrentWeights<Tensor>& w, const Tensor& h0,
                      const SequenceOptions& options = {}, bool reset_after = true);
 
@@ -46,12 +47,13 @@ struct AttrMember<nn::ResetAfter> {
 
 namespace ferrite::nn {
 
+/// Options of a Gru layer: its layers, directions, biases, dropout, zoneout, reset gate, and how it runs.
 struct GruOptions {
-  std::int64_t layers = 1;
+  std::int64_t layers = 1;  ///< number of layers, each of which reads the outputs of the one before
   bool bidirectional = false;
-  double dropout = 0;  ///< dropout between layers, while training
+  double dropout = 0;  ///< probability of dropout between layers, while training
   bool bias = true;
-  bool batch_first = true;
+  bool batch_first = true;  ///< whether x is [B, T, D] and y [B, T, H]; else both are [T, B, ...]
   Form form = Form::fused;  ///< how the layer runs; other forms are for tests and experts
   bool recompute = false;   ///< the gradient recomputes the gates instead of keeping them: less memory, more time
   /// Whether the reset gate multiplies h W_hn + b_hn, as in PyTorch. False: n = tanh(x W_in + b_in + (r * h) W_hn +
@@ -88,7 +90,7 @@ class Gru final : public LayerOf<Gru, GruOptions, GatedRecurrent> {
 class GruCell final : public RecurrentCell {
  public:
   GruCell(std::int64_t input_size, std::int64_t hidden_size, const Init& init = {}, bool bias = true);
-  /// Returns the next state, starting from zeros if h is undefined.
+  /// Computes the next state from x [B, D] and h [B, H], zeros if undefined.
   Tensor operator()(const Tensor& x, const Tensor& h = {}) const { return step(x, {h}).h; }
 };
 

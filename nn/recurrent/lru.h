@@ -5,10 +5,11 @@
 
 namespace ferrite::nn {
 
+/// Options of an Lru layer: where the complex factors lambda of its state start.
 struct LruOptions {
-  double r_min = 0;  ///< lambda starts uniform by area in the ring r_min..r_max
+  double r_min = 0;  ///< lambda starts uniform by area in the ring r_min <= |lambda| <= r_max
   double r_max = 1;
-  double max_phase = 6.283185307179586;  ///< arguments of lambda start uniform in 0..max_phase
+  double max_phase = 6.283185307179586;  ///< the arguments of lambda start uniform in 0..max_phase, in radians
   static constexpr auto fields = attr_list(attr("r_min", &LruOptions::r_min), attr("r_max", &LruOptions::r_max),
                                            attr("max_phase", &LruOptions::max_phase));
 };
@@ -39,9 +40,10 @@ class Lru final : public LayerOf<Lru, LruOptions, SizedSequenceLayer> {
   std::vector<Parameter> in_order() const;
 };
 
+/// Options of an RgLru layer: its width and how its gates are divided.
 struct RgLruOptions {
-  std::int64_t features = 0;
-  std::int64_t heads = 1;  ///< number of blocks of features; each has its own gate matrices
+  std::int64_t features = 0;  ///< D, in and out
+  std::int64_t heads = 1;     ///< number of blocks of features; each has its own gate matrices
   static constexpr auto fields =
       attr_list(attr("features", &RgLruOptions::features), attr("heads", &RgLruOptions::heads));
 };

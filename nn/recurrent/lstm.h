@@ -4,20 +4,22 @@
 
 namespace ferrite::nn {
 
-/// Computes one step of an LSTM from i = x W_ih + b_ih [B, 4H], columns i, f, g, o; w_hh [H, 4H] and b_hh [4H], or
-/// undefined. With w_hr [H, P] the new h is projected to [B, P] (arXiv 1402.1128), and w_hh is [P, 4H].
+/// Computes one step of an LSTM from i = x W_ih + b_ih [B, 4H], columns i, f, g, o; h and c before [B, H]; w_hh
+/// [H, 4H]; b_hh [4H] or undefined -> h and c after. With w_hr [H, P] the new h is projected to [B, P] (arXiv
+/// 1402.1128), and w_hh is [P, 4H].
 RecurrentState lstm_step(const Tensor& i, const RecurrentState& before, const Tensor& w_hh, const Tensor& b_hh,
                          const Tensor& w_hr = {});
-/// Runs all steps of an LSTM layer in one direction and returns {y, last h, last c}; see gru_sequence.
+/// Runs all steps of an LSTM layer in one direction as one operation and returns {y, last h, last c}; see gru_sequence.
 Tensors lstm_sequence(const Tensor& x, const RecurrentWeights<Tensor>& w, const RecurrentState& before,
                       const SequenceOptions& options = {});
 
+/// Options of an Lstm layer: its layers, directions, biases, dropout, zoneout, projection, and how it runs.
 struct LstmOptions {
-  std::int64_t layers = 1;
+  std::int64_t layers = 1;  ///< number of layers, each of which reads the outputs of the one before
   bool bidirectional = false;
-  double dropout = 0;  ///< dropout between layers, while training
+  double dropout = 0;  ///< probability of dropout between layers, while training
   bool bias = true;
-  bool batch_first = true;
+  bool batch_first = true;     ///< whether x is [B, T, D] and y [B, T, H]; else both are [T, B, ...]
   Form form = Form::fused;     ///< how the layer runs; other forms are for tests and experts
   bool recompute = false;      ///< the gradient recomputes the gates instead of keeping them: less memory, more time
   std::int64_t proj_size = 0;  ///< P < H: h' = (o * tanh(c')) W_hr (arXiv 1402.1128); 0: no projection
@@ -56,7 +58,7 @@ class Lstm final : public LayerOf<Lstm, LstmOptions, GatedRecurrent> {
 class LstmCell final : public RecurrentCell {
  public:
   LstmCell(std::int64_t input_size, std::int64_t hidden_size, const Init& init = {}, bool bias = true);
-  /// Returns the next h and c, starting from zeros where a state is undefined.
+  /// Computes the next h and c from x [B, D] and those before, [B, H] each, zeros where undefined.
   RecurrentState operator()(const Tensor& x, const RecurrentState& before = {}) const { return step(x, before); }
 };
 

@@ -5,6 +5,7 @@
 
 namespace ferrite::nn {
 
+/// Options of a Mamba layer: its sizes, its biases, and where its step sizes start.
 struct MambaOptions {
   std::int64_t features = 0;     ///< number of features D, in and out
   std::int64_t state = 16;       ///< N, the numbers that each inner channel carries
@@ -12,8 +13,8 @@ struct MambaOptions {
   std::int64_t kernel_size = 4;  ///< number of taps of the convolution
   std::int64_t dt_rank = 0;      ///< rank R of the step sizes; 0: ceil(D / 16)
   bool bias = false;             ///< whether the projections in and out have biases
-  bool conv_bias = true;
-  double dt_min = 0.001;  ///< step sizes start log-uniform in dt_min..dt_max
+  bool conv_bias = true;         ///< whether the convolution has a bias
+  double dt_min = 0.001;         ///< step sizes start log-uniform in dt_min..dt_max
   double dt_max = 0.1;
   static constexpr auto fields =
       attr_list(attr("features", &MambaOptions::features), attr("state", &MambaOptions::state),
@@ -22,7 +23,9 @@ struct MambaOptions {
                 attr("conv_bias", &MambaOptions::conv_bias), attr("dt_min", &MambaOptions::dt_min),
                 attr("dt_max", &MambaOptions::dt_max));
 
+  /// Returns the number of inner channels E.
   std::int64_t inner() const { return expand * features; }
+  /// Returns the rank R of the step sizes.
   std::int64_t rank() const { return dt_rank > 0 ? dt_rank : (features + 15) / 16; }
 };
 

@@ -6,7 +6,7 @@
 
 namespace ferrite::nn {
 
-/// The lengths of sequences, and the steps before which they start over.
+/// Options of min_gru_scan and min_lstm_scan: the lengths of sequences, and the steps before which h starts over.
 struct MinimalOptions {
   Tensor lengths{};  ///< valid steps of each row, i64 [B], each in 0..T: h is 0 beyond; undefined: all T
   Tensor resets{};   ///< steps before which h is set to 0, bool [B, T]; undefined: none
@@ -29,6 +29,7 @@ namespace detail {
 std::span<const Primitive* const> minimal_operations();
 }
 
+/// Options of a MinGru layer: the width of its output and whether the product x W has a bias.
 struct MinGruOptions {
   std::int64_t proj_size = 0;  ///< width of the output h W_out; 0: the output is h
   bool bias = false;
@@ -61,6 +62,7 @@ class MinGru final : public LayerOf<MinGru, MinGruOptions, SizedSequenceLayer> {
   std::optional<Linear> to_out_;
 };
 
+/// Options of a MinLstm layer: the width of its output and whether the product x W has a bias.
 struct MinLstmOptions {
   std::int64_t proj_size = 0;  ///< width of the output h W_out; 0: the output is h
   bool bias = false;

@@ -8,6 +8,7 @@
 
 namespace ferrite::nn {
 
+/// Options of an MLstm layer: its sizes, heads, biases and dropout, where its weights start, and how it runs.
 struct MLstmOptions {
   std::int64_t embedding_dim = 0;       ///< number of features D, in and out; the builder infers it
   std::int64_t num_heads = 4;           ///< number of heads H; each has its own memory matrix
@@ -16,7 +17,7 @@ struct MLstmOptions {
   std::int64_t conv1d_kernel_size = 4;  ///< K, the taps of the causal convolution before queries and keys
   std::int64_t qkv_proj_blocksize = 4;  ///< P: queries, keys and values are products of blocks of P features
   bool bias = false;                    ///< whether products have biases; those of the gates always do
-  double dropout = 0;                   ///< dropout of the result, while training
+  double dropout = 0;                   ///< probability of dropout of the result, while training
   std::int64_t num_blocks = 1;          ///< blocks in the whole net; the first weights of proj_down shrink with it
   std::int64_t chunk = 64;              ///< steps that are computed at once; 1: step by step
   static constexpr auto fields =

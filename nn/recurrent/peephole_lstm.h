@@ -4,22 +4,23 @@
 
 namespace ferrite::nn {
 
-/// Computes one step of an LSTM with peepholes from i = x W_ih + b_ih [B, 4H], columns i, f, g, o; w_hh [H, 4H]; w_ch
-/// [3H], the weights of c in i, f and o; b_hh [4H] or undefined. Composed of operations, it defines the LSTM with
-/// peepholes.
+/// Computes one step of an LSTM with peepholes from i = x W_ih + b_ih [B, 4H], columns i, f, g, o; h and c before
+/// [B, H]; w_hh [H, 4H]; w_ch [3H], the weights of c in i, f and o; b_hh [4H] or undefined -> h and c after. Composed
+/// of operations, it defines the LSTM with peepholes.
 RecurrentState peephole_lstm_step(const Tensor& i, const RecurrentState& before, const Tensor& w_hh, const Tensor& w_ch,
                                   const Tensor& b_hh = {});
-/// Runs all steps of an LSTM layer with peepholes in one direction and returns {y, last h, last c}; see gru_sequence.
-/// `weights.weight_ch` must be defined.
+/// Runs all steps of an LSTM layer with peepholes in one direction as one operation and returns {y, last h, last c};
+/// see gru_sequence. `weights.weight_ch` must be defined.
 Tensors peephole_lstm_sequence(const Tensor& x, const RecurrentWeights<Tensor>& weights, const RecurrentState& before,
                                const SequenceOptions& options = {});
 
+/// Options of a PeepholeLstm layer: its layers, directions, biases, dropout, zoneout, and how it runs.
 struct PeepholeLstmOptions {
-  std::int64_t layers = 1;
+  std::int64_t layers = 1;  ///< number of layers, each of which reads the outputs of the one before
   bool bidirectional = false;
-  double dropout = 0;  ///< dropout between layers, while training
+  double dropout = 0;  ///< probability of dropout between layers, while training
   bool bias = true;
-  bool batch_first = true;
+  bool batch_first = true;  ///< whether x is [B, T, D] and y [B, T, H]; else both are [T, B, ...]
   Form form = Form::fused;  ///< how the layer runs; other forms are for tests and experts
   bool recompute = false;   ///< the gradient recomputes the gates instead of keeping them: less memory, more time
   Zoneout zoneout{};        ///< the probability with which a unit of h keeps its value: see Recurrent

@@ -9,14 +9,14 @@
 
 namespace ferrite::nn {
 
-/// The output and the last states of a layer over sequences.
+/// The result of `run` of a layer over sequences: its output and its last states.
 struct RecurrentResult {
   Tensor output;   ///< [B, T, H], of a bidirectional layer [B, T, 2H]; [T, B, ...] with batch_first = false
   Tensor state{};  ///< h after the last (valid) step, [B, H]; of several layers or directions [L * directions, B, H]
   Tensor cell{};   ///< the memory c of an LSTM after the last (valid) step, shaped like `state`; else undefined
 };
 
-/// Sizes and options that all recurrent layers have.
+/// Sizes and options that all recurrent layers have, with the meanings of GruOptions and LstmOptions.
 struct RecurrentSizes {
   std::int64_t input_size = 1;
   std::int64_t hidden_size = 1;
@@ -73,7 +73,7 @@ class Recurrent : public Layer {
   /// bidirectional layer, for both an initial state and a carry, and for an initial memory of a cell that has none.
   RecurrentResult run(const Tensor& x, const Context& context = {}) const;
   StepInput step_input() const override { return {sizes_.input_size, dtype()}; }
-  /// Returns h [layers, B, H], followed by c if the cell has one; a bidirectional layer has no states.
+  /// Describes the states of a stream: h [layers, B, H], then c if the cell has one; a bidirectional layer has none.
   std::vector<StepState> states(const StepRows& in) const override;
   /// Computes one step of all layers; dropout between layers is drawn for each step while training. Throws ShapeError
   /// or DtypeError for an x that does not fit.

@@ -4,23 +4,26 @@
 
 namespace ferrite::nn {
 
-/// Computes one step of an Elman network: tanh (or relu) of i + h W_hh + b_hh, with i = x W_ih + b_ih [B, H].
+/// Computes one step of an Elman network from i = x W_ih + b_ih [B, H], h [B, H], w_hh [H, H] and b_hh [H], or
+/// undefined -> h' = tanh (or relu) of i + h W_hh + b_hh, [B, H].
 Tensor rnn_step(const Tensor& i, const Tensor& h, const Tensor& w_hh, const Tensor& b_hh, bool with_relu = false);
 /// Runs all steps of an Elman layer in one direction and returns {y, last h}; see gru_sequence.
 Tensors rnn_sequence(const Tensor& x, const RecurrentWeights<Tensor>& w, const Tensor& h0, bool with_relu = false,
                      const SequenceOptions& options = {});
 
+/// The function that makes the state of an Rnn layer from its sum.
 enum class Nonlinearity : std::uint8_t { tanh, relu };
 
+/// Options of an Rnn layer: its layers, directions, biases, dropout, zoneout, nonlinearity, and how it runs.
 struct RnnOptions {
-  std::int64_t layers = 1;
+  std::int64_t layers = 1;  ///< number of layers, each of which reads the outputs of the one before
   bool bidirectional = false;
-  double dropout = 0;  ///< dropout between layers, while training
+  double dropout = 0;  ///< probability of dropout between layers, while training
   bool bias = true;
-  bool batch_first = true;
+  bool batch_first = true;  ///< whether x is [B, T, D] and y [B, T, H]; else both are [T, B, ...]
   Form form = Form::fused;  ///< how the layer runs; other forms are for tests and experts
   bool recompute = false;   ///< no effect: the gradient of this layer needs no saved gates
-  Nonlinearity nonlinearity = Nonlinearity::tanh;
+  Nonlinearity nonlinearity = Nonlinearity::tanh;  ///< the function of the state's sum
   Zoneout zoneout{};  ///< the probability with which a unit of h keeps its value: see Recurrent
   static constexpr auto fields =
       attr_list(attr("layers", &RnnOptions::layers), attr("bidirectional", &RnnOptions::bidirectional),
@@ -49,7 +52,7 @@ class RnnCell final : public RecurrentCell {
  public:
   RnnCell(std::int64_t input_size, std::int64_t hidden_size, const Init& init = {}, bool bias = true,
           Nonlinearity nonlinearity = Nonlinearity::tanh);
-  /// Returns the next state, starting from zeros if h is undefined.
+  /// Computes the next state from x [B, D] and h [B, H], zeros if undefined.
   Tensor operator()(const Tensor& x, const Tensor& h = {}) const { return step(x, {h}).h; }
 };
 

@@ -5,13 +5,14 @@
 
 namespace ferrite::nn {
 
+/// Options of an S5 layer: the blocks of its state, where its step sizes start, directions and discretisation.
 struct S5Options {
   std::int64_t blocks = 1;  ///< number of blocks of the state, which start with the same eigenvalues
   double dt_min = 0.001;    ///< step sizes start log-uniform in dt_min..dt_max
   double dt_max = 0.1;
-  bool bidirectional = false;
-  bool bilinear = false;  ///< discretise by the trapezoidal rule, instead of holding the input during a step
-  double step_scale = 1;  ///< factor of all step sizes: 2 for a sequence sampled half as often
+  bool bidirectional = false;  ///< whether a second state runs from the last step to the first
+  bool bilinear = false;       ///< discretise by the trapezoidal rule, instead of holding the input during a step
+  double step_scale = 1;       ///< factor of all step sizes: 2 for a sequence sampled half as often
   static constexpr auto fields =
       attr_list(attr("blocks", &S5Options::blocks), attr("dt_min", &S5Options::dt_min),
                 attr("dt_max", &S5Options::dt_max), attr("bidirectional", &S5Options::bidirectional),

@@ -7,7 +7,8 @@
 
 namespace ferrite::nn {
 
-/// One state that a layer over sequences carries from one step to the next, without the batch axis.
+/// Describes one state that a layer over sequences carries from one step to the next: its name, and its shape without
+/// the batch axis.
 struct RowState {
   std::string name;  ///< the name in carries and streams, "h"
   Shape shape;       ///< the shape for one row: [H], [channels, n], ...

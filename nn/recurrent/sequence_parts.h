@@ -8,8 +8,9 @@
 
 namespace ferrite::nn {
 
-/// The positions of a sequence's operands, -1 for absent ones: x [T, B, D] (or batch first), states [B, H], the weights
-/// of a layer, lengths i64 [B], resets bool [B, T]. They come in this order:
+/// The positions, in the list of its operands, of what an operation such as gru_sequence reads; -1 for absent ones: x
+/// [T, B, D] (or batch first), states [B, H], the weights of a layer, lengths i64 [B], resets bool [B, T]. They come in
+/// this order:
 ///
 ///   x, h0, (c0,) weight_ih, weight_hh, (weight_ch,) (bias_ih, bias_hh,) (weight_hr,) (lengths,) (resets)
 struct SequenceParts {
@@ -19,7 +20,7 @@ struct SequenceParts {
 
   int first = 0;          ///< the position of the first operand
   int floats = 0;         ///< the position after the last operand of floats; each of these has a gradient
-  bool complete = false;  ///< whether the operands make up a sequence
+  bool complete = false;  ///< whether the types of all operands are those of such an operation
 };
 
 /// Returns the positions of the operands of gru_sequence, gru_reset_before_sequence, lstm_sequence,

@@ -9,12 +9,13 @@
 
 namespace ferrite::nn {
 
+/// Options of an SLstm layer: its sizes, heads and dropout, and where its biases start.
 struct SLstmOptions {
   std::int64_t embedding_dim = 0;       ///< number of features D, in and out; the builder infers it
   std::int64_t num_heads = 4;           ///< number of heads H; a unit sees only the units of its head
   std::int64_t conv1d_kernel_size = 4;  ///< K, the taps of the causal convolution before the gates i and f; 0: none
   bool group_norm_weight = true;        ///< whether the norm of the result has weights
-  double dropout = 0;                   ///< dropout before the norm, while training
+  double dropout = 0;                   ///< probability of dropout before the norm, while training
   std::int64_t block_index = 0;         ///< position of the block in the whole net; first biases of f depend on it
   std::int64_t num_blocks = 1;          ///< number of blocks in the whole net; first biases of f depend on it
   static constexpr auto fields =

@@ -16,7 +16,7 @@ struct RecurrentState {
   Tensor c{};  ///< an LSTM's memory [B, H]; else undefined
 };
 
-/// The order, axes, lengths and resets of a recurrence over a sequence.
+/// Options of `unroll`, gru_sequence and its like: order, axes, lengths and resets of a recurrence over a sequence.
 struct SequenceOptions {
   bool reverse = false;      ///< whether the steps run from the last to the first
   bool batch_first = false;  ///< whether x is [B, T, D] and y [B, T, H]; else both are [T, B, ...]
@@ -27,8 +27,9 @@ struct SequenceOptions {
 
 /// One step of a recurrence, from its projected input [B, G H] and the state before to the state after.
 using RecurrentStep = std::function<RecurrentState(const Tensor& i, const RecurrentState& before)>;
-/// Runs all steps of one direction in order, in operations, and returns {y, last h} or, if there is a c, {y, last h,
-/// last c}. It defines the meaning of lengths and resets.
+/// Applies `step` to the projected inputs i [T, B, G H] (or batch first) one after the other, in operations, from the
+/// states `before`, and returns {y, last h} or, if there is a c, {y, last h, last c}; y holds the h of all steps. It
+/// defines the meaning of lengths and resets.
 Tensors unroll(const Tensor& i, const RecurrentState& before, const RecurrentStep& step,
                const SequenceOptions& options = {});
 

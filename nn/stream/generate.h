@@ -9,6 +9,7 @@
 
 namespace ferrite::nn {
 
+/// Options of `generate`: how many tokens, how each is drawn, and from which random numbers.
 struct GenerateOptions {
   std::int64_t length = 100;           ///< maximum number of tokens
   std::optional<std::int64_t> stop{};  ///< the token that ends a sequence; it is not part of the result

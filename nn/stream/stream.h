@@ -18,7 +18,7 @@ struct LayerReport {
   std::string layer;     ///< path of the layer, "encoder.0"
   std::string kind;      ///< kind of the layer, "gru"
   std::string runs;      ///< "kernel", written for the layer; "program", planned and fused; "tensors", like any call
-  std::int64_t at_once;  ///< maximum number of steps that run at once
+  std::int64_t at_once;  ///< maximum number of steps that the layer computes in one go, in calls of `steps`
   std::int64_t bytes;    ///< size of the layer's states, in bytes
   std::string why;       ///< why the layer takes one step at a time, or runs on tensors; else empty
 };
@@ -28,15 +28,15 @@ struct LayerReport {
 /// An activation or a sum that is computed with the product before it is a part of that product.
 struct StreamReport {
   std::vector<LayerReport> layers{};
-  std::int64_t at_once = 1;  ///< number of steps that go through all layers together
+  std::int64_t at_once = 1;  ///< number of steps that go through all layers together, in calls of `steps`
   std::int64_t bytes = 0;    ///< size of all states, in bytes
 
-  /// Returns a table with a line for each layer.
+  /// Returns the report as a text table with a line for each layer.
   std::string str() const;
 };
 std::ostream& operator<<(std::ostream& out, const StreamReport& report);
 
-/// A causal layer or network, or one that looks a few steps ahead, that runs step by step on data as it comes: audio,
+/// Runs a causal layer or network, or one that looks a few steps ahead, step by step on data as it comes: audio,
 /// sensors, prices. A stream owns its states and a copy of the weights as they were when it was made, so streams of one
 /// model are independent. Outputs and states are bit for bit those of a call on the whole sequence.
 ///
@@ -96,28 +96,29 @@ class Stream {
   /// Returns whether the last `feed` or `finish` gave an output for this row. All rows give outputs at the same steps
   /// until `reset(row)` restarts one of them. Throws ValueError for a row outside 0..batch - 1.
   bool gave(std::int64_t row) const;
-  /// Returns the stride of the outputs: output u comes with input delay() + u stride(), counted from 0. Models with an
-  /// output for each input have stride 1 and delay 0.
+  /// Returns the number of input steps from one output to the next: output u comes with input delay() + u stride(),
+  /// counted from 0. Models with an output for each input have stride 1 and delay 0.
   std::int64_t stride() const { return pace_.stride; }
+  /// Returns the number, counted from 0, of the input step that gives the first output.
   std::int64_t delay() const { return pace_.delay; }
 
   /// Gives the states of all rows their first values (StepState::initial, else zeros): the next input is the first of a
   /// new sequence, also after `finish`.
   void reset();
-  /// Starts one of the sequences over; the others continue. Allocates nothing if a step does not. Throws ValueError for
-  /// a row outside 0..batch - 1, and when the inputs have ended.
+  /// Starts the sequence of one row over; the others continue. Allocates nothing if a step does not. Throws ValueError
+  /// for a row outside 0..batch - 1, and after `finish` has ended the sequences.
   void reset(std::int64_t row);
   /// Returns an independent stream with equal weights and states.
   Stream clone() const;
-  /// Returns the states, for a later `restore` in this stream or in another of the same model and batch, layer by layer
-  /// as `report` lists them: h [L, B, H] of a recurrent layer, for an LSTM followed by c. Throws ValueError when the
-  /// inputs have ended.
+  /// Returns copies of the states, for a later `restore` in this stream or in another of the same model and batch,
+  /// layer by layer as `report` lists them: h [L, B, H] of a recurrent layer, for an LSTM followed by c. Throws
+  /// ValueError after `finish` has ended the sequence.
   std::vector<Tensor> save() const;
   /// Restores states that `save` returned. Throws ShapeError or ValueError for states of another model or batch.
   void restore(const std::vector<Tensor>& states);
-  /// Takes the present weights of the model; the states stay.
+  /// Copies the present weights of the model, for example after training; the states of the stream stay.
   void refresh();
-  /// Returns the number of layers that run on tensors, like any call.
+  /// Returns the number of layers that run as in an ordinary call, on tensors, and so may allocate (StreamReport).
   std::size_t on_tensors() const;
   /// Returns how each layer runs, and why not faster. The report is empty before the first step of a model that does
   /// not know the width of its rows.
