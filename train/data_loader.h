@@ -39,14 +39,6 @@ struct LoaderOptions {
 /// ValueError for a negative label.
 Tensor balanced_weights(const Tensor& labels);
 
-/// The position of a loader in its epochs.
-struct LoaderPosition {
-  std::int64_t epoch = 0;  ///< number of finished epochs
-  std::int64_t batch = 0;  ///< number of finished batches of the running epoch
-
-  bool operator==(const LoaderPosition&) const = default;
-};
-
 /// Makes the batches of epochs over a data set. A batch depends only on the set, the options, the epoch and its number:
 /// it is the same for any number of threads, and an epoch may begin at any batch, as when training resumes.
 ///
