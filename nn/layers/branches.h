@@ -19,6 +19,7 @@ class Branches : public Layer {
 
   /// Returns the number of branches.
   std::size_t size() const { return branches_.size(); }
+  /// Returns the i-th branch.
   const Layer& operator[](std::size_t i) const& { return *branches_[i].layer; }
   const Layer& operator[](std::size_t i) const&& = delete;
 

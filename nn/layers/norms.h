@@ -90,7 +90,7 @@ using InstanceNorm3d = InstanceNorm<3>;
 
 /// Options of GroupNorm: numbers of groups and channels, epsilon, and the position of the channels.
 struct GroupNormOptions {
-  std::int64_t num_groups = 0;
+  std::int64_t num_groups = 0;    ///< number of groups, which divides num_channels
   std::int64_t num_channels = 0;  ///< C, number of channels
   double epsilon = 1e-5;          ///< added to the variance
   bool affine = true;             ///< whether there are weight and bias

@@ -22,6 +22,7 @@ class Sequential : public Layer {
 
   /// Returns the number of layers.
   std::size_t size() const { return layers_.size(); }
+  /// Returns the i-th layer.
   const Layer& operator[](std::size_t i) const& { return *layers_[i].layer; }
   const Layer& operator[](std::size_t i) const&& = delete;
   /// Returns the name of the i-th layer.

@@ -64,8 +64,8 @@ struct WavenetArray {
   std::int64_t head1x1_size = 0;      ///< channels of head1x1, each layer's product for the head; 0: no product
   std::int64_t head_size = 1;         ///< channels that the array's head gives
   std::int64_t head_kernel_size = 1;  ///< taps of the array's head, a causal convolution
-  std::int64_t head_dilation = 1;
-  bool head_bias = false;
+  std::int64_t head_dilation = 1;     ///< steps from one tap of the head to the next
+  bool head_bias = false;             ///< whether the head has a bias
 
   /// Returns the number of channels of s in Wavenet's formula, the input of the array's head.
   std::int64_t skip_size() const { return head1x1_size > 0 ? head1x1_size : bottleneck; }
@@ -81,7 +81,7 @@ struct WavenetHead {
 
 /// Options of Wavenet: its arrays, head and condition.
 struct WavenetOptions {
-  std::vector<WavenetArray> arrays{};
+  std::vector<WavenetArray> arrays{};       ///< the arrays, in order; at least one
   double head_scale = 1;                    ///< factor, not trained, of what the last array's head gives
   std::optional<WavenetHead> head{};        ///< layers after that; unset: none
   std::vector<WavenetOptions> condition{};  ///< at most one: the network that computes the condition from the input

@@ -22,8 +22,8 @@ struct LbfgsOptions {
 
 /// What the closure of Lbfgs returns: the loss for the current parameters, and its gradients.
 struct LossAndGradients {
-  double loss = 0;
-  Tensors grads;  ///< gradients of the parameters, in their order; an undefined one counts as 0
+  double loss = 0;  ///< the value to be minimised
+  Tensors grads;    ///< gradients of the parameters, in their order; an undefined one counts as 0
 };
 
 /// The limited-memory BFGS method (Nocedal 1980; Liu and Nocedal 1989), as torch.optim.LBFGS, including the line search

@@ -72,8 +72,8 @@ class Optimizer {
   const State& learning_rate_variable(std::size_t group = 0) const& { return at(group).rate; }
   State learning_rate_variable(std::size_t group = 0) const&& { return at(group).rate; }
 
-  /// Returns whether there is a momentum that schedules may change: beta1 of Adam and its relatives, the momentum of
-  /// SGD and RMSprop unless it is 0.
+  /// Returns whether the optimiser has a momentum that schedules may change: beta1 of Adam and its relatives, the
+  /// momentum of SGD and RMSprop unless it is 0.
   bool has_momentum() const { return groups_.front().momentum.has_value(); }
   /// Returns the momentum of a group. Throws ValueError if there is none.
   double momentum(std::size_t group = 0) const;
@@ -98,6 +98,7 @@ class Optimizer {
   /// steps follow. Like the options, this is not part of a checkpoint. Throws ValueError, before anything changes, for
   /// a parameter that the optimiser does not have.
   void freeze(std::span<const Parameter> parameters) { set_frozen(parameters, true); }
+  /// Undoes `freeze` for parameters: they are updated again.
   void unfreeze(std::span<const Parameter> parameters) { set_frozen(parameters, false); }
   /// Returns whether a parameter is excluded from updates by `freeze`.
   bool frozen(const Parameter& parameter) const;
@@ -107,6 +108,7 @@ class Optimizer {
   /// Returns the options of a group except the learning rate, in PyTorch's order and under its names.
   virtual std::vector<NamedOption> options(std::size_t) const { return {}; }
 
+  /// Returns the parameters of all groups, group after group.
   const std::vector<Parameter>& parameters() const& { return parameters_; }
   std::vector<Parameter> parameters() const&& { return parameters_; }
   /// Returns every state variable under its name, e.g. "exp_avg.gru.weight_ih_l0", for saving and restoring. If several
@@ -128,9 +130,9 @@ class Optimizer {
   /// nothing has changed.
   std::size_t add_parameters(std::vector<Parameter> parameters, double learning_rate);
 
-  /// Begins an update of all groups.
+  /// Called first in every update, once for all groups; does nothing by default.
   virtual void begin() {}
-  /// Begins the update of a group that has a gradient.
+  /// Called before the updates of a group's parameters, unless none has a gradient; does nothing by default.
   virtual void begin_group(std::size_t) {}
   /// Updates the i-th parameter with its gradient; `rate` has the parameter's dtype. If an update throws, what it and
   /// `begin` have assigned is restored. Gradient and rate stay in place until `finish` returns.
