@@ -20,13 +20,13 @@ struct GradcheckOptions {
 
 /// The outcome of `gradcheck`: the place where analytic and numeric derivative differ most.
 struct GradcheckReport {
-  bool ok = true;
-  int order = 1;            ///< order of the derivative with the largest difference
-  std::size_t input = 0;    ///< index of the input
-  std::int64_t index = 0;   ///< index of the input's element, row-major; -1 for a direction
-  std::int64_t output = 0;  ///< index of the result's element, row-major; -1 for a direction
-  double analytic = 0;
-  double numeric = 0;
+  bool ok = true;             ///< whether all differences are within the tolerance
+  int order = 1;              ///< order of the derivative with the largest difference
+  std::size_t input = 0;      ///< index of the input; 0 for a direction
+  std::int64_t index = 0;     ///< index of the input's element, row-major; -1 for a direction
+  std::int64_t output = 0;    ///< index of the result's element, row-major; -1 for a direction
+  double analytic = 0;        ///< derivative by gradients
+  double numeric = 0;         ///< derivative by central differences
   std::int64_t compared = 0;  ///< number of comparisons made
 
   explicit operator bool() const { return ok; }

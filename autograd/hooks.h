@@ -34,6 +34,7 @@ Tensor hook_gradient(const Tensor& x, GradientHookFunction hook);
 /// function or an empty handle. Taking gradients throws ShapeError if the hook returns another shape or dtype.
 class [[nodiscard]] GradientHook {
  public:
+  /// Sets the hook on the parameter; the destructor removes it.
   GradientHook(const Parameter& parameter, GradientHookFunction hook);
   ~GradientHook();
   GradientHook(const GradientHook&) = delete;

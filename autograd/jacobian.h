@@ -14,7 +14,7 @@ enum class JacobianBy : std::uint8_t {
   columns,  ///< two backward passes for each element of the inputs (jvp)
 };
 
-/// Options of jacobian: the way of computing it.
+/// Options of jacobian: whether it is computed by rows or by columns.
 struct JacobianOptions {
   JacobianBy by = JacobianBy::smaller;
 };
@@ -47,8 +47,8 @@ struct HvpResult {
 };
 /// The value of a function of one tensor and the product of its Hessian with a vector.
 struct SingleHvpResult {
-  Tensor value;
-  Tensor product;
+  Tensor value;    ///< value of the function, f(x)
+  Tensor product;  ///< H v, with the shape of x
 };
 
 /// Returns f(x), which has one element, and H v for its Hessian H at x without forming H: two backward passes.

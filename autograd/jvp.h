@@ -13,8 +13,8 @@ struct JvpResult {
 };
 /// The result of a function of one tensor and its derivative along a direction.
 struct SingleJvpResult {
-  Tensor value;
-  Tensor tangent;
+  Tensor value;    ///< value of the function, f(x)
+  Tensor tangent;  ///< J v, with the shape of the value
 };
 
 /// Returns f(inputs) and its derivative along `tangents`: d/dt f(inputs + t tangents) at t = 0. f takes float tensors
@@ -40,8 +40,8 @@ struct VjpResult {
 };
 /// The result of a function of one tensor and the gradient of its input.
 struct SingleVjpResult {
-  Tensor value;
-  Tensor gradient;
+  Tensor value;     ///< value of the function, f(x)
+  Tensor gradient;  ///< J'u, with the shape of x
 };
 
 /// Returns f(inputs) and the gradient of <cotangents, f(inputs)> with respect to every input, zeros for an input that f

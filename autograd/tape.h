@@ -28,10 +28,10 @@ struct GradOf {
   Tensor cotangent{};  ///< has the shape of `of`; undefined: 1, if `of` has one element
 };
 
-/// Options of a gradient by Tape::grad.
+/// Options of Tape::grad: whether the record is kept, and whether gradients are recorded themselves.
 struct GradOptions {
-  /// Keeps the entries, so that `grad` can be called again. By default the values saved for the backward pass are freed
-  /// during the walk, and the tape records nothing more.
+  /// Keeps the tape's record, so that `grad` can be called again. By default the values saved for the backward pass are
+  /// freed during the walk, and the tape records nothing more.
   bool retain = false;
   /// Records the gradients themselves, so that they can be differentiated again; implies retain.
   bool create_graph = false;
@@ -53,6 +53,7 @@ struct GradOptions {
 /// else.
 class Tape {
  public:
+  /// Begins to record what this thread runs.
   Tape();
   /// Ends the tape, also on another thread than the one it records; that thread then continues without the tape.
   ~Tape();
@@ -84,7 +85,7 @@ class Tape {
   Tensors grad(const Tensor& of, const std::vector<Parameter>& wrt, GradOptions options = {},
                const Tensor& cotangent = {});
 
-  /// Returns the number of applications recorded so far.
+  /// Returns the number of operations recorded so far.
   std::size_t size() const;
 
  private:

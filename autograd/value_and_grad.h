@@ -11,9 +11,9 @@ namespace ferrite {
 
 /// The value of a function and its gradients with respect to inputs and to parameters.
 struct ValueAndGradients {
-  Tensor value;
-  Tensors inputs;      ///< with the shapes of the inputs; zeros for an input that the function does not depend on
-  Tensors parameters;  ///< in the order of the request; undefined if not read by the function: optimisers skip it
+  Tensor value;        ///< value of the function, one element
+  Tensors inputs;      ///< gradients, with the shapes of the inputs; zeros for one that the function does not depend on
+  Tensors parameters;  ///< gradients, in the order of the request; undefined for one not read: optimisers skip it
 };
 
 /// Returns f(inputs), which has one element, and its gradients with respect to inputs and parameters: one evaluation
@@ -31,7 +31,7 @@ ValueAndGradients value_and_grad(const std::function<Tensor(const Tensors&)>& f,
 ValueAndGradients value_and_grad(const std::function<Tensor(const Tensors&)>& f, const Tensors& inputs,
                                  const std::vector<Parameter>& parameters);
 
-/// Returns the function x -> {f(x), df/dx}. Throws ValueError for a null function.
+/// Returns the function x -> {f(x), df/dx} for an f that gives one element. Throws ValueError for a null function.
 std::function<std::pair<Tensor, Tensor>(const Tensor&)> value_and_grad(std::function<Tensor(const Tensor&)> f);
 
 }  // namespace ferrite

@@ -32,7 +32,7 @@
 
 namespace ferrite::dsl {
 
-/// Numbers along the axes of space: one for all axes, as in 3, or one for each axis, as in {3, 5}.
+/// Kernels or extents along the axes of space: one for all axes, as in 3, or one for each axis, as in {3, 5}.
 struct Sizes {
   Shape numbers;
   Sizes(std::int64_t n) : numbers{n} {}
@@ -53,7 +53,7 @@ class Builder {
 
   explicit Builder(const Input& input) : input_(input) {}
 
-  /// Adds a linear layer, y = x W + b over the features.
+  /// Adds a linear layer with `features` outputs, y = x W + b over the features of the layer before.
   Builder& linear(std::int64_t features, std::string name = {});
   /// Adds a convolution over time that sees no later step. Options such as {.dilation = 2, .groups = 4, .bias = false}
   /// leave the sizes to the builder.
@@ -84,9 +84,8 @@ class Builder {
   Builder& avg_pool3d(const Sizes& kernel, const nn::AvgPoolLayerOptions& options = {}, std::string name = {});
   Builder& adaptive_avg_pool2d(const Sizes& size, std::string name = {});
   Builder& adaptive_max_pool2d(const Sizes& size, std::string name = {});
-  /// Adds a short-time Fourier transform, from samples to one step per frame, or its inverse, to one step per block of
-  /// hop samples. Options such as {.hop_length = 128, .center = false}, which stream, leave n_fft and channels to the
-  /// word.
+  /// Adds nn::Stft, from samples to one step per frame, or nn::InverseStft, to one step per block of hop samples.
+  /// Options such as {.hop_length = 128, .center = false}, which stream, leave n_fft and channels to the word.
   Builder& stft(std::int64_t n_fft, const nn::StftLayerOptions& options = {}, std::string name = {});
   Builder& inverse_stft(std::int64_t n_fft, const nn::InverseStftOptions& options = {}, std::string name = {});
   /// Adds mel bands of power spectra, after stft(n, {.spectrum = nn::Spectrum::power}). Options such as {.log_offset =
@@ -116,8 +115,7 @@ class Builder {
   Builder& lru(std::int64_t state_size, const nn::LruOptions& options = {}, std::string name = {});
   Builder& s5(std::int64_t state_size, const nn::S5Options& options = {}, std::string name = {});
   Builder& rg_lru(std::int64_t heads = 1, std::string name = {});
-  /// Adds Mamba, as wide as the layer before. The builder infers the features: options such as {.state = 8} do not give
-  /// them.
+  /// Adds Mamba, as wide as the layer before, for which options such as {.state = 8} leave features unset.
   Builder& mamba(const nn::MambaOptions& options = {}, std::string name = {});
   /// Adds a layer of an xLSTM, as wide as the layer before. Options such as {.num_heads = 2} leave embedding_dim 0.
   Builder& mlstm(const nn::MLstmOptions& options = {}, std::string name = {});
@@ -159,6 +157,7 @@ class Builder {
   Builder& batch_norm(const nn::BatchNormOptions& options = {}, std::string name = {});
   /// Adds group normalisation of features, sequences, images or volumes.
   Builder& group_norm(std::int64_t groups, const nn::GroupNormOptions& options = {}, std::string name = {});
+  /// Adds normalisation of the features by their root mean square. Options leave features to the builder.
   Builder& rms_norm(const nn::RmsNormOptions& options = {}, std::string name = {});
   /// Adds self-attention over the steps of a sequence. Options such as {.causal = true, .kv_heads = 2} leave embed_dim
   /// and num_heads to the word.
@@ -170,12 +169,14 @@ class Builder {
   Builder& dropout(double probability, std::string name = {});
   /// Adds a layer that keeps the last step, or the last valid one when the context has lengths.
   Builder& last_step(std::string name = {});
+  /// Adds a layer that gives the mean over the steps, or over the valid ones when the context has lengths.
   Builder& mean_over_time(std::string name = {});
+  /// Adds a layer that joins all axes after the batch, [B, ...] -> [B, N].
   Builder& flatten(std::string name = {});
   /// Adds a layer that reshapes features [B, n] to images or volumes: unflatten({3, 8, 8}) gives axis 1 these extents.
   Builder& unflatten(const Sizes& sizes, std::string name = {});
 
-  /// Adds an activation: the function of that name.
+  /// Adds the activation after which the word is called; `name` is the layer's name.
   Builder& relu(std::string name = {}) { return activation("relu", std::move(name)); }
   Builder& tanh(std::string name = {}) { return activation("tanh", std::move(name)); }
   Builder& sigmoid(std::string name = {}) { return activation("sigmoid", std::move(name)); }
@@ -194,9 +195,9 @@ class Builder {
   /// Adds a leaky rectifier with one learned weight, or with one for each channel if `per_channel`.
   Builder& prelu(bool per_channel = false, std::string name = {});
   Builder& prelu(const char*, std::string = {}) = delete;  // a text as the name would become a bool
-  /// Adds a gated linear unit: half of the features times the sigmoid of the other half.
+  /// Adds a gated linear unit: the first half of the features times the sigmoid of the second.
   Builder& glu(std::string name = {});
-  /// Adds any of nn::activation_names(). Throws ValueError for an unknown name.
+  /// Adds the activation `kind`, any of nn::activation_names(). Throws ValueError for an unknown name.
   Builder& activation(const std::string& kind, std::string name = {});
 
   /// Adds a nested chain, whose parameters have a dotted prefix: "encoder.0.weight_ih_l0".
@@ -212,7 +213,7 @@ class Builder {
   Builder& parallel(const std::vector<Part>& parts, std::string name = {});
   /// Adds the outputs of the parts, joined along the features, or along the channels of images.
   Builder& concat(const std::vector<Part>& parts, std::string name = {});
-  /// Adds the words of the part n times.
+  /// Adds the words of the part n times, one after the other, each time with parameters of their own.
   Builder& repeat(int n, const Part& part);
   /// Adds a copy of any layer to every network that is built; `build` draws what has no value yet.
   Builder& add(std::unique_ptr<nn::Layer> layer, std::string name = {});

@@ -21,7 +21,7 @@ class ElementLayer : public LayerOf<Self, Options> {
 };
 }  // namespace detail
 
-/// Options of Elu and Celu: alpha, where -alpha is the lower limit.
+/// Options of Elu and Celu: alpha, where -alpha is the limit of the result for x towards -infinity.
 struct AlphaOptions {
   double alpha = 1;
   static constexpr auto fields = attr_list(attr("alpha", &AlphaOptions::alpha));
@@ -67,9 +67,9 @@ class Hardtanh final : public detail::ElementLayer<Hardtanh, BoundsOptions> {
   Tensor forward(const Tensor& x, const Context&) const override { return hardtanh(x, options().low, options().high); }
 };
 
-/// Options of Softshrink and Hardshrink: the threshold.
+/// Options of Softshrink and Hardshrink: lambda, below which elements (by absolute value) become 0.
 struct LambdaOptions {
-  double lambda = 0.5;
+  double lambda = 0.5;  ///< the threshold; of Softshrink at least 0
   static constexpr auto fields = attr_list(attr("lambda", &LambdaOptions::lambda));
 };
 /// Shrinks elements towards 0 by lambda, as torch.nn.Softshrink. Throws ValueError for lambda < 0.
@@ -89,7 +89,7 @@ class Hardshrink final : public detail::ElementLayer<Hardshrink, LambdaOptions> 
 
 /// Options of Threshold: its bound, and the value of elements that do not exceed it.
 struct ThresholdOptions {
-  double bound = 0, value = 0;  ///< PyTorch's threshold and value
+  double bound = 0, value = 0;  ///< elements <= bound become `value`: PyTorch's threshold and value
   static constexpr auto fields =
       attr_list(attr("bound", &ThresholdOptions::bound), attr("value", &ThresholdOptions::value));
 };
@@ -105,10 +105,11 @@ class Threshold final : public detail::ElementLayer<Threshold, ThresholdOptions>
 
 /// Options of Glu: the axis that is halved.
 struct AxisOptions {
-  std::int64_t axis = -1;
+  std::int64_t axis = -1;  ///< axis that is split into two halves
   static constexpr auto fields = attr_list(attr("axis", &AxisOptions::axis));
 };
-/// A gated linear unit, as torch.nn.GLU: half of the features times the sigmoid of the other half. Causal for axis -1.
+/// A gated linear unit, as torch.nn.GLU: the first half of an axis times the sigmoid of the second. Causal for
+/// axis -1.
 class Glu final : public LayerOf<Glu, AxisOptions> {
  public:
   static constexpr auto name = "glu";
@@ -117,11 +118,11 @@ class Glu final : public LayerOf<Glu, AxisOptions> {
   bool causal() const override { return options().axis == -1; }
 };
 
-/// Options of Prelu: the slopes and the position of the channels.
+/// Options of Prelu: number and initial value of the slopes, and the position of the channels.
 struct PreluOptions {
-  std::int64_t num_parameters = 1;
-  double init = 0.25;
-  bool channels_last = false;  ///< x is [B, ..., C] instead of PyTorch's [B, C, ...]
+  std::int64_t num_parameters = 1;  ///< number of slopes: 1, or one for each channel
+  double init = 0.25;               ///< initial value of every slope
+  bool channels_last = false;       ///< x is [B, ..., C] instead of PyTorch's [B, C, ...]
   static constexpr auto fields =
       attr_list(attr("num_parameters", &PreluOptions::num_parameters), attr("init", &PreluOptions::init),
                 attr("channels_last", &PreluOptions::channels_last));
@@ -138,7 +139,7 @@ class Prelu final : public LayerOf<Prelu, PreluOptions> {
   bool causal() const override { return options().num_parameters == 1 || options().channels_last; }
   StepInput step_input() const override;
 
-  Parameter weight;
+  Parameter weight;  ///< slopes of negative elements, [num_parameters]
 };
 
 extern template class LayerOf<Elu, AlphaOptions>;

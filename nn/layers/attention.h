@@ -8,24 +8,24 @@
 
 namespace ferrite::nn {
 
-/// The way in which attention knows positions: not at all, by rotated queries and keys (arXiv 2104.09864), or by scores
-/// that decrease with the distance (arXiv 2108.12409).
+/// The way in which attention takes positions into account: not at all (none), by rotated queries and keys (arXiv
+/// 2104.09864), or by scores that decrease with the distance (arXiv 2108.12409).
 enum class Positions : std::uint8_t { none, rotary, alibi };
 
-/// Options of MultiheadAttention, with PyTorch's names where they exist.
+/// Options of MultiheadAttention: widths, heads, masks and positions, with PyTorch's names where they exist.
 struct MultiheadAttentionOptions {
   std::int64_t embed_dim = 0;  ///< E, width of the queries and the result; the builder infers it
   std::int64_t num_heads = 1;  ///< H, number of heads, each E / H wide
   std::int64_t kv_heads = 0;   ///< heads of keys and values, each shared by a group of query heads; 0: num_heads
   std::int64_t kdim = 0;       ///< width of the keys' input; 0: E
   std::int64_t vdim = 0;       ///< width of the values' input; 0: E
-  bool bias = true;
-  bool add_bias_kv = false;    ///< prepends a learned key and value
-  bool add_zero_attn = false;  ///< prepends a key and a value of zeros
-  double dropout = 0;          ///< probability of dropping a weight while training
+  bool bias = true;            ///< whether in_proj and out_proj have biases
+  bool add_bias_kv = false;    ///< prepends a learned key and a learned value to those of the steps
+  bool add_zero_attn = false;  ///< prepends a key and a value of zeros to those of the steps
+  double dropout = 0;          ///< probability of zeroing an attention weight while training
   bool causal = false;         ///< step t sees only the steps 0..t
   Positions positions = Positions::none;
-  RotaryOptions rotary{};
+  RotaryOptions rotary{};        ///< options of Positions::rotary
   std::int64_t capacity = 1024;  ///< largest number of steps of a stream; needs `causal`
   static constexpr auto fields = attr_list(
       attr("embed_dim", &MultiheadAttentionOptions::embed_dim),
@@ -42,7 +42,7 @@ struct AttentionMasks {
   /// Mask of queries and keys, bool or numbers added to the scores: [L, S], [B H, L, S] or [B, H, L, S], where B, H and
   /// L may be 1.
   Tensor attn_mask{};
-  /// Mask of keys in each row, [B, S], bool or numbers added to the scores.
+  /// Mask of the keys of each row of the batch, for all its queries: [B, S], bool or numbers added to the scores.
   Tensor key_padding_mask{};
 };
 
@@ -86,11 +86,11 @@ class MultiheadAttention final : public LayerOf<MultiheadAttention, MultiheadAtt
   StepResult step(const Tensor& x, const Tensors& states) const override;
   std::size_t add_steps(StepGraph& graph, std::size_t x) const override;
 
-  Parameter in_proj_weight;  ///< empty if kdim or vdim is not E
-  Parameter q_proj_weight, k_proj_weight, v_proj_weight;
-  Parameter in_proj_bias;  ///< empty if there are no biases
-  Parameter bias_k, bias_v;
-  Parameter out_proj_weight, out_proj_bias;
+  Parameter in_proj_weight;                               ///< empty if kdim or vdim is not E
+  Parameter q_proj_weight, k_proj_weight, v_proj_weight;  ///< empty unless kdim or vdim is not E
+  Parameter in_proj_bias;                                 ///< empty if there are no biases
+  Parameter bias_k, bias_v;                               ///< empty unless add_bias_kv
+  Parameter out_proj_weight, out_proj_bias;               ///< the bias is empty if there are no biases
 
  private:
   struct Heads {

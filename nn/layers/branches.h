@@ -8,16 +8,18 @@
 
 namespace ferrite::nn {
 
-/// Layers that all read the same input; the variables of a branch are named "<its name>.<variable>". Causal if all
-/// branches are. In a stream, the output of a branch waits for those that look further ahead; PaceError if branches
-/// have different strides or give different numbers of steps. Throws ValueError for a context with an initial state: it
-/// would be the state of every recurrent layer.
+/// The base class of Parallel and Concat: layers, the branches, that all read the same input; the variables of a branch
+/// are named "<its name>.<variable>". Causal if all branches are. In a stream, the output of a branch waits for those
+/// that look further ahead; PaceError if branches have different strides or give different numbers of steps. Throws
+/// ValueError for a context with an initial state: it would be the state of every recurrent layer.
 class Branches : public Layer {
  public:
   /// Appends a branch under a name. Throws ValueError for a null layer or an empty or taken name.
   void add(std::string name, std::unique_ptr<Layer> layer);
 
+  /// Returns the number of branches.
   std::size_t size() const { return branches_.size(); }
+  /// Returns the i-th branch.
   const Layer& operator[](std::size_t i) const& { return *branches_[i].layer; }
   const Layer& operator[](std::size_t i) const&& = delete;
 
@@ -54,7 +56,8 @@ class Branches : public Layer {
   std::unordered_set<std::string> names_;
 };
 
-/// Returns f(x) + g(x) + ..., added from the first branch on. Throws ShapeError if branches give different shapes.
+/// A layer that gives the sum of all branches, f(x) + g(x) + ..., added from the first branch on. Throws ShapeError if
+/// branches give different shapes.
 class Parallel final : public Branches {
  public:
   explicit Parallel(Init init = {}) : Branches(std::move(init)) {}
@@ -66,8 +69,8 @@ class Parallel final : public Branches {
   std::unique_ptr<Step> joined(std::span<const StepRows> rows) const override;
 };
 
-/// Joins the outputs of all branches in order, along the features of sequences [B, T, D] and vectors [B, D], or the
-/// channels of images [B, C, ...]. Throws ShapeError for branches whose other extents differ.
+/// A layer that joins the outputs of all branches in order, along the features of sequences [B, T, D] and vectors [B,
+/// D], or the channels of images [B, C, ...]. Throws ShapeError for branches whose other extents differ.
 class Concat final : public Branches {
  public:
   explicit Concat(Init init = {}) : Branches(std::move(init)) {}

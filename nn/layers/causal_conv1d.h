@@ -9,10 +9,10 @@ namespace ferrite::nn {
 struct CausalConv1dOptions {
   std::int64_t in_channels = 0;  ///< the builder infers it
   std::int64_t out_channels = 0;
-  std::int64_t kernel_size = 0;
-  std::int64_t dilation = 1;  ///< steps from one tap to the next
-  std::int64_t stride = 1;    ///< steps from one output to the next
-  std::int64_t groups = 1;    ///< number of parts of the channels, each convolved by itself
+  std::int64_t kernel_size = 0;  ///< number of taps
+  std::int64_t dilation = 1;     ///< steps from one tap to the next
+  std::int64_t stride = 1;       ///< steps from one output to the next
+  std::int64_t groups = 1;       ///< number of parts of the channels, each convolved by itself
   bool bias = true;
   static constexpr auto fields = attr_list(
       attr("in_channels", &CausalConv1dOptions::in_channels), attr("out_channels", &CausalConv1dOptions::out_channels),

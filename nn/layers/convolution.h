@@ -8,16 +8,16 @@ namespace ferrite::nn {
 
 /// Options of Conv. Shapes hold one number for each axis of space, or one for all; an empty one is the default.
 struct ConvOptions {
-  std::int64_t in_channels = 0;
+  std::int64_t in_channels = 0;  ///< the builder infers it
   std::int64_t out_channels = 0;
   Shape kernel_size{};
-  Shape stride{};                ///< steps between outputs, by default 1
+  Shape stride{};                ///< distance of the windows of neighbouring outputs, by default 1
   ConvolutionPadding padding{};  ///< by default 0; or ConvolutionPadding::same, ::valid, ::causal
-  Shape dilation{};              ///< steps between taps, by default 1
+  Shape dilation{};              ///< distance of neighbouring taps, by default 1
   std::int64_t groups = 1;       ///< number of parts of the channels, each convolved by itself
   bool bias = true;
-  PaddingMode padding_mode = PaddingMode::zeros;
-  bool channels_last = false;  ///< x is [B, ..., C], as in sequences [B, T, C]; the builder sets it
+  PaddingMode padding_mode = PaddingMode::zeros;  ///< what the padding holds
+  bool channels_last = false;                     ///< x is [B, ..., C], as in sequences [B, T, C]; the builder sets it
 };
 
 /// A convolution, as torch.nn.Conv1d, Conv2d or Conv3d: conv1d, conv2d, conv3d (tensor/convolution.h) with weight
@@ -60,10 +60,10 @@ struct ConvTransposeOptions {
   std::int64_t in_channels = 0;
   std::int64_t out_channels = 0;
   Shape kernel_size{};
-  Shape stride{};          ///< by default 1 along each axis
-  Shape padding{};         ///< elements cut off at both ends, by default 0
-  Shape output_padding{};  ///< elements added at the end, by default 0
-  std::int64_t groups = 1;
+  Shape stride{};           ///< input steps lie this far apart in the result, by default 1
+  Shape padding{};          ///< elements of the result cut off at both ends of each axis, by default 0
+  Shape output_padding{};   ///< elements added at the end of each axis of the result, by default 0
+  std::int64_t groups = 1;  ///< number of parts of the channels, each convolved by itself
   bool bias = true;
   Shape dilation{};            ///< by default 1 along each axis
   bool channels_last = false;  ///< x is [B, ..., C] instead of [B, C, ...]

@@ -39,9 +39,9 @@ class Linear final : public LayerOf<Linear, LinearOptions> {
 
 /// Options of Embedding: size of the table and padding.
 struct EmbeddingOptions {
-  std::int64_t vocabulary = 1;
-  std::int64_t features = 1;
-  std::optional<std::int64_t> padding_idx{};  ///< the padding token; negative values count from the end
+  std::int64_t vocabulary = 1;                ///< V, number of different tokens
+  std::int64_t features = 1;                  ///< D, width of a row
+  std::optional<std::int64_t> padding_idx{};  ///< token whose row starts as 0 and is not trained; < 0: from the end
   static constexpr auto fields =
       attr_list(attr("vocabulary", &EmbeddingOptions::vocabulary), attr("features", &EmbeddingOptions::features),
                 attr("padding_idx", &EmbeddingOptions::padding_idx));
@@ -65,10 +65,10 @@ class Embedding final : public LayerOf<Embedding, EmbeddingOptions> {
   Parameter weight;
 };
 
-/// Options of LayerNorm, over the last axis.
+/// Options of LayerNorm: extent of the last axis, epsilon and bias.
 struct LayerNormOptions {
-  std::int64_t features = 1;
-  double epsilon = 1e-5;
+  std::int64_t features = 1;  ///< D, extent of the last axis
+  double epsilon = 1e-5;      ///< added to the variance
   bool bias = true;
   static constexpr auto fields =
       attr_list(attr("features", &LayerNormOptions::features), attr("epsilon", &LayerNormOptions::epsilon),
@@ -94,7 +94,7 @@ class LayerNorm final : public LayerOf<LayerNorm, LayerNormOptions> {
 
 /// Options of Dropout: the probability of zeroing an element.
 struct DropoutOptions {
-  double probability = 0.5;
+  double probability = 0.5;  ///< p, in [0, 1]
   static constexpr auto fields = attr_list(attr("probability", &DropoutOptions::probability));
 };
 
@@ -117,14 +117,15 @@ class Dropout final : public LayerOf<Dropout, DropoutOptions> {
   State key;    ///< i64 [2]: seed and stream of the draws
 };
 
-/// Options of Activation: the function and its name.
+/// Options of Activation: the function, and the kind of the layer.
 struct ActivationOptions {
   using Function = Tensor (*)(const Tensor&);
-  std::string name{};
-  Function function = nullptr;
+  std::string name{};           ///< kind of the layer, "relu"; does not choose the function
+  Function function = nullptr;  ///< what the layer computes
 };
 
-/// A function of one tensor as a layer: "relu", "tanh", "softmax", ...
+/// A layer that calls a given function of one tensor; `name` is only its kind, and does not look the function up. For
+/// an activation of a known name: Activation("relu", activation("relu")).
 class Activation final : public LayerOf<Activation, ActivationOptions> {
  public:
   using Function = ActivationOptions::Function;
@@ -134,21 +135,21 @@ class Activation final : public LayerOf<Activation, ActivationOptions> {
 
   std::string kind() const override { return options().name; }
   Tensor forward(const Tensor& x, const Context&) const override { return options().function(x); }
-  /// Returns true for functions that `activation` knows; another function may look at other steps.
+  /// Returns whether the function is activation(name) for the layer's `name`; any other may look at other steps.
   bool causal() const override;
   StepInput step_input() const override { return {0, Dtype::f32, true}; }
   std::size_t add_steps(StepGraph& graph, std::size_t x) const override;
 };
 
-/// Returns an activation by its name: relu, tanh, sigmoid, gelu, silu, softplus, log_sigmoid, selu, relu6, hardsigmoid,
-/// hardswish, mish, softsign, tanhshrink, exp, abs, square, sin, cos, erf, softmax, log_softmax, softmin (the last
-/// three over the last axis). Null for an unknown name. Activations with options are separate layers
+/// Returns the function of an activation by its name: relu, tanh, sigmoid, gelu, silu, softplus, log_sigmoid, selu,
+/// relu6, hardsigmoid, hardswish, mish, softsign, tanhshrink, exp, abs, square, sin, cos, erf, softmax, log_softmax,
+/// softmin (the last three over the last axis). Null for an unknown name. Activations with options are separate layers
 /// (nn/layers/activations.h).
 Activation::Function activation(std::string_view name);
 /// Returns all names that `activation` knows.
 std::vector<std::string> activation_names();
 
-/// Keeps the last step, or with `context.lengths` each row's last valid one: x [B, T, D] -> [B, D].
+/// A layer that keeps the last step, or with `context.lengths` each row's last valid one: x [B, T, D] -> [B, D].
 class LastStep final : public LayerOf<LastStep> {
  public:
   static constexpr auto name = "last_step";
@@ -160,7 +161,7 @@ class LastStep final : public LayerOf<LastStep> {
   std::size_t add_steps(StepGraph& graph, std::size_t x) const override;
 };
 
-/// Returns the mean over the steps, or with `context.lengths` over the valid ones: x [B, T, D] -> [B, D].
+/// A layer that gives the mean over the steps, or with `context.lengths` over the valid ones: x [B, T, D] -> [B, D].
 class MeanOverTime final : public LayerOf<MeanOverTime> {
  public:
   static constexpr auto name = "mean_over_time";
@@ -170,8 +171,8 @@ class MeanOverTime final : public LayerOf<MeanOverTime> {
 
 /// Options of Unflatten: the axis and what it becomes.
 struct UnflattenOptions {
-  std::int64_t axis = 1;
-  Shape sizes{};  ///< extents of the new axes; at most one may be -1, which is inferred
+  std::int64_t axis = 1;  ///< the axis that is split
+  Shape sizes{};          ///< extents of the new axes; at most one may be -1, which is inferred
   static constexpr auto fields =
       attr_list(attr("axis", &UnflattenOptions::axis), attr("sizes", &UnflattenOptions::sizes));
 };

@@ -5,17 +5,17 @@
 
 namespace ferrite::nn {
 
-/// Options of MelBands: sizes, bands and scale.
+/// Options of MelBands: numbers of frequencies and bands, their range in Hz, the mel scale, and the form of the result.
 struct MelBandsOptions {
   std::int64_t n_frequencies = 0;  ///< F, frequencies of each channel, 0..sample_rate / 2; the builder infers it
   std::int64_t n_mels = 0;         ///< M, bands of each channel
   double sample_rate = 0;          ///< samples per second, in Hz
   double lowest = 0;               ///< lower end of the bands, in Hz
   double highest = 0;              ///< upper end of the bands, in Hz; 0: half the sample rate
-  MelScale scale = MelScale::htk;
-  bool unit_area = false;     ///< divides each triangle by half its width in Hz, so that its area is 1
-  double log_offset = 0;      ///< if above 0, returns ln(y + log_offset) instead of y
-  std::int64_t channels = 1;  ///< C; the frequencies of one channel follow those of another, as `Stft` gives them
+  MelScale scale = MelScale::htk;  ///< formula of the mel scale
+  bool unit_area = false;          ///< divides each triangle by half its width in Hz, so that its area is 1
+  double log_offset = 0;           ///< if above 0, returns ln(y + log_offset) instead of y
+  std::int64_t channels = 1;       ///< C; the frequencies of one channel follow those of another, as `Stft` gives them
 };
 
 /// Computes power in bands that are equally wide on the mel scale: x [..., C F] -> y [..., C M], y = x fb for each

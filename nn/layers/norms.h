@@ -8,16 +8,16 @@
 
 namespace ferrite::nn {
 
-/// Options of batch norms and, with other defaults, of instance norms.
+/// Options of batch norms and, with other defaults, of instance norms: channels, running statistics and weights.
 template <bool over_batch>
 struct ChannelNormOptions {
   std::int64_t num_features = 0;  ///< C, number of channels
-  double epsilon = 1e-5;
+  double epsilon = 1e-5;          ///< added to the variance
   /// The part of the running statistics that a batch replaces. If unset, batch norms keep the mean over all batches and
   /// instance norms keep the initial values, as in PyTorch.
   std::optional<double> momentum = 0.1;
-  bool affine = over_batch;               ///< true for batch norms, false for instance norms
-  bool track_running_stats = over_batch;  ///< false: evaluation also uses the statistics of x
+  bool affine = over_batch;               ///< whether there are weight and bias; by default for batch norms alone
+  bool track_running_stats = over_batch;  ///< false: evaluation, too, uses the statistics of x; default as affine
   bool channels_last = false;             ///< x is [B, ..., C], as in sequences [B, T, C]; the builder sets it
   static constexpr auto fields =
       attr_list(attr("num_features", &ChannelNormOptions::num_features), attr("epsilon", &ChannelNormOptions::epsilon),
@@ -65,7 +65,7 @@ class ChannelNorm final : public LayerOf<ChannelNorm<over_batch, N>, ChannelNorm
   StepInput step_input() const override;
 
   Parameter weight, bias;                                 ///< empty if not `affine`
-  Buffer running_mean, running_var, num_batches_tracked;  ///< empty unless `track_running_stats`; the last is i64
+  Buffer running_mean, running_var, num_batches_tracked;  ///< empty unless `track_running_stats`; the counter is i64
 
  private:
   /// Returns whether the statistics are those of the input instead of the running ones.
@@ -88,13 +88,13 @@ using InstanceNorm1d = InstanceNorm<1>;
 using InstanceNorm2d = InstanceNorm<2>;
 using InstanceNorm3d = InstanceNorm<3>;
 
-/// Options of GroupNorm: groups, channels and their position.
+/// Options of GroupNorm: numbers of groups and channels, epsilon, and the position of the channels.
 struct GroupNormOptions {
-  std::int64_t num_groups = 0;
-  std::int64_t num_channels = 0;
-  double epsilon = 1e-5;
-  bool affine = true;
-  bool channels_last = false;  ///< x is [B, ..., C] instead of [B, C, ...]
+  std::int64_t num_groups = 0;    ///< number of groups, which divides num_channels
+  std::int64_t num_channels = 0;  ///< C, number of channels
+  double epsilon = 1e-5;          ///< added to the variance
+  bool affine = true;             ///< whether there are weight and bias
+  bool channels_last = false;     ///< x is [B, ..., C] instead of [B, C, ...]
   static constexpr auto fields =
       attr_list(attr("num_groups", &GroupNormOptions::num_groups),
                 attr("num_channels", &GroupNormOptions::num_channels), attr("epsilon", &GroupNormOptions::epsilon),
@@ -115,11 +115,11 @@ class GroupNorm final : public LayerOf<GroupNorm, GroupNormOptions> {
   Parameter weight, bias;  ///< empty if not `affine`
 };
 
-/// Options of RmsNorm, over the last axis.
+/// Options of RmsNorm: extent of the last axis, epsilon and weight.
 struct RmsNormOptions {
-  std::int64_t features = 0;
-  double epsilon = -1;  ///< below 0: that of the dtype, 2^-23 or 2^-52, as None in PyTorch
-  bool affine = true;
+  std::int64_t features = 0;  ///< D, extent of the last axis
+  double epsilon = -1;        ///< added to the mean of x^2; below 0: the dtype's, 2^-23 or 2^-52, as None in PyTorch
+  bool affine = true;         ///< whether there is a weight
   static constexpr auto fields =
       attr_list(attr("features", &RmsNormOptions::features), attr("epsilon", &RmsNormOptions::epsilon),
                 attr("affine", &RmsNormOptions::affine));

@@ -65,9 +65,9 @@ class Parametrized : public Layer {
   Compute compute_;
 };
 
-/// Options of the layer `WeightNorm`.
+/// Options of the layer `WeightNorm`: which parameter is split, and which of its slices have their own length.
 struct WeightNormOptions {
-  std::string parameter = "weight";
+  std::string parameter = "weight";  ///< name of the parameter in the inner layer
   /// The axis, as PyTorch counts the parameter's axes, whose slices each have their own length; unset: one length for
   /// the whole parameter.
   std::optional<std::int64_t> axis = 0;
@@ -95,11 +95,11 @@ class WeightNorm final : public Parametrized {
   WeightNormOptions options_;
 };
 
-/// Options of the layer `SpectralNorm`.
+/// Options of the layer `SpectralNorm`: which parameter is divided, and how its largest singular value is estimated.
 struct SpectralNormOptions {
-  std::string parameter = "weight";
+  std::string parameter = "weight";   ///< name of the parameter in the inner layer
   std::int64_t power_iterations = 1;  ///< number of iterations in each call while training
-  double epsilon = 1e-12;             ///< smallest length that a vector is divided by
+  double epsilon = 1e-12;             ///< lower bound of the lengths by which u and v are divided in an iteration
   /// The axis of the rows of the matrix whose norm is taken, as PyTorch counts the parameter's axes; unset: 1 for a
   /// transposed convolution, else 0.
   std::optional<std::int64_t> axis{};
@@ -121,7 +121,7 @@ class SpectralNorm final : public Parametrized {
   std::unique_ptr<Layer> clone() const override;
 
   Parameter original;  ///< w of the formula
-  Buffer u, v;         ///< empty if the parameter is a vector
+  Buffer u, v;         ///< singular vectors of w as a matrix; empty if the parameter is a vector
 
  private:
   SpectralNormOptions options_;

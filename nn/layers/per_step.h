@@ -7,7 +7,7 @@
 
 namespace ferrite::nn {
 
-/// Options of PerStep: the function and its sizes.
+/// Options of PerStep: the function, the layer's kind, and the features and dtype of the input.
 struct PerStepOptions {
   std::string name{};                               ///< kind of the layer: "saturate"
   std::function<Tensor(const Tensor&)> function{};  ///< [B, T, D] -> [B, T, N], treats every step by itself

@@ -14,7 +14,7 @@ namespace ferrite::nn {
 // `context.lengths`: steps beyond the length of a row count as padding. Elsewhere lengths throw ValueError, and so does
 // a reset mask.
 
-/// Options of MaxPool, with PyTorch's names.
+/// Options of MaxPool, with PyTorch's names. Shapes hold one number for each axis of space, or one for all.
 struct MaxPoolLayerOptions {
   Shape kernel_size{};
   Shape stride{};    ///< by default the kernel's extents
@@ -27,7 +27,7 @@ struct MaxPoolLayerOptions {
       attr("padding", &MaxPoolLayerOptions::padding), attr("dilation", &MaxPoolLayerOptions::dilation),
       attr("ceil_mode", &MaxPoolLayerOptions::ceil_mode), attr("channels_last", &MaxPoolLayerOptions::channels_last));
 };
-/// Returns the largest element of every window, as torch.nn.MaxPool1d, 2d, 3d.
+/// A layer that gives the largest element of every window, as torch.nn.MaxPool1d, 2d, 3d.
 template <int N>
 class MaxPool final : public LayerOf<MaxPool<N>, MaxPoolLayerOptions, Windowed> {
  public:
@@ -43,14 +43,14 @@ class MaxPool final : public LayerOf<MaxPool<N>, MaxPoolLayerOptions, Windowed> 
   Tensor over(const Tensor& x) const override;
 };
 
-/// Options of AvgPool, with PyTorch's names.
+/// Options of AvgPool, with PyTorch's names. Shapes hold one number for each axis of space, or one for all.
 struct AvgPoolLayerOptions {
   Shape kernel_size{};
   Shape stride{};   ///< by default the kernel's extents
   Shape padding{};  ///< by default 0 along each axis
   bool ceil_mode = false;
-  bool count_include_pad = true;
-  std::int64_t divisor_override = 0;  ///< divisor of the sums; 0: the number of elements
+  bool count_include_pad = true;      ///< whether the padding counts as elements of a window
+  std::int64_t divisor_override = 0;  ///< divisor of the sums; 0: the number of elements of the window
   bool channels_last = false;
   static constexpr auto fields =
       attr_list(attr("kernel_size", &AvgPoolLayerOptions::kernel_size), attr("stride", &AvgPoolLayerOptions::stride),
@@ -59,7 +59,7 @@ struct AvgPoolLayerOptions {
                 attr("divisor_override", &AvgPoolLayerOptions::divisor_override),
                 attr("channels_last", &AvgPoolLayerOptions::channels_last));
 };
-/// Returns the mean of every window, as torch.nn.AvgPool1d, 2d, 3d.
+/// A layer that gives the mean of every window, as torch.nn.AvgPool1d, 2d, 3d.
 template <int N>
 class AvgPool final : public LayerOf<AvgPool<N>, AvgPoolLayerOptions, Windowed> {
  public:
@@ -74,9 +74,10 @@ class AvgPool final : public LayerOf<AvgPool<N>, AvgPoolLayerOptions, Windowed> 
   Tensor over(const Tensor& x) const override;
 };
 
-/// Options of LpPool, with PyTorch's names except `norm`.
+/// Options of LpPool, with PyTorch's names except `norm`. Shapes hold one number for each axis of space, or one for
+/// all.
 struct LpPoolLayerOptions {
-  double norm = 2;
+  double norm = 2;  ///< exponent of the formula: PyTorch's norm_type
   Shape kernel_size{};
   Shape stride{};  ///< by default the kernel's extents
   bool ceil_mode = false;
@@ -86,7 +87,7 @@ struct LpPoolLayerOptions {
                 attr("stride", &LpPoolLayerOptions::stride), attr("ceil_mode", &LpPoolLayerOptions::ceil_mode),
                 attr("channels_last", &LpPoolLayerOptions::channels_last));
 };
-/// Returns (sum of x^norm)^(1 / norm) of every window, as torch.nn.LPPool1d, 2d, 3d.
+/// A layer that gives (sum of x^norm)^(1 / norm) of every window, as torch.nn.LPPool1d, 2d, 3d.
 template <int N>
 class LpPool final : public LayerOf<LpPool<N>, LpPoolLayerOptions, Windowed> {
  public:
@@ -100,14 +101,14 @@ class LpPool final : public LayerOf<LpPool<N>, LpPoolLayerOptions, Windowed> {
   Tensor over(const Tensor& x) const override;
 };
 
-/// Options of AdaptiveAvgPool and AdaptiveMaxPool.
+/// Options of AdaptiveAvgPool and AdaptiveMaxPool: extents of the result, and the position of the channels.
 struct AdaptivePoolOptions {
-  Shape size{};  ///< extents of the result; -1 keeps an extent
-  bool channels_last = false;
+  Shape size{};                ///< extents of the result along the axes of space; -1 keeps that of x
+  bool channels_last = false;  ///< x is [B, ..., C] instead of [B, C, ...]
   static constexpr auto fields =
       attr_list(attr("size", &AdaptivePoolOptions::size), attr("channels_last", &AdaptivePoolOptions::channels_last));
 };
-/// Returns the means of as many windows as `size` says, as torch.nn.AdaptiveAvgPool1d, 2d, 3d.
+/// A layer that gives the means of as many windows as `size` says, as torch.nn.AdaptiveAvgPool1d, 2d, 3d.
 template <int N>
 class AdaptiveAvgPool final : public LayerOf<AdaptiveAvgPool<N>, AdaptivePoolOptions> {
  public:
@@ -119,7 +120,7 @@ class AdaptiveAvgPool final : public LayerOf<AdaptiveAvgPool<N>, AdaptivePoolOpt
   Tensor forward(const Tensor& x, const Context&) const override;
   bool reads_lengths() const override { return true; }
 };
-/// Returns the largest elements of as many windows as `size` says, as torch.nn.AdaptiveMaxPool1d, 2d, 3d.
+/// A layer that gives the largest elements of as many windows as `size` says, as torch.nn.AdaptiveMaxPool1d, 2d, 3d.
 template <int N>
 class AdaptiveMaxPool final : public LayerOf<AdaptiveMaxPool<N>, AdaptivePoolOptions> {
  public:

@@ -10,8 +10,8 @@
 
 namespace ferrite::nn {
 
-/// Layers applied in order; the variables of a layer are named "<its name>.<variable>". Throws ValueError for a context
-/// with an initial state: it would be the state of every recurrent layer.
+/// A layer made of layers applied in order; the variables of a layer are named "<its name>.<variable>". Throws
+/// ValueError for a context with an initial state: it would be the state of every recurrent layer.
 class Sequential : public Layer {
  public:
   /// Makes an empty chain. If `init` has a seed, `add` draws layers that have no seed themselves.
@@ -20,9 +20,12 @@ class Sequential : public Layer {
   /// Appends a layer under a name. Throws ValueError for a null layer or an empty or taken name.
   void add(std::string name, std::unique_ptr<Layer> layer);
 
+  /// Returns the number of layers.
   std::size_t size() const { return layers_.size(); }
+  /// Returns the i-th layer.
   const Layer& operator[](std::size_t i) const& { return *layers_[i].layer; }
   const Layer& operator[](std::size_t i) const&& = delete;
+  /// Returns the name of the i-th layer.
   const std::string& name(std::size_t i) const& { return layers_[i].name; }
   std::string name(std::size_t i) const&& { return layers_[i].name; }
   /// Returns the layer of a name; dots lead into chains within the chain: "encoder.gru". Throws ValueError for an
@@ -49,7 +52,7 @@ class Sequential : public Layer {
   bool reads_lengths() const override { return true; }
   Tensor forward(const Tensor& x, const Context& context) const override;
   StepInput step_input() const override;
-  /// Returns the pace of all its layers in sequence.
+  /// Returns the times of the chain's output steps: the paces of all its layers combined (nn/step.h).
   Pace pace() const override;
   Tensor lengths_after(const Tensor& lengths) const override;
   /// Returns the states of all its layers, named "<layer>.<state>".

@@ -8,7 +8,7 @@ namespace ferrite::nn {
 
 /// The window that frames are multiplied by: those of tensor/signal.h, periodic, with their defaults; ones: no window.
 enum class SpectralWindow : std::uint8_t { hann, hamming, blackman, bartlett, kaiser, ones };
-/// The values given for each frequency: real and imaginary part, absolute value, or squared absolute value.
+/// The values that Stft gives for each frequency: real and imaginary part, absolute value, or squared absolute value.
 enum class Spectrum : std::uint8_t { complex, magnitude, power };
 
 /// Options of Stft: sizes of frames, window and values of spectra.
@@ -55,10 +55,11 @@ class Stft final : public LayerOf<Stft, StftLayerOptions, Windowed> {
   Buffer taper;  ///< the window, named `window` in files
 };
 
-/// Options of InverseStft: sizes of frames and window, as given to Stft.
+/// Options of InverseStft: sizes of frames and window. All mean what they mean in StftLayerOptions, and have the values
+/// that the Stft had whose spectra are inverted.
 struct InverseStftOptions {
   std::int64_t n_fft = 0;
-  std::int64_t hop_length = 0;  ///< this and the others as in StftLayerOptions
+  std::int64_t hop_length = 0;  ///< samples from frame to frame; 0: n_fft / 4
   std::int64_t win_length = 0;
   SpectralWindow window = SpectralWindow::hann;
   bool center = true;

@@ -4,9 +4,9 @@
 
 namespace ferrite::nn {
 
-/// Options of Standardize: features, and whether some are missing.
+/// Options of Standardize: number of features, and whether NaN means a missing number.
 struct StandardizeOptions {
-  std::int64_t features = 0;
+  std::int64_t features = 0;  ///< D, extent of the last axis
   bool skip_missing = false;  ///< NaN means a missing number: `adapt` ignores it, and 0, the mean, replaces it
   static constexpr auto fields = attr_list(attr("features", &StandardizeOptions::features),
                                            attr("skip_missing", &StandardizeOptions::skip_missing));
@@ -40,7 +40,7 @@ class Standardize final : public LayerOf<Standardize, StandardizeOptions> {
   Tensor inverse(const Tensor& y) const;
 
   Buffer mean;       ///< mean of each feature, [D]
-  Buffer deviation;  ///< deviation of each feature, [D]
+  Buffer deviation;  ///< standard deviation of each feature, [D]
 };
 
 extern template class LayerOf<Standardize, StandardizeOptions>;

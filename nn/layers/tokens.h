@@ -6,16 +6,16 @@
 
 namespace ferrite::nn {
 
-/// The way in which the rows of a bag are joined.
+/// The way in which EmbeddingBag joins the embeddings of a bag of tokens into one vector.
 enum class BagMode : std::uint8_t { sum, mean, max };
 
 /// Options of EmbeddingBag: size of the table, mode and padding.
 struct EmbeddingBagOptions {
-  std::int64_t vocabulary = 0;  ///< the builder infers it
-  std::int64_t features = 0;
-  BagMode mode = BagMode::mean;
+  std::int64_t vocabulary = 0;                ///< V, number of different tokens; the builder infers it
+  std::int64_t features = 0;                  ///< D, width of an embedding
+  BagMode mode = BagMode::mean;               ///< how embeddings are joined
   std::optional<std::int64_t> padding_idx{};  ///< a token that is ignored; negative values count from the end
-  bool include_last_offset = false;           ///< offsets end with the number of tokens
+  bool include_last_offset = false;           ///< whether offsets of `bags` have a last element, the number of tokens
   static constexpr auto fields =
       attr_list(attr("vocabulary", &EmbeddingBagOptions::vocabulary), attr("features", &EmbeddingBagOptions::features),
                 attr("padding_idx", &EmbeddingBagOptions::padding_idx),
@@ -58,7 +58,7 @@ class EmbeddingBag final : public LayerOf<EmbeddingBag, EmbeddingBagOptions> {
 /// Options of SinusoidalPositions: features and base.
 struct SinusoidalPositionsOptions {
   std::int64_t features = 0;  ///< the builder infers it
-  double base = 10000;
+  double base = 10000;        ///< feature pair i turns by base^(-2 i / D) per step
   static constexpr auto fields = attr_list(attr("features", &SinusoidalPositionsOptions::features),
                                            attr("base", &SinusoidalPositionsOptions::base));
 };
@@ -90,7 +90,7 @@ class SinusoidalPositions final : public LayerOf<SinusoidalPositions, Sinusoidal
 /// Options of LearnedPositions: features and number of positions.
 struct LearnedPositionsOptions {
   std::int64_t features = 0;  ///< the builder infers it
-  std::int64_t capacity = 0;  ///< number of steps that have a position
+  std::int64_t capacity = 0;  ///< number of steps that have a learned row, the longest sequence
   static constexpr auto fields = attr_list(attr("features", &LearnedPositionsOptions::features),
                                            attr("capacity", &LearnedPositionsOptions::capacity));
 };

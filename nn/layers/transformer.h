@@ -6,22 +6,22 @@
 
 namespace ferrite::nn {
 
-/// Options of TransformerEncoderLayer and TransformerDecoderLayer, with PyTorch's names where they exist.
+/// Options of TransformerEncoderLayer and TransformerDecoderLayer: widths, norms and self-attention, with PyTorch's
+/// names where they exist.
 struct TransformerLayerOptions {
-  std::int64_t d_model = 0;  ///< D, number of features of a step; the builder infers it
-  std::int64_t nhead = 1;
-  std::int64_t dim_feedforward = 2048;
-  double dropout = 0.1;
-  Label activation = "relu";  ///< name of the activation, any of nn::activation_names()
-  double layer_norm_eps = 1e-5;
-  bool norm_first = false;  ///< norms before attention and products instead of after the residuals
-  bool bias = true;         ///< whether products and norms have biases
-  /// Options of the layer's self-attention; see MultiheadAttentionOptions.
-  bool causal = false;
-  std::int64_t kv_heads = 0;
-  Positions positions = Positions::none;
-  RotaryOptions rotary{};
-  std::int64_t capacity = 1024;
+  std::int64_t d_model = 0;             ///< D, number of features of a step; the builder infers it
+  std::int64_t nhead = 1;               ///< number of heads of every attention
+  std::int64_t dim_feedforward = 2048;  ///< number of features between the two products
+  double dropout = 0.1;                 ///< probability of all dropouts, that of attention weights too
+  Label activation = "relu";            ///< name of f, between the products: any of nn::activation_names()
+  double layer_norm_eps = 1e-5;         ///< epsilon of the norms, added to the variance
+  bool norm_first = false;              ///< norms before attention and products instead of after the residuals
+  bool bias = true;                     ///< whether products and norms have biases
+  bool causal = false;        ///< this and the following: options of self_attn, as in MultiheadAttentionOptions
+  std::int64_t kv_heads = 0;  ///< heads of self_attn's keys and values; 0: nhead
+  Positions positions = Positions::none;  ///< positions in self_attn
+  RotaryOptions rotary{};                 ///< options of Positions::rotary
+  std::int64_t capacity = 1024;           ///< largest number of steps of a stream; needs `causal`
   static constexpr auto fields = attr_list(
       attr("d_model", &TransformerLayerOptions::d_model), attr("nhead", &TransformerLayerOptions::nhead),
       attr("dim_feedforward", &TransformerLayerOptions::dim_feedforward),
@@ -36,8 +36,9 @@ struct TransformerLayerOptions {
 class FeedForward final : public Module {
  public:
   FeedForward(const TransformerLayerOptions& options, const Init& init);
+  /// Returns the result for x [..., D], of the same shape.
   Tensor operator()(const Tensor& x) const;
-  /// Returns its layers, which treat each step by itself, without dropout.
+  /// Returns linear1, the activation and linear2, in order: the function without dropout, as streams compute it.
   std::vector<const Layer*> layers() const& { return {&linear1, &activation_, &linear2}; }
   std::vector<const Layer*> layers() const&& = delete;
 
@@ -66,7 +67,7 @@ class TransformerEncoderLayer final : public LayerOf<TransformerEncoderLayer, Tr
 
   std::string summary() const override;
   Tensor forward(const Tensor& x, const Context& context) const override;
-  /// Returns the result with masks, which hide keys where they are true.
+  /// Returns the layer's result for x [B, T, D], [B, T, D], with self-attention under masks, which hide where true.
   Tensor encode(const Tensor& x, const AttentionMasks& masks) const;
 
   bool causal() const override { return options().causal; }
@@ -87,9 +88,9 @@ class TransformerEncoderLayer final : public LayerOf<TransformerEncoderLayer, Tr
   std::optional<Dropout> dropout1_, dropout2_;
 };
 
-/// Masks that hide steps from a decoder.
+/// Masks of TransformerDecoderLayer::decode: of its attention to x, the target, and to the memory.
 struct DecoderMasks {
-  AttentionMasks target{}, memory{};
+  AttentionMasks target{}, memory{};  ///< of self_attn; of multihead_attn
 };
 
 /// A transformer layer with self-attention, attention multihead_attn to a memory [B, S, D], and two products, as

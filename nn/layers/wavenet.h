@@ -12,30 +12,31 @@
 
 namespace ferrite::nn {
 
-/// An activation by name: the elementwise ones of `activation`, leaky_relu, or hardtanh.
+/// An activation in the options of Wavenet: by name, an elementwise one of nn::activation_names(), "leaky_relu" or
+/// "hardtanh".
 struct WavenetActivation {
   std::string name = "tanh";
   double slope = 0.01;        ///< slope of negative elements, for leaky_relu
   double low = -1, high = 1;  ///< lowest and highest value, for hardtanh
 };
 
-/// The options of one layer of an array.
+/// The options of one layer of an array: its dilated convolution, activation and gate.
 struct WavenetUnit {
   std::int64_t kernel_size = 3;
-  std::int64_t dilation = 1;
-  WavenetActivation activation{};
-  std::optional<WavenetActivation> gate{};  ///< activation g of the second half of channels, a factor of the first half
-  bool blends = false;                      ///< the gate blends: g f(z) + (1 - g) z of the first half z
+  std::int64_t dilation = 1;                ///< steps from one tap to the next
+  WavenetActivation activation{};           ///< f of Wavenet's formula
+  std::optional<WavenetActivation> gate{};  ///< g of Wavenet's formula, for the second half of the channels
+  bool blends = false;  ///< gives g f(z) + (1 - g) z instead of g f(z); z: the first half, g: the gate's value
 };
 
-/// A feature-wise modulation by the condition (FiLM, arXiv 1709.07871): x becomes s x + t, with s and t from a product
-/// of the condition.
+/// The options of a feature-wise modulation by the condition (FiLM, arXiv 1709.07871): x becomes s x + t, where s and t
+/// are the condition times a learned matrix, plus a bias.
 struct WavenetFilm {
-  bool shift = true;        ///< whether there is a shift t
-  std::int64_t groups = 1;  ///< groups of the product
+  bool shift = true;        ///< whether t exists; false: x becomes s x
+  std::int64_t groups = 1;  ///< number of groups of channels in the product that gives s and t
 };
-/// The place where a film is applied: before or after the dilated convolution, the product of the condition, or the
-/// activation, or after the product for the next layer or for the head.
+/// The place in a layer where a film is applied: before or after the dilated convolution (conv), the product of the
+/// condition (mix) or the activation, or after the product for the next layer (layer1x1) or for the head (head1x1).
 enum class FilmPlace : std::uint8_t {
   conv_pre,
   conv_post,
@@ -46,45 +47,46 @@ enum class FilmPlace : std::uint8_t {
   layer1x1_post,
   head1x1_post
 };
+/// The number of FilmPlaces.
 inline constexpr std::size_t kFilmPlaces = 8;
 
-/// The options of a sequence of layers with the same number of channels.
+/// The options of an array of Wavenet: a sequence of layers with the same number of channels, and the head after them.
 struct WavenetArray {
-  std::int64_t input_size = 1;
-  std::int64_t condition_size = 1;
-  std::int64_t channels = 0;
-  std::int64_t bottleneck = 0;                                           ///< number of channels after the activation
-  std::int64_t groups = 1;                                               ///< groups of the dilated convolutions
-  std::int64_t mix_groups = 1, layer1x1_groups = 1, head1x1_groups = 1;  ///< groups of the products
-  std::array<std::optional<WavenetFilm>, kFilmPlaces> films{};           ///< films of all layers, by FilmPlace
-  std::vector<WavenetUnit> units{};
-  bool has_layer1x1 = true;       ///< if false, a layer passes its input on unchanged
-  std::int64_t head1x1_size = 0;  ///< channels of the product for the head; 0: no product
-  std::int64_t head_size = 1;
-  std::int64_t head_kernel_size = 1;
-  std::int64_t head_dilation = 1;
-  bool head_bias = false;
+  std::int64_t input_size = 1;      ///< features of x, or from the second array on `channels` of the array before
+  std::int64_t condition_size = 1;  ///< features of the condition
+  std::int64_t channels = 0;        ///< channels of h in Wavenet's formula
+  std::int64_t bottleneck = 0;      ///< number of channels after the activation
+  std::int64_t groups = 1;          ///< groups of the dilated convolutions
+  std::int64_t mix_groups = 1, layer1x1_groups = 1, head1x1_groups = 1;  ///< groups of mix, layer1x1 and head1x1
+  std::array<std::optional<WavenetFilm>, kFilmPlaces> films{};  ///< films of every layer, by FilmPlace; unset: none
+  std::vector<WavenetUnit> units{};                             ///< the layers in order
+  bool has_layer1x1 = true;                                     ///< if false, every layer passes its input on unchanged
+  std::int64_t head1x1_size = 0;      ///< channels of head1x1, each layer's product for the head; 0: no product
+  std::int64_t head_size = 1;         ///< channels that the array's head gives
+  std::int64_t head_kernel_size = 1;  ///< taps of the array's head, a causal convolution
+  std::int64_t head_dilation = 1;     ///< steps from one tap of the head to the next
+  bool head_bias = false;             ///< whether the head has a bias
 
-  /// Returns the number of channels of the head's input.
+  /// Returns the number of channels of s in Wavenet's formula, the input of the array's head.
   std::int64_t skip_size() const { return head1x1_size > 0 ? head1x1_size : bottleneck; }
 };
 
-/// The options of the layers after the last array, each an activation and a causal convolution.
+/// The options of the layers that follow the last array's own head, each an activation and a causal convolution.
 struct WavenetHead {
-  std::int64_t channels = 1;  ///< channels between the layers
-  std::int64_t out_channels = 1;
-  std::vector<std::int64_t> kernel_sizes{};  ///< kernel size of each layer
-  WavenetActivation activation{};
+  std::int64_t channels = 1;                 ///< channels of every layer's result except the last one's
+  std::int64_t out_channels = 1;             ///< channels of the last layer's result
+  std::vector<std::int64_t> kernel_sizes{};  ///< kernel size of each layer; their number is that of the layers
+  WavenetActivation activation{};            ///< activation before each convolution
 };
 
 /// Options of Wavenet: its arrays, head and condition.
 struct WavenetOptions {
-  std::vector<WavenetArray> arrays{};
-  double head_scale = 1;
-  std::optional<WavenetHead> head{};
+  std::vector<WavenetArray> arrays{};       ///< the arrays, in order; at least one
+  double head_scale = 1;                    ///< factor, not trained, of what the last array's head gives
+  std::optional<WavenetHead> head{};        ///< layers after that; unset: none
   std::vector<WavenetOptions> condition{};  ///< at most one: the network that computes the condition from the input
 
-  /// Returns the number of channels of the result.
+  /// Returns the number of channels of Wavenet's result.
   std::int64_t out_channels() const { return head ? head->out_channels : arrays.empty() ? 0 : arrays.back().head_size; }
 };
 
@@ -110,10 +112,10 @@ class Wavenet final : public LayerOf<Wavenet, WavenetOptions> {
   /// unknown activations, several conditions, blends without a gate, and films of products that do not exist.
   explicit Wavenet(const WavenetOptions& options, const Init& init = {});
 
-  /// The product of the condition that makes up a film.
+  /// A film: the layer that computes its s and t from the condition.
   struct Film {
     std::unique_ptr<Layer> product;  ///< null if there is no film
-    bool shift = true;
+    bool shift = true;               ///< whether the product gives t after s
   };
   /// The layers that make up one layer of an array.
   struct Unit {
@@ -121,31 +123,34 @@ class Wavenet final : public LayerOf<Wavenet, WavenetOptions> {
     std::unique_ptr<Layer> mix;
     std::unique_ptr<Layer> activation, gate;   ///< gate: null if there is none
     std::unique_ptr<Layer> layer1x1, head1x1;  ///< null if there is none
-    bool blends = false;
-    std::array<Film, kFilmPlaces> films{};  ///< films of the layer, by FilmPlace
+    bool blends = false;                       ///< as in WavenetUnit
+    std::array<Film, kFilmPlaces> films{};     ///< films of the layer, by FilmPlace
   };
+  /// The layers that make up an array; `head` is its own, applied to the sum for the head.
   struct Array {
     std::unique_ptr<Linear> rechannel;
     std::vector<Unit> units;
     std::unique_ptr<CausalConv1d> head;
   };
+  /// Returns the arrays in the order in which they are applied.
   const std::vector<Array>& arrays() const& { return arrays_; }
   const std::vector<Array>& arrays() const&& = delete;
-  /// A layer after the last array.
+  /// A layer after the last array's own head.
   struct HeadLayer {
     std::unique_ptr<Layer> activation;
     std::unique_ptr<CausalConv1d> conv;
   };
+  /// Returns the layers of `options.head`, which follow the last array's own head; empty if there are none.
   const std::vector<HeadLayer>& head() const& { return head_; }
   const std::vector<HeadLayer>& head() const&& = delete;
   /// Returns the network that computes the condition; null if the condition is the input.
   const Wavenet* condition() const& { return condition_.get(); }
   const Wavenet* condition() const&& = delete;
-  /// Returns the name of a film's place among the parameters, "conv_pre_film".
+  /// Returns the name under which parameters of a film at this place are found in a layer: "conv_pre_film".
   static std::string name_of(FilmPlace place);
-  /// Returns the multiplier of the output, which is not trained.
+  /// Returns the factor, not trained, of what the last array's head gives; the layers of `head()` follow it.
   double head_scale() const { return options().head_scale; }
-  /// Returns the number of input steps that an output depends on.
+  /// Returns the number of input steps that an output step depends on, including its own.
   std::int64_t receptive_field() const;
 
   Tensor forward(const Tensor& x, const Context& context) const override;

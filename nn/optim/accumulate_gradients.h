@@ -17,7 +17,8 @@ namespace ferrite::nn {
 /// The sum of means over batches is not the mean over all samples: `mean` divides by the number of batches.
 class GradientAccumulator {
  public:
-  /// Throws ValueError unless `batches` is at least 1.
+  /// Makes sums over `batches` batches for each update; with `mean`, `take` divides them by that number. Throws
+  /// ValueError unless `batches` is at least 1.
   explicit GradientAccumulator(std::int64_t batches, bool mean = false);
 
   /// Adds the gradients of a batch and returns whether the number of batches is reached. An undefined gradient adds

@@ -4,14 +4,14 @@
 
 namespace ferrite::nn {
 
-/// Options of Adadelta, by group.
+/// Options of Adadelta; each group of parameters has its own. The class gives the formula.
 struct AdadeltaOptions {
   double learning_rate = 1;
-  double rho = 0.9;  ///< decay of the running averages, in [0, 1)
-  double epsilon = 1e-6;
-  double weight_decay = 0;  ///< added to the gradient as weight_decay w
-  bool maximize = false;
-  bool skip_nonfinite = false;  ///< skips steps with NaN or infinity: see Optimizer::step
+  double rho = 0.9;             ///< decay of the running averages, in [0, 1)
+  double epsilon = 1e-6;        ///< added under both roots
+  double weight_decay = 0;      ///< added to the gradient as weight_decay w
+  bool maximize = false;        ///< updates by -g instead of the gradient g
+  bool skip_nonfinite = false;  ///< skips steps whose gradients hold NaN or infinity: see Optimizer::step
 };
 
 /// Adadelta (Zeiler 2012, arXiv 1212.5701), as torch.optim.Adadelta:

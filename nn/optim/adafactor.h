@@ -6,16 +6,16 @@
 
 namespace ferrite::nn {
 
-/// Options of Adafactor, by group.
+/// Options of Adafactor; each group of parameters has its own. b, r, v, rms and pace are those of Adafactor's formula.
 struct AdafactorOptions {
-  double learning_rate = 1e-2;
-  double beta2_decay = -0.8;         ///< exponent of the decay rate, at most 0
-  std::optional<double> epsilon1{};  ///< lower bound of second moments: the dtype's epsilon by default
-  double epsilon2 = 1e-3;            ///< lower bound of the root mean square of the weights
-  double clipping_threshold = 1;     ///< largest root mean square of an update, at least 1: PyTorch's d
+  double learning_rate = 1e-2;       ///< rate of the formula, which uses min(rate, 1 / sqrt(t))
+  double beta2_decay = -0.8;         ///< exponent of t in b, the share of the newest squares; at most 0
+  std::optional<double> epsilon1{};  ///< lower bound of sqrt(v) and of the mean of r; unset: epsilon of the dtype
+  double epsilon2 = 1e-3;            ///< lower bound of rms(w), the root mean square of the weights, in pace
+  double clipping_threshold = 1;     ///< largest rms of u, the update before pace; at least 1: PyTorch's d
   double weight_decay = 0;           ///< w -= rate weight_decay w
-  bool maximize = false;
-  bool skip_nonfinite = false;  ///< skips steps with NaN or infinity: see Optimizer::step
+  bool maximize = false;             ///< updates by -g instead of the gradient g
+  bool skip_nonfinite = false;       ///< skips steps whose gradients hold NaN or infinity: see Optimizer::step
 };
 
 /// Adafactor (Shazeer and Stern 2018, arXiv 1804.04235), as torch.optim.Adafactor:
@@ -25,7 +25,8 @@ struct AdafactorOptions {
 ///              v = r c / max(mean of r, epsilon1);   otherwise: v += b (g^2 - v)
 ///   u = g / sqrt(max(v, epsilon1^2));  w -= pace u / max(1, rms(u) / clipping_threshold)
 ///
-/// The states have PyTorch's names: row_var and col_var, or variance. An update consists of separate operations.
+/// The states have PyTorch's names: row_var and col_var, or variance. An update is recorded as several operations, not
+/// as one `rule_update`.
 class Adafactor final : public Optimizer {
  public:
   /// Throws ValueError for a beta2_decay above 0, a clipping_threshold below 1 or other options below 0.

@@ -4,15 +4,15 @@
 
 namespace ferrite::nn {
 
-/// Options of Adagrad, by group.
+/// Options of Adagrad; each group of parameters has its own. The class gives the formula.
 struct AdagradOptions {
   double learning_rate = 1e-2;
-  double learning_rate_decay = 0;
-  double weight_decay = 0;  ///< added to the gradient as weight_decay w
-  double initial_accumulator = 0;
-  double epsilon = 1e-10;
-  bool maximize = false;
-  bool skip_nonfinite = false;  ///< skips steps with NaN or infinity: see Optimizer::step
+  double learning_rate_decay = 0;  ///< update t uses rate / (1 + (t - 1) learning_rate_decay)
+  double weight_decay = 0;         ///< added to the gradient as weight_decay w
+  double initial_accumulator = 0;  ///< s, the sum of squared gradients, before the first update
+  double epsilon = 1e-10;          ///< added to sqrt(s), the divisor
+  bool maximize = false;           ///< updates by -g instead of the gradient g
+  bool skip_nonfinite = false;     ///< skips steps whose gradients hold NaN or infinity: see Optimizer::step
 };
 
 /// Adagrad (Duchi, Hazan and Singer 2011, JMLR 12), as torch.optim.Adagrad:

@@ -6,17 +6,17 @@
 
 namespace ferrite::nn {
 
-/// Options of Adam and AdamW, by group.
+/// Options of Adam and AdamW; each group of parameters has its own. The classes give the formula.
 struct AdamOptions {
   double learning_rate = 1e-3;
-  double beta1 = 0.9;
-  double beta2 = 0.999;
-  double epsilon = 1e-8;
+  double beta1 = 0.9;     ///< decay of m, the mean of gradients, in [0, 1)
+  double beta2 = 0.999;   ///< decay of v, the mean of squared gradients, in [0, 1)
+  double epsilon = 1e-8;  ///< added to the root of v, the divisor
   /// Weight decay. Adam adds it to the gradient, by default 0; AdamW subtracts it from the weights, by default 1e-2.
   std::optional<double> weight_decay{};
-  bool amsgrad = false;  ///< divides by the largest v so far (Reddi et al. 2018, arXiv 1904.09237)
-  bool maximize = false;
-  bool skip_nonfinite = false;  ///< skips steps with NaN or infinity: see Optimizer::step
+  bool amsgrad = false;         ///< divides by the largest v so far (Reddi et al. 2018, arXiv 1904.09237)
+  bool maximize = false;        ///< updates by -g instead of the gradient g
+  bool skip_nonfinite = false;  ///< skips steps whose gradients hold NaN or infinity: see Optimizer::step
 };
 
 /// Adam (Kingma and Ba 2015, arXiv 1412.6980, algorithm 1), as torch.optim.Adam:

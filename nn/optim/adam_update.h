@@ -6,13 +6,13 @@
 
 namespace ferrite::nn {
 
-/// Constants of an update by adam_update.
+/// Constants of an update by adam_update, which gives the formula.
 struct AdamConstants {
   double beta1 = 0.9;
   double beta2 = 0.999;
-  double epsilon = 1e-8;
+  double epsilon = 1e-8;    ///< added to the root of v, the divisor
   double weight_decay = 0;  ///< added to the gradient as weight_decay w
-  bool decoupled = false;   ///< subtracted from the weights as rate weight_decay w instead, as in AdamW
+  bool decoupled = false;   ///< subtracts rate weight_decay w from the weights instead, as in AdamW
 };
 /// Returns {w', m', v'} after one update by Adam (arXiv 1412.6980, algorithm 1; decoupled: arXiv 1711.05101), in a
 /// single sweep over memory. w, its gradient g and its moments m and v are f32 or f64, all of one shape and dtype;

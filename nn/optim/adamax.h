@@ -4,15 +4,15 @@
 
 namespace ferrite::nn {
 
-/// Options of Adamax, by group.
+/// Options of Adamax; each group of parameters has its own. The class gives the formula.
 struct AdamaxOptions {
   double learning_rate = 2e-3;
-  double beta1 = 0.9;
-  double beta2 = 0.999;
-  double epsilon = 1e-8;
-  double weight_decay = 0;  ///< added to the gradient as weight_decay w
-  bool maximize = false;
-  bool skip_nonfinite = false;  ///< skips steps with NaN or infinity: see Optimizer::step
+  double beta1 = 0.9;           ///< decay of m, the mean of gradients, in [0, 1)
+  double beta2 = 0.999;         ///< decay of u, the largest |g|, in [0, 1)
+  double epsilon = 1e-8;        ///< added to |g| in u, the divisor
+  double weight_decay = 0;      ///< added to the gradient as weight_decay w
+  bool maximize = false;        ///< updates by -g instead of the gradient g
+  bool skip_nonfinite = false;  ///< skips steps whose gradients hold NaN or infinity: see Optimizer::step
 };
 
 /// Adamax (Kingma and Ba 2015, arXiv 1412.6980, algorithm 2), as torch.optim.Adamax:

@@ -7,18 +7,18 @@ namespace ferrite::nn {
 /// The curve along which a rate moves from one value to another.
 enum class Anneal : std::uint8_t { cosine, linear };
 
-/// Options of OneCycleSchedule, with rates by group.
+/// Options of OneCycleSchedule: its highest rates, the phases, and the range of the momentum.
 struct OneCycleOptions {
-  std::vector<double> max_learning_rate{};  ///< one, or one for each group
-  std::int64_t total_steps = 0;
-  double warm_up = 0.3;  ///< the part of the steps during which the rate rises: PyTorch's pct_start
-  Anneal anneal = Anneal::cosine;
-  bool cycle_momentum = true;
-  double base_momentum = 0.85;
-  double max_momentum = 0.95;
-  double division = 25;         ///< the first rate is max / division
-  double final_division = 1e4;  ///< the last rate is the first one / final_division
-  bool three_phases = false;    ///< returns to the first rate as fast as it rose, then falls further
+  std::vector<double> max_learning_rate{};  ///< highest rate: one for all groups, or one for each
+  std::int64_t total_steps = 0;             ///< number of steps of the whole cycle
+  double warm_up = 0.3;                     ///< the part of the steps during which the rate rises: PyTorch's pct_start
+  Anneal anneal = Anneal::cosine;           ///< curve of the rate and of the momentum
+  bool cycle_momentum = true;               ///< false: leaves the momentum alone
+  double base_momentum = 0.85;              ///< momentum when the rate is highest
+  double max_momentum = 0.95;               ///< momentum at the beginning and the end
+  double division = 25;                     ///< the first rate is max_learning_rate / division
+  double final_division = 1e4;              ///< the last rate is the first one / final_division
+  bool three_phases = false;  ///< returns to the first rate in as many steps as it rose, then falls to the last one
 };
 
 /// The 1cycle policy (Smith and Topin 2017, arXiv 1708.07120), as torch.optim.lr_scheduler.OneCycleLR: the rate rises
@@ -47,24 +47,24 @@ class OneCycleSchedule final : public Schedule {
   std::vector<Phase> phases_;  ///< rates are multiples of the first rate
 };
 
-/// The change of the cycles' height over time.
+/// The change of a cycle's height, the distance of its highest rate from the base rate, over time.
 enum class CycleHeight : std::uint8_t {
   same,         ///< all cycles have the same height: PyTorch's triangular
-  halved,       ///< halved after each cycle: triangular2
-  exponential,  ///< multiplied by factor^steps: exp_range
+  halved,       ///< each cycle has half the height of the one before: triangular2
+  exponential,  ///< after n steps multiplied by CyclicOptions::factor^n: exp_range
 };
 
-/// Options of CyclicSchedule, with rates by group.
+/// Options of CyclicSchedule: range of the rates, length and height of the cycles, and range of the momentum.
 struct CyclicOptions {
-  std::vector<double> base_learning_rate{};  ///< one, or one for each group
-  std::vector<double> max_learning_rate{};   ///< one, or one for each group
-  std::int64_t steps_up = 2000;
-  std::optional<std::int64_t> steps_down{};  ///< by default as many as steps_up
+  std::vector<double> base_learning_rate{};  ///< lowest rate: one for all groups, or one for each
+  std::vector<double> max_learning_rate{};   ///< highest rate: one for all groups, or one for each
+  std::int64_t steps_up = 2000;              ///< steps from the lowest rate to the highest
+  std::optional<std::int64_t> steps_down{};  ///< steps back to the lowest rate; unset: steps_up
   CycleHeight height = CycleHeight::same;
-  double factor = 1;
-  bool cycle_momentum = true;
-  double base_momentum = 0.8;
-  double max_momentum = 0.9;
+  double factor = 1;           ///< used with CycleHeight::exponential alone: PyTorch's gamma
+  bool cycle_momentum = true;  ///< false: leaves the momentum alone
+  double base_momentum = 0.8;  ///< momentum at the highest rate of a cycle of full height
+  double max_momentum = 0.9;   ///< momentum at the lowest rate
 };
 
 /// Cyclical learning rates (Smith 2017, arXiv 1506.01186), as torch.optim.lr_scheduler.CyclicLR: the rate moves between

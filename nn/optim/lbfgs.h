@@ -11,19 +11,19 @@ namespace ferrite::nn {
 
 /// Options of Lbfgs: rate, limits, tolerances and line search.
 struct LbfgsOptions {
-  double learning_rate = 1;                        ///< first trial length of every iteration
-  std::int64_t most_iterations = 20;               ///< limit for one step
-  std::optional<std::int64_t> most_evaluations{};  ///< limit for one step: by default 5/4 of the iterations
-  double gradient_tolerance = 1e-7;                ///< ends a step when no element of the gradient is larger
-  double change_tolerance = 1e-9;                  ///< ends a step when the loss or all parameters change less
-  std::size_t history = 100;                       ///< number of pairs of changes that approximate the curvature
-  bool strong_wolfe = false;  ///< searches along each direction for a point that meets the strong Wolfe conditions
+  double learning_rate = 1;           ///< step length along every direction; with strong_wolfe the first trial
+  std::int64_t most_iterations = 20;  ///< limit of iterations in one `step`
+  std::optional<std::int64_t> most_evaluations{};  ///< limit of closure calls in one `step`; unset: 5/4 most_iterations
+  double gradient_tolerance = 1e-7;                ///< ends a step when no |element| of the gradient is larger
+  double change_tolerance = 1e-9;  ///< ends a step when an iteration changes the loss or every parameter less
+  std::size_t history = 100;       ///< number of latest iterations that approximate the curvature
+  bool strong_wolfe = false;       ///< searches along each direction for a point that meets the strong Wolfe conditions
 };
 
-/// The result of a closure.
+/// What the closure of Lbfgs returns: the loss for the current parameters, and its gradients.
 struct LossAndGradients {
-  double loss = 0;
-  Tensors grads;  ///< gradients of the parameters, in their order; an undefined one counts as 0
+  double loss = 0;  ///< the value to be minimised
+  Tensors grads;    ///< gradients of the parameters, in their order; an undefined one counts as 0
 };
 
 /// The limited-memory BFGS method (Nocedal 1980; Liu and Nocedal 1989), as torch.optim.LBFGS, including the line search
@@ -40,6 +40,7 @@ struct LossAndGradients {
 /// finish a step before you end a run.
 class Lbfgs {
  public:
+  /// Evaluates the loss and its gradients for the current parameters, which a step changes between calls.
   using Closure = std::function<LossAndGradients()>;
 
   /// Throws ValueError for options that are negative or not finite, a limit or history below 1, no parameters, an empty
@@ -51,7 +52,9 @@ class Lbfgs {
   /// wrong, ShapeError if a shape is, TraceError inside a compiled function.
   double step(const Closure& closure);
 
+  /// Returns the number of iterations in all steps so far.
   std::int64_t iterations() const { return memory_.iterations; }
+  /// Returns the number of calls of the closure in all steps so far.
   std::int64_t evaluations() const { return memory_.evaluations; }
   const std::vector<Parameter>& parameters() const& { return parameters_; }
   std::vector<Parameter> parameters() const&& { return parameters_; }

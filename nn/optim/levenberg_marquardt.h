@@ -10,18 +10,18 @@ namespace ferrite::nn {
 
 /// Options of levenberg_marquardt: limit, tolerances and damping.
 struct LevenbergMarquardtOptions {
-  std::int64_t most_iterations = 100;  ///< each computes one Jacobian
-  double cost_tolerance = 1e-8;        ///< smallest relative decrease of the cost: scipy's ftol
-  double step_tolerance = 1e-8;        ///< smallest relative change of the parameters: xtol
-  double gradient_tolerance = 1e-8;    ///< bound on the largest element of J'r: gtol
-  double damping = 1e-3;               ///< initial damping, relative to the diagonal of J'J
+  std::int64_t most_iterations = 100;  ///< limit of iterations, each of which computes one Jacobian
+  double cost_tolerance = 1e-8;        ///< ends when a step lowers the cost by at most this part of it: scipy's ftol
+  double step_tolerance = 1e-8;        ///< ends when a step is at most this part of the parameters, by norm: xtol
+  double gradient_tolerance = 1e-8;    ///< ends when no |element| of J'r, the gradient, is larger: gtol
+  double damping = 1e-3;               ///< initial factor of diag(J'J) in the formula; iterations change it
 };
 
 /// The result of levenberg_marquardt: the final cost and how it was reached.
 struct LevenbergMarquardtResult {
-  double cost = 0;  ///< half the sum of squared residuals
-  std::int64_t iterations = 0, evaluations = 0;
-  bool converged = false;  ///< whether a tolerance was reached, or no step lowers the cost
+  double cost = 0;                               ///< half the sum of squared residuals
+  std::int64_t iterations = 0, evaluations = 0;  ///< numbers of iterations, and of calls of the function
+  bool converged = false;  ///< false: most_iterations ended it, not a tolerance or a cost that no step lowers
 };
 
 /// Minimises half the sum of squared residuals over the parameters (Levenberg 1944, Marquardt 1963). Each iteration

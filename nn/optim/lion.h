@@ -4,14 +4,14 @@
 
 namespace ferrite::nn {
 
-/// Options of Lion, by group.
+/// Options of Lion; each group of parameters has its own. The class gives the formula.
 struct LionOptions {
   double learning_rate = 1e-4;
-  double beta1 = 0.9;
-  double beta2 = 0.99;
-  double weight_decay = 0;  ///< w -= rate weight_decay w
-  bool maximize = false;
-  bool skip_nonfinite = false;  ///< skips steps with NaN or infinity: see Optimizer::step
+  double beta1 = 0.9;           ///< share of m, against g, in the update, in [0, 1)
+  double beta2 = 0.99;          ///< decay of m, the mean of gradients, in [0, 1)
+  double weight_decay = 0;      ///< w -= rate weight_decay w
+  bool maximize = false;        ///< updates by -g instead of the gradient g
+  bool skip_nonfinite = false;  ///< skips steps whose gradients hold NaN or infinity: see Optimizer::step
 };
 
 /// Lion (Chen et al. 2023, arXiv 2302.06675, algorithm 2):

@@ -13,7 +13,8 @@
 
 namespace ferrite::nn {
 
-/// The value of an option: none, a switch, a number, or several numbers of which some may be none.
+/// The value of an optimiser's option, for files: none, a switch, a number, or several numbers of which some may be
+/// none.
 using OptionValue = std::variant<std::monostate, bool, double, std::vector<std::optional<double>>>;
 /// An option of a group under PyTorch's name, as in `param_groups`.
 struct NamedOption {
@@ -30,8 +31,8 @@ enum class StateShare : std::uint8_t {
 
 /// The state variables of one name in a group.
 struct StateSlot {
-  std::string name;  ///< name of the state: "exp_avg"
-  std::size_t group = 0;
+  std::string name;       ///< name of the state: "exp_avg"
+  std::size_t group = 0;  ///< index of the group
   StateShare share = StateShare::own;
   double initial = 0;           ///< value before the first update
   std::vector<State> states{};  ///< one for each parameter of the group, or a single one
@@ -71,8 +72,8 @@ class Optimizer {
   const State& learning_rate_variable(std::size_t group = 0) const& { return at(group).rate; }
   State learning_rate_variable(std::size_t group = 0) const&& { return at(group).rate; }
 
-  /// Returns whether there is a momentum that schedules may change: beta1 of Adam and its relatives, the momentum of
-  /// SGD and RMSprop unless it is 0.
+  /// Returns whether the optimiser has a momentum that schedules may change: beta1 of Adam and its relatives, the
+  /// momentum of SGD and RMSprop unless it is 0.
   bool has_momentum() const { return groups_.front().momentum.has_value(); }
   /// Returns the momentum of a group. Throws ValueError if there is none.
   double momentum(std::size_t group = 0) const;
@@ -80,14 +81,15 @@ class Optimizer {
   /// steps follow and checkpoints hold. Throws ValueError if there is no momentum or it is outside [0, 1), TraceError
   /// inside a compiled function.
   void set_momentum(double momentum, std::size_t group = 0);
-  /// Returns whether the momentum of a group was ever set.
+  /// Returns whether `set_momentum` was ever called for a group.
   bool cycles(std::size_t group) const { return at(group).cycled.defined(); }
   /// Returns the momentum as a variable for schedules and files: f64, rank 0. Throws ValueError if it was never set.
   const State& momentum_variable(std::size_t group = 0) const&;
   State momentum_variable(std::size_t group = 0) const&& { return momentum_variable(group); }
 
+  /// Returns the number of groups of parameters.
   std::size_t groups() const { return groups_.size(); }
-  /// Returns where the parameters of a group begin in `parameters()`, and their number.
+  /// Returns {index of a group's first parameter in `parameters()`, number of its parameters}.
   std::pair<std::size_t, std::size_t> group_range(std::size_t group) const {
     return {at(group).begin, at(group).end - at(group).begin};
   }
@@ -96,7 +98,9 @@ class Optimizer {
   /// steps follow. Like the options, this is not part of a checkpoint. Throws ValueError, before anything changes, for
   /// a parameter that the optimiser does not have.
   void freeze(std::span<const Parameter> parameters) { set_frozen(parameters, true); }
+  /// Undoes `freeze` for parameters: they are updated again.
   void unfreeze(std::span<const Parameter> parameters) { set_frozen(parameters, false); }
+  /// Returns whether a parameter is excluded from updates by `freeze`.
   bool frozen(const Parameter& parameter) const;
 
   /// Returns PyTorch's name of the class, "Adam"; empty for an optimiser that PyTorch does not have.
@@ -104,6 +108,7 @@ class Optimizer {
   /// Returns the options of a group except the learning rate, in PyTorch's order and under its names.
   virtual std::vector<NamedOption> options(std::size_t) const { return {}; }
 
+  /// Returns the parameters of all groups, group after group.
   const std::vector<Parameter>& parameters() const& { return parameters_; }
   std::vector<Parameter> parameters() const&& { return parameters_; }
   /// Returns every state variable under its name, e.g. "exp_avg.gru.weight_ih_l0", for saving and restoring. If several
@@ -125,9 +130,9 @@ class Optimizer {
   /// nothing has changed.
   std::size_t add_parameters(std::vector<Parameter> parameters, double learning_rate);
 
-  /// Begins an update of all groups.
+  /// Called first in every update, once for all groups; does nothing by default.
   virtual void begin() {}
-  /// Begins the update of a group that has a gradient.
+  /// Called before the updates of a group's parameters, unless none has a gradient; does nothing by default.
   virtual void begin_group(std::size_t) {}
   /// Updates the i-th parameter with its gradient; `rate` has the parameter's dtype. If an update throws, what it and
   /// `begin` have assigned is restored. Gradient and rate stay in place until `finish` returns.
@@ -198,10 +203,10 @@ class Optimizer {
   bool recorded_ = false;
 };
 
-/// The result of clip_grad_norm.
+/// The result of clip_grad_norm: the scaled gradients, and their norm before.
 struct ClippedGradients {
   Tensors grads;
-  Tensor norm;  ///< norm before clipping, rank 0; infinite if beyond the dtype's largest number
+  Tensor norm;  ///< joint norm before clipping, rank 0; infinite if beyond the dtype's largest number
 };
 /// Returns gradients scaled by a common factor so that their joint norm is at most `max_norm`: min(1, max_norm /
 /// (norm + 1e-6)), as torch.nn.utils.clip_grad_norm_. The norm is (sum |g|^order)^(1 / order), or the largest |g| for
@@ -209,6 +214,7 @@ struct ClippedGradients {
 /// range of the dtype, they are scaled first (PyTorch gives zeros). Undefined entries stay undefined. Throws ValueError
 /// if none is defined, or if max_norm or order is not positive; DtypeError for gradients of different dtypes.
 ClippedGradients clip_grad_norm(const Tensors& grads, double max_norm, double order = 2);
+/// The `order` of clip_grad_norm with which the norm is the largest |element|.
 inline constexpr double kInfinityNorm = std::numeric_limits<double>::infinity();
 
 /// Returns gradients with elements clamped to [-value, value], as torch.nn.utils.clip_grad_value_. NaN stays NaN and

@@ -4,16 +4,16 @@
 
 namespace ferrite::nn {
 
-/// Options of PlateauSchedule, as of PyTorch's ReduceLROnPlateau.
+/// Options of PlateauSchedule: what counts as an improvement, and how rates fall. They are ReduceLROnPlateau's.
 struct PlateauOptions {
-  bool maximize = false;  ///< whether a larger metric is better: PyTorch's mode
-  double factor = 0.1;    ///< of the learning rate, below 1
-  std::int64_t patience = 10;
-  double threshold = 1e-4;
-  bool relative = true;  ///< whether the threshold is relative to the best metric: PyTorch's threshold_mode
-  std::int64_t cooldown = 0;
-  double low = 0;         ///< lower bound of the rates
-  double epsilon = 1e-8;  ///< smallest change of a rate; smaller ones are not made
+  bool maximize = false;       ///< whether a larger metric is better: PyTorch's mode
+  double factor = 0.1;         ///< what a reduction multiplies the rates by, in [0, 1)
+  std::int64_t patience = 10;  ///< metrics in a row without improvement that do not yet lower the rate
+  double threshold = 1e-4;     ///< smallest improvement on the best metric that counts
+  bool relative = true;        ///< whether the threshold is a part of the best metric: PyTorch's threshold_mode
+  std::int64_t cooldown = 0;   ///< metrics after a reduction that do not count towards patience
+  double low = 0;              ///< lower bound of the rates
+  double epsilon = 1e-8;       ///< a reduction of a rate by this or less is not made
 };
 
 /// Lowers the rate by a factor after more than `patience` metrics in a row that do not improve on the best, as

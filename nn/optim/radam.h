@@ -4,16 +4,16 @@
 
 namespace ferrite::nn {
 
-/// Options of RAdam, by group.
+/// Options of RAdam; each group of parameters has its own. The class gives the formula.
 struct RAdamOptions {
   double learning_rate = 1e-3;
-  double beta1 = 0.9;
-  double beta2 = 0.999;
-  double epsilon = 1e-8;
-  double weight_decay = 0;
+  double beta1 = 0.9;                   ///< decay of m, the mean of gradients, in [0, 1)
+  double beta2 = 0.999;                 ///< decay of v, the mean of squared gradients, in [0, 1)
+  double epsilon = 1e-8;                ///< added to the root of v, the divisor
+  double weight_decay = 0;              ///< g += weight_decay w, unless decoupled_weight_decay
   bool decoupled_weight_decay = false;  ///< w -= rate weight_decay w, instead of g += weight_decay w
-  bool maximize = false;
-  bool skip_nonfinite = false;  ///< skips steps with NaN or infinity: see Optimizer::step
+  bool maximize = false;                ///< updates by -g instead of the gradient g
+  bool skip_nonfinite = false;          ///< skips steps whose gradients hold NaN or infinity: see Optimizer::step
 };
 
 /// RAdam (Liu et al. 2020, arXiv 1908.03265), as torch.optim.RAdam:

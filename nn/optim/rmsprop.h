@@ -4,16 +4,16 @@
 
 namespace ferrite::nn {
 
-/// Options of RmsProp, by group.
+/// Options of RmsProp; each group of parameters has its own. The class gives the formula.
 struct RmsPropOptions {
   double learning_rate = 1e-2;
-  double alpha = 0.99;  ///< decay of the running averages, in [0, 1)
-  double epsilon = 1e-8;
-  double weight_decay = 0;
-  double momentum = 0;
-  bool centered = false;  ///< divides by an estimate of the standard deviation
-  bool maximize = false;
-  bool skip_nonfinite = false;  ///< skips steps with NaN or infinity: see Optimizer::step
+  double alpha = 0.99;          ///< decay of the running averages, in [0, 1)
+  double epsilon = 1e-8;        ///< added to the root, the divisor
+  double weight_decay = 0;      ///< added to the gradient as weight_decay w
+  double momentum = 0;          ///< factor of the previous updates; 0: there is no momentum_buffer
+  bool centered = false;        ///< divides by the standard deviation of gradients, not the root of their mean square
+  bool maximize = false;        ///< updates by -g instead of the gradient g
+  bool skip_nonfinite = false;  ///< skips steps whose gradients hold NaN or infinity: see Optimizer::step
 };
 
 /// RMSprop (Hinton, lecture 6e of "Neural Networks for Machine Learning"; centered: Graves, arXiv 1308.0850, equations

@@ -8,11 +8,11 @@
 
 namespace ferrite::nn {
 
-/// The progress of a schedule.
+/// The progress of a schedule, for checkpoints.
 struct ScheduleState {
-  std::int64_t steps = 0;
-  std::vector<double> bases{};   ///< rate before the first step, by group
-  std::vector<double> memory{};  ///< values that the schedule remembers besides; usually none
+  std::int64_t steps = 0;        ///< number of finished steps (or epochs)
+  std::vector<double> bases{};   ///< initial rate of each group, from which the schedule computes
+  std::vector<double> memory{};  ///< other values that the schedule remembers, such as the best metric; usually none
 };
 
 /// The learning rate as a function of the number of finished steps (or epochs), for every group of an optimiser from
@@ -24,11 +24,13 @@ class Schedule {
   /// Counts one step and sets the optimiser's learning rates. Throws TraceError inside a compiled function, which would
   /// freeze the rate; ValueError, before anything changes, if a rate would be negative or not finite.
   void advance();
+  /// Returns the number of finished steps (or epochs).
   std::int64_t steps() const { return state_.steps; }
   /// Moves to a given number of finished steps. Throws as `advance`, and ValueError below 0.
   void set_steps(std::int64_t steps);
-  /// Returns the rate of a group before the first step.
+  /// Returns the initial rate of a group, `base` of the schedule's formula.
   double base(std::size_t group = 0) const { return state_.bases.at(group); }
+  /// Returns the progress, which `restore` takes.
   const ScheduleState& state() const& { return state_; }
   ScheduleState state() const&& { return state_; }
   /// Restores the progress of another schedule, to resume training. Throws as `set_steps`, and ValueError if the number
@@ -38,7 +40,8 @@ class Schedule {
   void restore(std::int64_t steps, double base);
   /// Returns what is wrong with a state read from a file; empty if nothing is.
   std::string fault_of(const ScheduleState& state) const;
-  /// Returns the rate after a number of steps from the initial rate `base`.
+  /// Returns the rate after a number of finished steps for the initial rate `base`; of a schedule that depends on more
+  /// than the steps (PlateauSchedule), `base` itself.
   double rate_at(std::int64_t steps, double base) const { return rate(steps, base); }
   /// Returns the schedule and its options in words, "cosine(length=30, low=0)". A checkpoint compares it to find out
   /// whether training continues with the same schedule; if it is empty, the default, rates at some of the finished
@@ -84,7 +87,7 @@ class FunctionSchedule final : public Schedule {
   std::string name_;
 };
 
-/// A schedule of base * factor^(steps / every), as torch.optim.lr_scheduler.StepLR.
+/// A schedule of base * factor^floor(steps / every), as torch.optim.lr_scheduler.StepLR.
 class StepSchedule final : public Schedule {
  public:
   /// Throws ValueError for every < 1 and a factor that is negative or not finite.
@@ -100,7 +103,7 @@ class StepSchedule final : public Schedule {
 };
 
 /// A schedule of low + (base - low) (1 + cos(pi steps / length)) / 2, as torch.optim.lr_scheduler.CosineAnnealingLR
-/// with T_max = length (arXiv 1608.03983).
+/// with T_max = length (arXiv 1608.03983). After `length` steps the rate rises again.
 class CosineSchedule final : public Schedule {
  public:
   /// Throws ValueError for length < 1 and a lowest rate that is negative or not finite.

@@ -4,15 +4,15 @@
 
 namespace ferrite::nn {
 
-/// Options of Sgd, by group.
+/// Options of Sgd; each group of parameters has its own. The class gives the formula.
 struct SgdOptions {
   double learning_rate = 1e-2;
-  double momentum = 0;
-  double dampening = 0;   ///< dampening of the gradient's share of the momentum, from the second update on
-  bool nesterov = false;  ///< requires momentum and no dampening
-  double weight_decay = 0;
-  bool maximize = false;
-  bool skip_nonfinite = false;  ///< skips steps with NaN or infinity: see Optimizer::step
+  double momentum = 0;          ///< factor of the previous v; 0: there is no v
+  double dampening = 0;         ///< v takes (1 - dampening) g, from the second update on
+  bool nesterov = false;        ///< requires momentum and no dampening
+  double weight_decay = 0;      ///< added to the gradient as weight_decay w
+  bool maximize = false;        ///< updates by -g instead of the gradient g
+  bool skip_nonfinite = false;  ///< skips steps whose gradients hold NaN or infinity: see Optimizer::step
 };
 
 /// Stochastic gradient descent, as torch.optim.SGD:

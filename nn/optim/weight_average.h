@@ -9,7 +9,7 @@
 
 namespace ferrite::nn {
 
-/// Options of WeightAverage: exponential or equal weights.
+/// Options of WeightAverage: how much each update counts in the averages.
 struct WeightAverageOptions {
   /// Decay of exponential averages: average = decay average + (1 - decay) w. By default all weights count equally, as
   /// in SWA.
@@ -36,6 +36,7 @@ class WeightAverage {
   /// Exchanges parameters and averages. Throws ValueError before the first update, TraceError inside a compiled
   /// function.
   void swap();
+  /// Returns whether the parameters currently hold the averages, and the averages the parameters.
   bool swapped() const { return swapped_->load(); }
   /// Returns the decay; unset if all weights count equally.
   std::optional<double> decay() const { return decay_; }
