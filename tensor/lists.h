@@ -35,6 +35,7 @@ Tensor dot(List a, List b);
 Tensor norm(List a);
 /// Returns the same tensors, detached from every tape: constants for gradients.
 Tensors detach(List a);
+/// Returns zeros of the shapes and dtypes of the tensors; undefined ones stay undefined.
 Tensors zeros_like(List a);
 /// Returns whether all elements of all tensors are finite. Reads values: throws TraceError while a function is traced.
 bool all_finite(List a);

@@ -145,6 +145,7 @@ Tensor min(const Tensor& x, const Shape& axes = {}, bool keepdim = false);
 Tensor prod(const Tensor& x, const Shape& axes = {}, bool keepdim = false);
 /// Returns the index (i64) of the first largest element along an axis; a NaN counts as largest. Not differentiable.
 Tensor argmax(const Tensor& x, std::int64_t axis = -1, bool keepdim = false);
+/// Returns the index (i64) of the first smallest element along an axis; a NaN counts as smallest.
 Tensor argmin(const Tensor& x, std::int64_t axis = -1, bool keepdim = false);
 /// Returns log(sum(exp(x))) over axes, without overflow; -inf for no elements or only -inf.
 Tensor logsumexp(const Tensor& x, const Shape& axes = {}, bool keepdim = false);

@@ -283,6 +283,7 @@ struct Primitive {
 
   bool is_pointwise() const { return kind == OperationKind::pointwise; }
   bool is_composite() const { return kind == OperationKind::composite; }
+  /// Returns whether results always share the elements of operand 0, so that nothing is computed.
   bool is_view() const { return view != nullptr && eval == nullptr; }
   bool differentiable() const { return vjp != nullptr; }
   /// Returns the kernel of a pointwise operation for operands of a dtype; null where it does not take that dtype.

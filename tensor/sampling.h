@@ -28,9 +28,11 @@ class DrawKey {
   /// Takes the next draw of a generator, which must outlive the key.
   DrawKey(const Generator& generator);
 
+  /// Returns the constant key, which counts only where `key` is undefined.
   const RandomKey& constant() const { return constant_; }
   /// Returns the key tensor; undefined where the key is constant.
   const Tensor& key() const { return key_; }
+  /// Returns the counter; undefined for a constant key without one.
   const Tensor& counter() const { return counter_; }
   /// Advances the counter of a generator. Called after a draw.
   void drawn() const;

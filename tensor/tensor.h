@@ -174,6 +174,7 @@ class Tensor {
   /// Returns the place of this handle on a tape: the tape's id, and the number of the value there; 0 for none.
   std::uint64_t tape_id() const noexcept { return tape_; }
   std::uint32_t tape_slot() const noexcept { return slot_; }
+  /// Sets the place of this handle on a tape, without effect on its copies.
   void mark(std::uint64_t tape, std::uint32_t slot) noexcept {
     tape_ = tape;
     slot_ = slot;
