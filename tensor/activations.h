@@ -34,14 +34,14 @@ Tensor hardswish(const Tensor& x);
 Tensor mish(const Tensor& x);
 /// Returns x - lambda above lambda, x + lambda below -lambda, else 0. Throws ValueError for lambda < 0.
 Tensor softshrink(const Tensor& x, double lambda = 0.5);
-/// Returns x outside -lambda..lambda, else 0. Throws ValueError for a lambda that is NaN.
+/// Returns 0 where |x| <= lambda, else x. Throws ValueError for a lambda that is NaN.
 Tensor hardshrink(const Tensor& x, double lambda = 0.5);
 /// Returns x - tanh(x).
 Tensor tanhshrink(const Tensor& x);
-/// Returns x where x > bound, else value. NaN is kept.
+/// Returns x where x > bound, else `value` in place of x. NaN is kept.
 Tensor threshold(const Tensor& x, double bound, double value);
-/// Returns a sigmoid(b), where a and b are the halves of x along an axis (arXiv 1612.08083). Throws ShapeError for an
-/// odd extent.
+/// Returns a sigmoid(b), where a and b are the first and the second half of x along an axis, whose extent is halved
+/// (arXiv 1612.08083). Throws ShapeError for an odd extent.
 Tensor glu(const Tensor& x, std::int64_t axis = -1);
 /// Returns softmax(-x) along an axis.
 Tensor softmin(const Tensor& x, std::int64_t axis = -1);

@@ -6,9 +6,9 @@ namespace ferrite {
 
 /// Tolerances of `allclose`.
 struct CloseOptions {
-  double relative = 1e-5;  ///< relative to the values of b
-  double absolute = 1e-8;
-  bool equal_nan = false;  ///< NaN is close to NaN
+  double relative = 1e-5;  ///< factor of |b|
+  double absolute = 1e-8;  ///< difference that is allowed in any case
+  bool equal_nan = false;  ///< whether NaN is close to NaN
 };
 
 /// Returns whether |a - b| <= absolute + relative |b| for all elements, computed in double. An infinity is close only

@@ -15,7 +15,7 @@ class AnomalyError : public Error {
   using Error::Error;
 };
 
-/// Options of DetectAnomaly.
+/// Options of `DetectAnomaly`: which values it throws for.
 struct AnomalyOptions {
   bool infinities = true;  ///< whether an infinity is an anomaly too, not only a NaN
 };

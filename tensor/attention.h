@@ -8,14 +8,15 @@
 
 namespace ferrite {
 
-/// Options of `attention_weights` and `scaled_dot_product_attention`.
+/// Options of `attention_weights` and `scaled_dot_product_attention`: which keys a query sees, the scale of the scores,
+/// and whether heads share keys.
 struct AttentionOptions {
   /// Selects the keys that a query sees: bool, true where it does; or numbers of the queries' dtype that are added to
   /// the scores, where -infinity hides a key. It broadcasts to the scores [..., H, L, S]. Undefined: all keys.
   Tensor mask{};
   /// Whether query i sees only the keys 0..i, and of these only what the mask shows. (PyTorch refuses both together.)
   bool causal = false;
-  /// Factor of the products; 1 / sqrt(E) unless given.
+  /// Factor of the products q k^T; 1 / sqrt(E) unless given, E the width of a query.
   std::optional<double> scale{};
   /// Whether the queries of H heads share the keys and values of fewer heads, G: head h of the queries reads head h /
   /// (H / G). The axis of heads is the third from the end.
@@ -39,10 +40,11 @@ Tensor attention_weights(const Tensor& q, const Tensor& k, const AttentionOption
 Tensor scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v,
                                     const AttentionOptions& options = {});
 
-/// Options of `rotary_embedding`.
+/// Options of `rotary_embedding`: the angles, and which features form a pair.
 struct RotaryOptions {
-  double base = 10000;  ///< pair i turns by base^(-2 i / D) per position
-  /// Whether the pairs are neighbours, (0, 1), (2, 3), ..., as in the paper; else halves, (0, D/2), (1, D/2 + 1), ...
+  double base = 10000;  ///< pair i turns by base^(-2 i / D) radians per position
+  /// Whether the pairs are neighbours, (0, 1), (2, 3), ..., as in the paper; false: they join the two halves, (0, D/2),
+  /// (1, D/2 + 1), ...
   bool interleaved = false;
 };
 

@@ -57,15 +57,15 @@ using AttrValue = std::variant<bool, std::int64_t, double, Dtype, Scalar, Shape,
 /// Returns the value as texts and errors show it: "true", "0.5", "[2, 3]".
 std::string attr_text(const AttrValue& value);
 
-/// One constant of an operation: its name and type.
+/// The declaration of one constant of an operation: its name and type, not its value.
 struct AttrField {
   std::string_view name;  ///< must be a string literal
   std::size_t type = 0;   ///< index of the alternative in AttrValue
-  bool optional = false;
-  bool narrow = false;  ///< a number that must fit an `int`
+  bool optional = false;  ///< whether it may be left unset
+  bool narrow = false;    ///< a number that must fit an `int`
   bool operator==(const AttrField&) const = default;
 };
-/// All constants of an operation, in the order of its struct.
+/// The declarations of all constants of an operation, in the order of its struct.
 using AttrFields = std::span<const AttrField>;
 
 namespace detail {
@@ -239,6 +239,7 @@ class Attrs {
 
   /// Largest number of fields of a struct.
   static constexpr std::size_t kMaxFields = 32;
+  /// Returns whether two values are equal bit for bit: 0 differs from -0, and a NaN equals itself.
   static bool same_bits(const AttrValue& a, const AttrValue& b);
   /// Replaces the value of the i-th field, which must be set, by another value of its type.
   void replace(std::size_t i, const AttrValue& value);
@@ -265,7 +266,7 @@ class Attrs {
   std::shared_ptr<const Subprogram> body{};
 
   bool operator==(const Attrs& o) const;
-  /// Returns whether the values are equal bit for bit: 0 differs from -0, and a NaN equals itself.
+  /// Returns whether fields, bodies and values are equal, the values bit for bit.
   bool same_bits(const Attrs& o) const;
   std::size_t hash() const;
   /// Returns the constants as text: "axis=1 begin=0"; empty without constants.

@@ -16,10 +16,11 @@ class ConvolutionPadding {
   constexpr ConvolutionPadding(std::initializer_list<std::int64_t> list) : amounts(list) {}
 
   Rule rule = numbers;
-  Shape amounts{};
+  Shape amounts{};  ///< for `numbers`: elements at each end of an axis; empty: 0
 };
 
-/// Options of a convolution. Shapes hold one number for each axis, or one for all; an empty shape is the default.
+/// Options of `conv1d`, 2d and 3d: where the kernel is placed, and what lies beyond the ends. Shapes hold one number
+/// for each spatial axis, or one for all; an empty shape is the default.
 struct ConvolutionOptions {
   Shape stride{};                ///< default 1 on every axis
   ConvolutionPadding padding{};  ///< default 0 on every axis
@@ -28,11 +29,12 @@ struct ConvolutionOptions {
   PaddingMode padding_mode = PaddingMode::zeros;
 };
 
-/// Options of a transposed convolution. Shapes hold one number for each axis, or one for all.
+/// Options of `conv_transpose1d`, 2d and 3d. Shapes hold one number for each spatial axis, or one for all; an empty
+/// shape is the default.
 struct TransposedOptions {
   Shape stride{};          ///< default 1 on every axis
-  Shape padding{};         ///< default 0: elements cut off at both ends
-  Shape output_padding{};  ///< default 0: elements added at the end; less than the stride or than the dilation
+  Shape padding{};         ///< default 0: elements cut off the result at both ends
+  Shape output_padding{};  ///< default 0: elements added to the result's end; below the stride or the dilation
   std::int64_t groups = 1;
   Shape dilation{};  ///< default 1 on every axis
 };
@@ -54,8 +56,9 @@ Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, co
 /// Returns conv1d over three axes: x [N, C, D, H, W] or [C, D, H, W], weight [O, I, KD, KH, KW].
 Tensor conv3d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, const ConvolutionOptions& options = {});
 
-/// Returns the adjoint of conv1d, as torch.nn.functional.conv_transpose1d: x[n, c, t] weight[c, o, k] is added to y[n,
-/// g O + o, t stride + k dilation - padding], g = c / (C / groups), where that is an element of y.
+/// Returns the transposed convolution, the adjoint of conv1d, as torch.nn.functional.conv_transpose1d: x[n, c, t]
+/// weight[c, o, k] is added to y[n, g O + o, t stride + k dilation - padding], g = c / (C / groups), where that is an
+/// element of y.
 ///
 /// x [N, C, T] or [C, T], weight [C, O, K], bias [groups O] or none -> y [N, groups O, T'] or [groups O, T'];
 /// T' = (T - 1) stride - 2 padding + dilation (K - 1) + output_padding + 1. Every element is one chain over (c, k)

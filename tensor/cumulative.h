@@ -32,7 +32,7 @@ ValuesAndIndices cummin(const Tensor& x, std::int64_t axis);
 /// Returns y[k] = log(e^x[0] + ... + e^x[k]) along an axis, without overflow; -inf where all elements are -inf. Floats.
 Tensor logcumsumexp(const Tensor& x, std::int64_t axis);
 
-/// Options of `diff`.
+/// Options of `diff`: how often differences are taken, and what is joined to x before.
 struct DiffOptions {
   std::int64_t n = 1;      ///< number of times that differences are taken; 0: x itself
   std::int64_t axis = -1;  ///< the axis of the differences
@@ -49,8 +49,10 @@ Tensor trapezoid(const Tensor& y, double dx = 1, std::int64_t axis = -1);
 /// Returns the integral of samples y at positions x: sum of (x[k+1] - x[k]) (y[k] + y[k+1]) / 2. x has y's shape, or
 /// has rank 1 and the extent of the axis; otherwise throws ShapeError.
 Tensor trapezoid(const Tensor& y, const Tensor& x, std::int64_t axis = -1);
-/// Returns the integrals from the first sample to each later one; the axis becomes one element shorter.
+/// Returns the integrals by the trapezoidal rule from the first sample to each later one, samples `dx` apart; the axis
+/// becomes one element shorter.
 Tensor cumulative_trapezoid(const Tensor& y, double dx = 1, std::int64_t axis = -1);
+/// Returns these integrals of samples y at positions x, as `trapezoid` takes them.
 Tensor cumulative_trapezoid(const Tensor& y, const Tensor& x, std::int64_t axis = -1);
 
 }  // namespace ferrite

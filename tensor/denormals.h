@@ -26,7 +26,7 @@ class [[nodiscard]] FlushDenormals {
   FlushDenormals(const FlushDenormals&) = delete;
   FlushDenormals& operator=(const FlushDenormals&) = delete;
 
-  /// Returns whether the processor can do so; where it cannot, the guard does nothing.
+  /// Returns whether the processor can count denormals as zero; where it cannot, the guard does nothing.
   static bool supported() noexcept;
   /// Returns whether denormals count as zero on this thread now.
   static bool active() noexcept;

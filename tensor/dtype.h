@@ -98,7 +98,8 @@ constexpr decltype(auto) visit_rows(Dtype t, F& f) {
 /// All dtypes, in the order of the table.
 inline constexpr std::array kDtypes =
     std::apply([](const auto&... row) { return std::array{row.dtype...}; }, detail::kDtypeTable);
-/// Number of dtypes that operations compute with. They come first and their values count from 0, so they index tables.
+/// Number of dtypes that operations compute with: f32, f64, i32, i64 and bool. They come first and their values count
+/// from 0, so they index tables.
 inline constexpr int kComputedDtypes = 5;
 
 /// Returns the position of a dtype in the table, and in kDtypes.

@@ -7,8 +7,10 @@
 
 namespace ferrite {
 
+/// A row-major Eigen matrix that owns its elements.
 template <class T>
 using EigenMatrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+/// A read-only matrix on the elements of a tensor, with any strides.
 template <class T>
 using EigenMap = Eigen::Map<const EigenMatrix<T>, Eigen::Unaligned, Eigen::Stride<Eigen::Dynamic, Eigen::Dynamic>>;
 
@@ -17,8 +19,8 @@ namespace detail {
 void check_as_eigen(const Tensor& x, Dtype wanted);
 }  // namespace detail
 
-/// Maps a tensor of rank 1 (a column) or 2 as a matrix, including strides, flips and broadcasts. Throws DtypeError for
-/// another element type, ShapeError for another rank.
+/// Returns a read-only Eigen matrix on the elements of x, of rank 1 (a column) or 2, with any strides, without a copy:
+/// x must outlive it. Throws DtypeError unless T is the type of x's elements, ShapeError for another rank.
 template <class T>
 EigenMap<T> as_eigen(const Tensor& x) {
   detail::check_as_eigen(x, dtype_of<T>);

@@ -47,7 +47,7 @@ class ValueError : public Error {
   using Error::Error;
 };
 
-/// Thrown for misuse of a Tape or of a gradient.
+/// Thrown for misuse of automatic differentiation: of a Tape, a gradient function, a checkpoint or a custom function.
 class TapeError : public Error {
  public:
   using Error::Error;
@@ -65,8 +65,8 @@ class IoError : public Error {
   using Error::Error;
 };
 
-/// Thrown when a tensor, or the workspace of an operation, needs more memory than the system provides. Nothing has
-/// changed.
+/// Thrown when a tensor, or the workspace of an operation, needs more memory than the system provides. The operation
+/// has changed nothing.
 ///
 ///     tensor: no memory for f32[1000000, 1000000]: 4000000000000 bytes; make it smaller, or split the batch
 class MemoryError : public Error {
@@ -74,11 +74,12 @@ class MemoryError : public Error {
   using Error::Error;
 };
 
-/// Thrown by `checked` for an element outside its range.
+/// Thrown by `checked` for a float element outside the range low..high (an integer there throws ShapeError).
 class RangeError : public ValueError {
  public:
   /// `who` is the name that was given to `checked`; it must live as long as the process.
   RangeError(const std::string& message, std::string_view who) : ValueError(message), who_(who) {}
+  /// Returns the name that was given to `checked`.
   std::string_view who() const noexcept { return who_; }
 
  private:

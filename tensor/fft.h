@@ -6,11 +6,11 @@
 
 namespace ferrite {
 
-/// The transform that has the factor 1 / n. `backward`: the inverse transform; `forward`: the forward transform;
-/// `ortho`: both, with 1 / sqrt(n).
+/// The transform that is multiplied by 1 / n. `backward`: only the inverse one; `forward`: only the forward one;
+/// `ortho`: neither, but both by 1 / sqrt(n).
 enum class FftNorm : std::uint8_t { backward, ortho, forward };
 
-/// Options of Fourier transforms.
+/// Options of `rfft`, `irfft`, `fft` and `ifft`: length, axis and scale of the transform.
 struct FftOptions {
   /// Points of the transform: the signal is cut or filled with zeros at its end. 0: the length of the signal; for irfft
   /// 2 (m - 1) with m frequencies, which is right for real signals of even length.
@@ -47,9 +47,9 @@ Tensor fftfreq(std::int64_t n, double spacing = 1, Dtype dtype = Dtype::f32);
 /// fftfreq does.
 Tensor rfftfreq(std::int64_t n, double spacing = 1, Dtype dtype = Dtype::f32);
 
-/// Orders frequencies ascending: rotates every axis by half its extent, so that frequency 0 is in the middle. Empty
-/// axes: all of them, including real and imaginary parts, which is rarely what a complex x needs. Any dtype. Throws
-/// ShapeError for axes that do not exist or are given twice.
+/// Orders the results of fft by ascending frequency: rotates each of the given axes by half its extent, so that
+/// frequency 0 is in the middle. Empty: all axes, including that of real and imaginary parts, which is rarely what a
+/// complex x needs. Any dtype. Throws ShapeError for axes that do not exist or are given twice.
 Tensor fftshift(const Tensor& x, const Shape& axes = {});
 /// Undoes fftshift, also for odd extents.
 Tensor ifftshift(const Tensor& x, const Shape& axes = {});

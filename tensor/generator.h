@@ -20,9 +20,10 @@ namespace ferrite {
 /// (tensor/random.h).
 class Generator {
  public:
-  /// Makes a generator whose stream is the hash of the name.
+  /// Makes a generator whose stream is the hash of the name; generators of other names draw other numbers.
   explicit Generator(std::uint64_t seed, std::string_view name = "generator");
 
+  /// Draws as the functions of the same names (tensor/random.h), and advances `calls` by 1.
   Tensor uniform(const Shape& shape, double low = 0, double high = 1, Dtype dtype = Dtype::f32) const;
   Tensor normal(const Shape& shape, double mean = 0, double deviation = 1, Dtype dtype = Dtype::f32) const;
   Tensor bernoulli(const Shape& shape, double probability, Dtype dtype = Dtype::f32) const;

@@ -7,7 +7,8 @@
 
 namespace ferrite {
 
-/// An index of one axis: one element (the axis is dropped), or a range like Python's begin:end:step.
+/// The elements that `at` takes of one axis: one element (the axis is dropped), or a range like Python's
+/// begin:end:step.
 class Index {
  public:
   /// Takes the whole axis: `{}`.
@@ -19,6 +20,7 @@ class Index {
   constexpr Index(std::int64_t begin, std::int64_t end, std::int64_t step = 1)
       : begin_(begin), end_(end), step_(step) {}
 
+  /// Returns the index of the one element; empty for a range.
   constexpr const std::optional<std::int64_t>& element() const { return at_; }
   constexpr std::int64_t begin() const { return begin_; }
   constexpr std::int64_t end() const { return end_; }
@@ -29,7 +31,8 @@ class Index {
   std::int64_t begin_ = 0, end_ = kEnd, step_ = 1;
 };
 
-/// Returns a view of x: the first index applies to the first axis and so on; axes without an index are taken whole.
+/// Returns the elements of x at indices and ranges, as a view: the first index applies to the first axis and so on;
+/// axes without an index are taken whole.
 ///
 ///   at(x, {0})             // x[0]
 ///   at(x, {{1, 3}})        // x[1:3]

@@ -16,7 +16,7 @@ namespace ferrite {
 /// definite, naming the matrix of the batch and the pivot. Gradient: Murray 2016, arXiv:1602.07527.
 Tensor cholesky(const Tensor& A, bool upper = false);
 
-/// The factors that `qr` returns.
+/// The factors that `qr` returns: A = Q R.
 struct QrResult {
   Tensor Q, R;
 };
@@ -26,7 +26,7 @@ struct QrResult {
 /// ValueError.
 QrResult qr(const Tensor& A);
 
-/// The eigenvalues and eigenvectors that `eigh` returns.
+/// The eigenvalues [..., n], ascending, and eigenvectors [..., n, n], in columns, that `eigh` returns.
 struct EighResult {
   Tensor eigenvalues, eigenvectors;
 };
@@ -46,7 +46,7 @@ Tensor eigvalsh(const Tensor& A);
 /// the matrix of the batch.
 Tensor solve(const Tensor& A, const Tensor& B);
 
-/// Options of `solve_triangular`.
+/// Options of `solve_triangular`: which triangle of A is read, and on which side of X it stands.
 struct TriangularOptions {
   bool upper = false;          ///< reads only A's upper triangle, diagonal included; else only the lower one
   bool left = true;            ///< solves A X = B; false: X A = B
@@ -69,7 +69,7 @@ Tensor lstsq(const Tensor& A, const Tensor& B);
 /// Returns the determinant [...] of A [..., n, n]; 1 for n = 0. Throws ValueError in the gradient where A is singular.
 Tensor det(const Tensor& A);
 
-/// The results of `slogdet`: the sign of the determinant and the logarithm of its size.
+/// The results of `slogdet`: the sign of the determinant (1, -1 or 0) and the natural logarithm of its absolute value.
 struct SlogdetResult {
   Tensor sign, logabsdet;
 };
@@ -77,8 +77,8 @@ struct SlogdetResult {
 /// range of floats. 0 and -inf for a singular matrix, whose gradient throws ValueError.
 SlogdetResult slogdet(const Tensor& A);
 
-/// Returns A A ... A [..., n, n], by repeated squaring; the identity for exponent 0, powers of the inverse for negative
-/// ones.
+/// Returns the matrix product A A ... A of `exponent` factors [..., n, n], by repeated squaring; the identity for
+/// exponent 0, powers of the inverse for negative exponents.
 Tensor matrix_power(const Tensor& A, std::int64_t exponent);
 
 /// The norm that `matrix_norm` computes.

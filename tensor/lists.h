@@ -16,25 +16,26 @@ namespace ferrite::lists {
 
 using List = std::span<const Tensor>;
 
-/// Returns f of every defined tensor.
+/// Returns f of every tensor; f is not called for undefined ones, which stay undefined.
 Tensors map(const std::function<Tensor(const Tensor&)>& f, List a);
-/// Returns f of every pair of tensors; undefined where either of the two is.
+/// Returns f(a[i], b[i]) for every i; undefined where either of the two is.
 Tensors zip(const std::function<Tensor(const Tensor&, const Tensor&)>& f, List a, List b);
-/// Returns a + alpha b.
+/// Returns a[i] + alpha b[i] for every i; an undefined tensor counts as zeros.
 Tensors add(List a, List b, Scalar alpha = 1);
-/// Returns a - b.
+/// Returns a[i] - b[i] for every i; an undefined tensor counts as zeros.
 Tensors sub(List a, List b);
-/// Returns a times a number, or times a tensor of one element.
+/// Returns every tensor times a number, or times a tensor of one element.
 Tensors scale(List a, Scalar by);
 Tensors scale(List a, const Tensor& by);
-/// Returns the inner product of all elements [], the sum of those of the tensors in the order of the list. Throws
-/// ValueError where no pair is defined.
+/// Returns one number []: the inner product of the two lists as if each were one vector, the sum over i of the inner
+/// products of a[i] and b[i]. Throws ValueError where no pair is defined.
 Tensor dot(List a, List b);
-/// Returns the Euclidean norm of all elements together [], as torch.nn.utils.get_total_norm. Throws ValueError where no
-/// tensor is defined.
+/// Returns one number []: the Euclidean norm of all elements of all tensors, as torch.nn.utils.get_total_norm. Throws
+/// ValueError where no tensor is defined.
 Tensor norm(List a);
-/// Returns the same values, detached from every tape.
+/// Returns the same tensors, detached from every tape: constants for gradients.
 Tensors detach(List a);
+/// Returns zeros of the shapes and dtypes of the tensors; undefined ones stay undefined.
 Tensors zeros_like(List a);
 /// Returns whether all elements of all tensors are finite. Reads values: throws TraceError while a function is traced.
 bool all_finite(List a);
@@ -55,7 +56,8 @@ namespace ferrite {
 /// reaches the parameters. Throws as lists::flatten does.
 Tensor parameters_to_vector(std::span<const Parameter> parameters);
 Tensor parameters_to_vector(const std::vector<Parameter>& parameters);
-/// Assigns each parameter its part of the vector. Throws ShapeError or DtypeError before any parameter has changed.
+/// Assigns each parameter its part of a vector, in the order of `parameters_to_vector`. Throws ShapeError or DtypeError
+/// before any parameter has changed.
 void vector_to_parameters(const Tensor& vector, std::span<const Parameter> parameters);
 void vector_to_parameters(const Tensor& vector, const std::vector<Parameter>& parameters);
 

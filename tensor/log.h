@@ -8,7 +8,7 @@
 
 namespace ferrite {
 
-/// The severity of a log line.
+/// The severity of a log line, rising from debug to error.
 enum class LogLevel : std::uint8_t { debug, info, warning, error };
 
 /// Receives log lines without a final newline, from the thread that logs, one thread at a time. It may call into

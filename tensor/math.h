@@ -30,7 +30,7 @@ Tensor acosh(const Tensor& x);
 Tensor atanh(const Tensor& x);
 /// Returns sqrt(a^2 + b^2) without overflow; the gradient is 0 at (0, 0).
 Tensor hypot(const Operand& a, const Operand& b);
-/// Returns sin(pi x) / (pi x), 1 at 0.
+/// Returns sin(pi x) / (pi x), and 1 where x is 0.
 Tensor sinc(const Tensor& x);
 
 // ---- rounding and division (gradients of rounding are 0) ---------------------------------------------------
@@ -84,9 +84,10 @@ Tensor exp10(const Tensor& x);
 
 // ---- mixing and replacing ----------------------------------------------------------------------------------
 
-/// Returns a + weight (b - a), computed from the nearer end.
+/// Returns a + weight (b - a), computed from the nearer of a and b.
 Tensor lerp(const Tensor& a, const Tensor& b, const Operand& weight);
-/// Replacement values of `nan_to_num`; unset infinities become the largest and the lowest number of the dtype.
+/// Replacement values of `nan_to_num`: for NaN, infinity (posinf) and -infinity (neginf). Where not given, infinities
+/// become the largest and the lowest number of the dtype.
 struct NanToNumOptions {
   double nan = 0;
   std::optional<double> posinf{}, neginf{};
@@ -95,7 +96,8 @@ struct NanToNumOptions {
 Tensor nan_to_num(const Tensor& x, const NanToNumOptions& options = {});
 /// Returns |a| with b's sign, including the sign of zeros. The gradient is 0 where a is 0.
 Tensor copysign(const Operand& a, const Operand& b);
-/// Returns 0 for x below 0 and NaN, 1 above, `values` at 0. Dtypes are equal; any but bool.
+/// Returns the unit step: 0 where x < 0 or x is NaN, 1 where x > 0, the element of `values` where x = 0. Dtypes are
+/// equal; any but bool.
 Tensor heaviside(const Tensor& x, const Tensor& values);
 
 // ---- tests of numbers (any dtype but storage types; results are bool; not differentiable) ------------------
@@ -103,14 +105,15 @@ Tensor heaviside(const Tensor& x, const Tensor& values);
 Tensor isnan(const Tensor& x);
 Tensor isinf(const Tensor& x);
 Tensor isfinite(const Tensor& x);
-/// Options of `isclose`.
+/// Options of `isclose`: the tolerances, relative and absolute, and whether NaN equals NaN.
 struct IscloseOptions {
   double rtol = 1e-5, atol = 1e-8;
   bool equal_nan = false;  ///< a NaN is close to a NaN
 };
-/// Returns whether |a - b| <= atol + rtol |b|, or a and b are equal. Throws ValueError for negative tolerances.
+/// Returns whether |a - b| <= atol + rtol |b| or a = b, for each pair of elements. Throws ValueError for negative
+/// tolerances.
 Tensor isclose(const Tensor& a, const Tensor& b, const IscloseOptions& options = {});
-/// Returns whether exactly one of the two is not 0.
+/// Returns whether exactly one of a and b is not 0, for each pair of elements.
 Tensor logical_xor(const Tensor& a, const Tensor& b);
 
 // ---- bits (i32, i64; all but shifts also bool; not differentiable) -----------------------------------------
@@ -120,9 +123,9 @@ Tensor bitwise_or(const Operand& a, const Operand& b);
 Tensor bitwise_xor(const Operand& a, const Operand& b);
 /// Inverts every bit; for bool `!`.
 Tensor bitwise_not(const Tensor& x);
-/// Returns a 2^b without the bits that do not fit; 0 for b negative or beyond the bits of the dtype.
+/// Returns a << b, a 2^b without the bits that do not fit; 0 for b negative or beyond the bits of the dtype.
 Tensor bitwise_left_shift(const Operand& a, const Operand& b);
-/// Returns a / 2^b rounded down; for b negative or beyond the bits of the dtype 0 or, for a < 0, -1.
+/// Returns a >> b, a / 2^b rounded down; for b negative or beyond the bits of the dtype 0 or, for a < 0, -1.
 Tensor bitwise_right_shift(const Operand& a, const Operand& b);
 
 }  // namespace ferrite

@@ -10,12 +10,12 @@ namespace ferrite {
 /// logarithmic above (Auditory Toolbox).
 enum class MelScale : std::uint8_t { htk, slaney };
 
-/// Options of `mel_filter_bank`.
+/// Options of `mel_filter_bank`: the range of frequencies, the mel scale and the height of the triangles.
 struct MelOptions {
   double lowest = 0;   ///< lowest frequency, in Hz
   double highest = 0;  ///< highest frequency, in Hz; 0: half the sample rate
   MelScale scale = MelScale::htk;
-  bool unit_area = false;  ///< divides every triangle by half its width in Hz, so that its area is 1
+  bool unit_area = false;  ///< divides each triangle by half its width in Hz, so its area is 1; else its peak is 1
   Dtype dtype = Dtype::f32;
 };
 
@@ -27,8 +27,8 @@ Tensor mel_filter_bank(std::int64_t n_frequencies, std::int64_t n_mels, double s
                        const MelOptions& options = {});
 
 /// Returns the first `count` basis vectors of the discrete cosine transform II of n numbers [n, count]: cos(pi (i +
-/// 1/2) k / n) times sqrt(2 / n), and sqrt(1 / n) for k = 0, so that columns are orthonormal; times 2 without
-/// `orthonormal`. Throws ValueError for n < 1 and unless 1 <= count <= n; DtypeError for a dtype that is not a float.
+/// 1/2) k / n) times sqrt(2 / n), and sqrt(1 / n) for k = 0, so that columns are orthonormal; without `orthonormal` the
+/// cosines times 2. Throws ValueError for n < 1 and unless 1 <= count <= n; DtypeError for a dtype that is not a float.
 Tensor cosine_basis(std::int64_t n, std::int64_t count, bool orthonormal = true, Dtype dtype = Dtype::f32);
 
 }  // namespace ferrite

@@ -7,15 +7,16 @@
 
 namespace ferrite {
 
-/// A scale and a shift of every channel; either may be left out.
+/// A scale and a shift for every channel, weight and bias [C]; either may be undefined: 1 and 0.
 struct ChannelAffine {
   Tensor weight{}, bias{};
 };
 
-/// Normalises every channel: (x - mean) / sqrt(var + epsilon) * weight + bias, x [N, C, ...], mean and var [C]. With
-/// the mean and the uncorrected variance of x over all axes but the second this is the batch norm of arXiv 1502.03167
-/// in training; with running ones, in evaluation. Throws ShapeError for an x without channels and numbers of channels
-/// that differ, DtypeError for other dtypes and different ones, ValueError for a negative epsilon.
+/// Normalises every channel by a mean and a variance that are given: (x - mean) / sqrt(var + epsilon) * weight + bias,
+/// x [N, C, ...], mean and var [C]. With the mean and the uncorrected variance of x over all axes but the second this
+/// is the batch norm of arXiv 1502.03167 in training; with running ones, in evaluation. Throws ShapeError for an x
+/// without channels and numbers of channels that differ, DtypeError for other dtypes and different ones, ValueError for
+/// a negative epsilon.
 Tensor batch_norm(const Tensor& x, const Tensor& mean, const Tensor& var, const ChannelAffine& affine = {},
                   double epsilon = 1e-5);
 
@@ -32,7 +33,7 @@ Tensor instance_norm(const Tensor& x, const ChannelAffine& affine = {}, double e
 /// (arXiv 1910.07467). A negative epsilon means the epsilon of x's dtype, 2^-23 or 2^-52, like None in PyTorch.
 Tensor rms_norm(const Tensor& x, int axes = 1, const Tensor& weight = {}, double epsilon = -1);
 
-/// The constants of `local_response_norm`.
+/// The constants of the formula of `local_response_norm`.
 struct LocalResponseOptions {
   double alpha = 1e-4, beta = 0.75, k = 1;
 };

@@ -18,6 +18,7 @@ class Operand {
   Operand(const Operand&) = delete;
   Operand& operator=(const Operand&) = delete;
 
+  /// Returns whether this is a literal, which `scalar` returns; otherwise `tensor` returns the tensor.
   bool is_literal() const { return tensor_ == nullptr; }
   const Tensor& tensor() const { return *tensor_; }
   Scalar scalar() const { return scalar_; }

@@ -17,7 +17,8 @@
 
 namespace ferrite {
 
-/// Chosen elements and their positions (i64, of the same shape) along the axis of the choice.
+/// The result of an operation that chooses elements along an axis: the elements, and the positions (i64, of the same
+/// shape) that they have on that axis.
 ///
 ///     const auto [values, indices] = sort(x);
 struct ValuesAndIndices {
@@ -25,7 +26,7 @@ struct ValuesAndIndices {
   Tensor indices;
 };
 
-/// The `end` of a `slice` that reaches the end of the axis.
+/// The bound of a `slice` or a range (`Index`) that reaches to the end of the axis, whatever its extent.
 inline constexpr std::int64_t kEnd = std::numeric_limits<std::int64_t>::max();
 
 // ---- creation --------------------------------------------------------------------------------------------
@@ -37,8 +38,8 @@ Tensor zeros(const Shape& shape, Dtype dtype = Dtype::f32);
 Tensor ones(const Shape& shape, Dtype dtype = Dtype::f32);
 Tensor zeros_like(const Tensor& x);
 Tensor ones_like(const Tensor& x);
-/// Returns begin, begin + step, ... short of end: ceil((end - begin) / step) values [n]. The dtype is i64 for integer
-/// literals, else f32, unless given. Throws ValueError for step 0 or too many values.
+/// Returns begin (0 if not given), begin + step, ... short of end: ceil((end - begin) / step) values [n]. The dtype is
+/// i64 for integer literals, else f32, unless given. Throws ValueError for step 0 or too many values.
 Tensor arange(Scalar end);
 Tensor arange(Scalar begin, Scalar end, Scalar step = 1);
 Tensor arange(Scalar begin, Scalar end, Scalar step, Dtype dtype);
@@ -54,14 +55,14 @@ Tensor sub(const Operand& a, const Operand& b);
 Tensor mul(const Operand& a, const Operand& b);
 /// Returns a / b, floats only: integers must be cast first.
 Tensor div(const Operand& a, const Operand& b);
-/// Returns a^b, floats only; a^2 has the bits of a * a. No gradient is formed for a literal exponent.
+/// Returns a^b, floats only; a^2 has the bits of a * a. Differentiable in a, and in b where b is a tensor.
 Tensor pow(const Operand& a, const Operand& b);
-/// Returns the larger of the two; NaN if either is NaN. Equal operands share the gradient evenly.
+/// Returns the larger of a and b, element by element; NaN if either is NaN. Equal elements share the gradient evenly.
 Tensor maximum(const Operand& a, const Operand& b);
 Tensor minimum(const Operand& a, const Operand& b);
 Tensor neg(const Tensor& x);
 Tensor abs(const Tensor& x);
-/// Returns -1, 0 or 1; NaN is kept. The gradient is 0.
+/// Returns the sign of x: -1, 0 or 1; NaN is kept. The gradient is 0.
 Tensor sign(const Tensor& x);
 Tensor square(const Tensor& x);
 /// Returns min(max(x, low), high). The gradient is 1 inside and at the bounds, else 0.
@@ -88,10 +89,10 @@ Tensor sigmoid(const Tensor& x);
 /// Returns max(x, 0). NaN is kept; the gradient is 0 at 0.
 Tensor relu(const Tensor& x);
 Tensor erf(const Tensor& x);
-/// The formula of `gelu`: x Phi(x) exactly, or Hendrycks and Gimpel's tanh form.
+/// The formula of `gelu`: x Phi(x) exactly, or Hendrycks and Gimpel's approximation by tanh.
 enum class GeluForm : std::uint8_t { exact, tanh };
-/// Returns x Phi(x) (arXiv 1606.08415). Exact form: within 40 units in the last place or 3e-7 (f32; f64: 1e-15) for
-/// every x.
+/// Returns x Phi(x), Phi the normal distribution function (arXiv 1606.08415). Exact form: within 40 units in the last
+/// place or 3e-7 (f32; f64: 1e-15) for every x.
 Tensor gelu(const Tensor& x, GeluForm form = GeluForm::exact);
 /// Returns log(1 + e^x), without overflow.
 Tensor softplus(const Tensor& x);
@@ -105,50 +106,56 @@ Tensor log_sigmoid(const Tensor& x);
 
 // ---- comparisons and logic (not differentiable; results are bool) ------------------------------------------
 
-/// Returns a == b element by element, as bool; the functions below return a != b, a < b and so on. The names are
-/// PyTorch's short ones, since `less` and the like would clash with `std::less`.
+/// Compares a and b element by element: bool, true where they are equal; shapes broadcast. Likewise `ne` (a != b), `lt`
+/// (a < b), `le` (a <= b), `gt` (a > b) and `ge` (a >= b): PyTorch's short names, as `less` would clash with
+/// `std::less`.
 Tensor eq(const Operand& a, const Operand& b);
 Tensor ne(const Operand& a, const Operand& b);
 Tensor lt(const Operand& a, const Operand& b);
 Tensor le(const Operand& a, const Operand& b);
 Tensor gt(const Operand& a, const Operand& b);
 Tensor ge(const Operand& a, const Operand& b);
-/// Combines bool tensors element by element; both sides are always computed.
+/// Returns a && b of bool tensors, element by element; unlike for bools, both sides are always evaluated. Likewise ||.
 Tensor operator&&(const Tensor& a, const Tensor& b);
 Tensor operator||(const Tensor& a, const Tensor& b);
 Tensor operator!(const Tensor& a);
-/// Returns a where the bool tensor `condition` holds, else b. A NaN in the branch not taken gives gradient 0 there.
+/// Returns the elements of a where the bool tensor `condition` is true, else those of b. The gradient of elements not
+/// taken is 0, even where they are NaN.
 Tensor where(const Tensor& condition, const Operand& a, const Operand& b);
-/// Converts to another dtype, storage types (bf16, f16, i8) included. Floats are rounded once, to nearest even; to
-/// integers they are truncated toward zero, values that do not fit saturate, and NaN gives 0. Integers that do not fit
-/// a narrower type keep its low bits; anything to bool is "not zero". Differentiable between floats: through bf16 and
-/// f16 the gradient passes in f32.
+/// Returns x converted to another dtype, storage types (bf16, f16, i8) included. Floats are rounded once, to nearest
+/// even; to integers they are truncated toward zero, values that do not fit saturate, and NaN gives 0. Integers that do
+/// not fit a narrower type keep its low bits; anything to bool is "not zero". Differentiable between floats: through
+/// bf16 and f16 the gradient passes in f32.
 Tensor cast(const Tensor& x, Dtype dtype);
 
 // ---- reductions over axes (empty: all); keepdim leaves extents of 1 ----------------------------------------
 
-/// Sums elements; bool and i32 give i64.
+/// Sums elements over axes; bool and i32 give i64.
 Tensor sum(const Tensor& x, const Shape& axes = {}, bool keepdim = false);
-/// Returns the mean, floats only; NaN for no elements.
+/// Returns the mean over axes, floats only; NaN for no elements.
 Tensor mean(const Tensor& x, const Shape& axes = {}, bool keepdim = false);
-/// Returns the largest element; NaN if there is one; ties share the gradient evenly. Throws ShapeError for no elements.
+/// Returns the largest element over axes, without its position; NaN if there is one; ties share the gradient evenly.
+/// Throws ShapeError for no elements.
 Tensor amax(const Tensor& x, const Shape& axes = {}, bool keepdim = false);
 Tensor amin(const Tensor& x, const Shape& axes = {}, bool keepdim = false);
-/// Returns amax(x, axes, keepdim) under a short name; `min` returns amin.
+/// Returns amax(x, axes, keepdim) under a short name, without positions; `min` returns amin.
 Tensor max(const Tensor& x, const Shape& axes = {}, bool keepdim = false);
 Tensor min(const Tensor& x, const Shape& axes = {}, bool keepdim = false);
+/// Multiplies elements over axes; bool and i32 give i64, no elements 1.
 Tensor prod(const Tensor& x, const Shape& axes = {}, bool keepdim = false);
 /// Returns the index (i64) of the first largest element along an axis; a NaN counts as largest. Not differentiable.
 Tensor argmax(const Tensor& x, std::int64_t axis = -1, bool keepdim = false);
+/// Returns the index (i64) of the first smallest element along an axis; a NaN counts as smallest.
 Tensor argmin(const Tensor& x, std::int64_t axis = -1, bool keepdim = false);
-/// Returns log(sum(exp(x))) without overflow; -inf for no elements or only -inf.
+/// Returns log(sum(exp(x))) over axes, without overflow; -inf for no elements or only -inf.
 Tensor logsumexp(const Tensor& x, const Shape& axes = {}, bool keepdim = false);
-/// Returns the variance. Divides by n - correction, or by 0 where n is not larger (as PyTorch: NaN or infinity). Throws
-/// ValueError for a correction that is not finite.
+/// Returns the variance of n elements over axes, sum of (x - mean)^2 / (n - correction); divides by 0 where n is not
+/// larger (as PyTorch: NaN or infinity). Throws ValueError for a correction that is not finite.
 Tensor var(const Tensor& x, const Shape& axes = {}, bool keepdim = false, double correction = 1);
 Tensor softmax(const Tensor& x, std::int64_t axis = -1);
 Tensor log_softmax(const Tensor& x, std::int64_t axis = -1);
-/// Sums the axes along which `shape` broadcasts to x's shape and returns a tensor of `shape`: the adjoint of `expand`.
+/// Returns x summed over the axes along which `shape` broadcasts to x's shape, a tensor of `shape`: the adjoint of
+/// `expand`.
 Tensor sum_to(const Tensor& x, const Shape& shape);
 
 // ---- products ----------------------------------------------------------------------------------------------
@@ -165,56 +172,58 @@ Tensor matmul(const Tensor& a, const Tensor& b);
 Tensor reshape(const Tensor& x, const Shape& shape);
 /// Reorders axes: axis i of the result is axis order[i] of x.
 Tensor permute(const Tensor& x, const Shape& order);
-/// Exchanges two axes.
+/// Exchanges two axes; by default the last two.
 Tensor transpose(const Tensor& x, std::int64_t a = -2, std::int64_t b = -1);
 /// Returns the elements begin, begin + step, ... short of end along an axis, as Python's x[begin:end:step]: negative
 /// bounds count from the end, bounds are clamped, and a negative step goes down (then kEnd as `end` means before the
 /// first element and kEnd as `begin` the last one).
 Tensor slice(const Tensor& x, std::int64_t axis, std::int64_t begin, std::int64_t end = kEnd, std::int64_t step = 1);
-/// Returns the elements at one index along an axis; the axis is dropped.
+/// Returns the slice of x at one index along an axis, which is dropped: Python's x[:, index] for axis 1.
 Tensor select(const Tensor& x, std::int64_t axis, std::int64_t index);
-/// Repeats axes of extent 1 and new leading axes; -1 keeps an extent.
+/// Returns x with a larger shape, to which its own broadcasts: axes of extent 1 and new leading axes are repeated, as a
+/// view; -1 keeps an extent.
 Tensor expand(const Tensor& x, const Shape& shape);
-/// Drops an axis of extent 1.
+/// Drops an axis of extent 1. Throws ShapeError for another extent, unlike PyTorch.
 Tensor squeeze(const Tensor& x, std::int64_t axis);
 /// Drops all axes of extent 1.
 Tensor squeeze(const Tensor& x);
-/// Inserts an axis of extent 1 before `axis`.
+/// Inserts an axis of extent 1, which becomes axis `axis` of the result; -1 appends it.
 Tensor unsqueeze(const Tensor& x, std::int64_t axis);
 Tensor flip(const Tensor& x, const Shape& axes);
-/// Merges the axes first..last into one.
+/// Merges the axes first..last, both included, into one.
 Tensor flatten(const Tensor& x, std::int64_t first = 0, std::int64_t last = -1);
-/// Returns the slices along an axis, which is dropped: [T, ...] gives T views [...]. One operation.
+/// Returns all slices along an axis, which is dropped: [T, ...] gives T views [...], made by one operation.
 Tensors unbind(const Tensor& x, std::int64_t axis = 0);
 /// Splits an axis into pieces of `size`; the last one may be smaller. The pieces are views, made by one operation.
 Tensors split(const Tensor& x, std::int64_t size, std::int64_t axis = 0);
 /// Splits an axis into pieces of the given sizes, which must add up to the extent.
 Tensors split(const Tensor& x, std::span<const std::int64_t> sizes, std::int64_t axis = 0);
-/// Splits an axis into at most n pieces of equal size (rounded up).
+/// Splits an axis into at most n pieces of size extent / n, rounded up; the last one may be smaller.
 Tensors chunk(const Tensor& x, std::int64_t n, std::int64_t axis = 0);
-/// Returns the same values row-major without gaps; x itself where it is contiguous already.
+/// Returns x as a contiguous tensor, row-major without gaps: x itself where it is one, else a copy.
 Tensor contiguous(const Tensor& x);
 /// Returns the same values, detached from every tape: a constant for gradients.
 Tensor detach(const Tensor& x);
 
 // ---- assembling and indexing -------------------------------------------------------------------------------
 
-/// Joins tensors along an axis; all other extents must agree.
+/// Joins tensors along an axis that they have; all other extents must agree.
 Tensor concat(std::span<const Tensor> parts, std::int64_t axis = 0);
 Tensor concat(std::initializer_list<Tensor> parts, std::int64_t axis = 0);
-/// Joins tensors of one shape along a new axis.
+/// Joins tensors of one shape along a new axis, which becomes axis `axis` of the result.
 Tensor stack(std::span<const Tensor> parts, std::int64_t axis = 0);
 Tensor stack(std::initializer_list<Tensor> parts, std::int64_t axis = 0);
 /// Adds before[i] and after[i] elements of `value` around axis i; negative amounts crop.
 Tensor pad(const Tensor& x, const Shape& before, const Shape& after, Scalar value = 0);
-/// Options of operations that take an index tensor.
+/// Options of operations that take an index tensor: whether negative indices count from the end.
 struct IndexOptions {
-  /// A name for error messages. Empty: negative indices count from the end. Otherwise they are refused, like those from
-  /// n on, and errors begin with the name: "embedding: token" gives "embedding: token -1 lies outside 0..9".
+  /// A name for error messages. Empty: negative indices count from the end. Not empty: they are refused, like those
+  /// from the extent on, and errors begin with the name: "embedding: token" gives "embedding: token -1 lies outside
+  /// 0..9".
   Label who{};
 };
 /// Returns x[.., index[j], ..]: slices chosen by a rank-1 i64 (or i32) index along an axis. Throws ShapeError when an
-/// index lies outside [-n, n); in compiled programs too, even if the result is not read.
+/// index lies outside [-n, n), n the extent; in compiled programs too, even if the result is not read.
 Tensor index_select(const Tensor& x, std::int64_t axis, const Tensor& index, const IndexOptions& options = {});
 /// Picks elements along one axis: out[i][j][k] = x[i][index[i][j][k]][k] for axis 1; index has x's rank, and extents
 /// not above x's on the other axes. Out-of-range indices throw as for index_select.
@@ -228,22 +237,24 @@ Tensor scatter_add(const Tensor& x, std::int64_t axis, const Tensor& index, cons
 /// program: a compiled, scanned or differentiated function runs it too, before it writes any variable, whether or not
 /// the result is read. Gradients pass unchanged. Throws DtypeError for bool.
 Tensor checked(const Tensor& x, Scalar low, Scalar high, Label who);
-/// Returns 1 at the index, else 0: [...] i64 -> [..., classes]. Not differentiable. Throws ShapeError for an index
-/// outside [0, classes).
+/// Returns a row of `classes` elements for every index, 1 at the index, else 0: [...] i64 -> [..., classes]. Not
+/// differentiable. Throws ShapeError for an index outside [0, classes).
 Tensor one_hot(const Tensor& index, std::int64_t classes, Dtype dtype = Dtype::f32);
 
 // ---- functions of layers, composed -------------------------------------------------------------------------
 
-/// Returns (x - mean) / sqrt(var + epsilon) over the last `axes` axes, biased variance (arXiv 1607.06450).
+/// Returns (x - mean) / sqrt(var + epsilon) with mean and uncorrected variance over the last `axes` axes, a number of
+/// axes (arXiv 1607.06450). Scale and shift are left to the caller.
 Tensor layer_norm(const Tensor& x, int axes = 1, double epsilon = 1e-5);
 
-/// Returns x W + b; the product alone where the bias is undefined.
+/// Returns matmul(x, weight) + bias, weight [in, out] (torch's linear takes [out, in]); the product alone where the
+/// bias is undefined.
 Tensor affine(const Tensor& x, const Tensor& weight, const Tensor& bias);
 
-/// Replaces the padding of x, which may hold anything: beyond its length every row repeats its last step, so that what
-/// a step computes from padding is as finite as within the row, and times 0 is 0. A row of length 0 takes the last step
-/// of the longest row. x [T, B, ...] (or batch first) of any dtype, lengths i64 [B]; undefined: all T, x itself. No
-/// gradient passes into the copies.
+/// Returns x with its padding, which may hold anything, replaced: beyond its length every row repeats its last step, so
+/// what a step computes from padding is as finite as within the row, and times 0 is 0. A row of length 0 takes the last
+/// step of the longest row. x [T, B, ...] (or batch first) of any dtype, lengths i64 [B]; undefined: all T, x itself.
+/// No gradient passes into the copies.
 Tensor without_padding(const Tensor& x, const Tensor& lengths, bool batch_first = false);
 
 // ---- operators ---------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@
 
 namespace ferrite {
 
-/// Borrowed operands of one application: no reference counts are touched.
+/// The operands of one application, borrowed: the tensors must outlive it, and no reference counts are touched.
 class Inputs {
  public:
   constexpr Inputs() = default;
@@ -73,8 +73,8 @@ inline constexpr Reads reads_all{0xff, 0xff};
 
 }  // namespace detail
 
-/// One application as its derivatives see it. Shapes and dtypes of all operands and results are known; values only
-/// where the operation's `reads` names them.
+/// One application of an operation as its derivatives see it. Shapes and dtypes of all operands and results are known;
+/// values only where the operation's `reads` names them.
 class Applied {
  public:
   Applied(const Attrs& a, std::span<const Tensor> in, std::span<const Spec* const> in_specs,
@@ -85,6 +85,7 @@ class Applied {
 
   std::size_t inputs() const { return in_specs_.size(); }
   std::size_t outputs() const { return out_specs_.size(); }
+  /// Returns the value of an operand; undefined unless `reads` names it. Likewise `out`, of a result.
   const Tensor& in(std::size_t i) const { return in_.empty() ? undefined() : in_[i]; }
   const Spec& in_spec(std::size_t i) const { return *in_specs_[i]; }
   const Tensor& out(std::size_t i = 0) const { return out_.empty() ? undefined() : out_[i]; }
@@ -100,7 +101,8 @@ class Applied {
   std::span<const Spec* const> out_specs_;
 };
 
-/// One application as its vector-Jacobian product sees it.
+/// One application as its vector-Jacobian product sees it: the gradients that reached its results, and which of its
+/// operands need one.
 class Vjp : public Applied {
  public:
   Vjp(const Applied& application, std::span<const Tensor> grads, std::uint64_t wanted)
@@ -119,7 +121,7 @@ class Vjp : public Applied {
   std::uint64_t wanted_;
 };
 
-/// One application as its Jacobian-vector product sees it.
+/// One application as its Jacobian-vector product sees it: with the tangents of its operands.
 class Jvp : public Applied {
  public:
   Jvp(const Applied& application, std::span<const Tensor> tangents) : Applied(application), tangents_(tangents) {}
@@ -180,7 +182,7 @@ struct Layout {
 
 }  // namespace detail
 
-/// The cost of one application of an operation.
+/// The cost of one application of an operation, computed from shapes, not measured.
 struct Cost {
   std::int64_t multiply_adds = 0;  ///< multiply-adds of products; elementwise work counts only as its bytes
   std::int64_t bytes = 0;          ///< bytes of operands and results; 0 for a view
@@ -215,7 +217,7 @@ struct Effects {
   constexpr bool operator==(const Effects&) const = default;
 };
 
-/// The parts that an operation is made of.
+/// What computes an operation: its own kernel, a kernel of one element, or other operations.
 enum class OperationKind : std::uint8_t {
   structured,  ///< its own kernel or view
   pointwise,   ///< a kernel of one element
@@ -281,6 +283,7 @@ struct Primitive {
 
   bool is_pointwise() const { return kind == OperationKind::pointwise; }
   bool is_composite() const { return kind == OperationKind::composite; }
+  /// Returns whether results always share the elements of operand 0, so that nothing is computed.
   bool is_view() const { return view != nullptr && eval == nullptr; }
   bool differentiable() const { return vjp != nullptr; }
   /// Returns the kernel of a pointwise operation for operands of a dtype; null where it does not take that dtype.
@@ -290,7 +293,8 @@ struct Primitive {
   /// storage types, unless the operation takes them.
   Specs types(Inputs in, const Attrs& attrs) const;
 
-  /// Checks the shapes, computes (unless a tracer only records), and notifies the recorders.
+  /// Applies the operation and returns its results: checks the types, computes (unless a tracer only records), and
+  /// notifies the recorders.
   Tensors apply(Inputs in, const Attrs& attrs = {}) const;
 };
 

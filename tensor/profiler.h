@@ -15,20 +15,20 @@ namespace detail {
 class ProfileSession;
 }
 
-/// Thrown when a profile is begun while another one runs.
+/// Thrown when a `Profile` is constructed while another one of this process runs.
 class ProfileError : public Error {
  public:
   using Error::Error;
 };
 
-/// Options of a profile.
+/// Options of `Profile`: how many events it keeps for the trace.
 struct ProfileOptions {
   /// Number of events of each thread that the trace holds, 24 bytes each; the table counts all. Memory is reserved when
   /// a thread first runs something, and used as events come.
   std::size_t trace_events = std::size_t{1} << 18;
 };
 
-/// The meaning of the rows of a profile.
+/// What one row of a profile counts: one kernel in one layer, one kernel in all layers, or one layer.
 enum class ProfileBy : std::uint8_t { kernel_and_layer, kernel, layer };
 
 /// The calls of one kernel in one layer, of one kernel, or in one layer.
@@ -36,8 +36,8 @@ struct ProfileRow {
   std::string kernel;  ///< "matmul", or "sub exp sum" for a step of a plan; empty where rows are layers
   std::string layer;   ///< path: "encoder.0", or "encoder.0, head" for a kernel that serves several; empty: none
   std::int64_t calls = 0;
-  std::chrono::nanoseconds self{};  ///< time without the events inside
-  /// Time with the events inside. For a layer: the self times of this layer and of those in it.
+  std::chrono::nanoseconds self{};  ///< time of all calls without the events inside
+  /// Time of all calls with the events inside. For a layer: the self times of this layer and of those in it.
   std::chrono::nanoseconds total{};
   std::chrono::nanoseconds longest{};  ///< the longest call, with the events inside
   bool operator==(const ProfileRow&) const = default;

@@ -11,8 +11,8 @@ namespace ferrite {
 /// Returns four random words as a pure function of counter and key: Philox4x32-10 (Salmon et al., SC 2011).
 std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter, std::array<std::uint32_t, 2> key);
 
-/// A point in the space of random streams: element i of a draw depends on (seed, stream, call, i) only, so draws are
-/// the same on every machine and for any number of threads.
+/// The source of the random numbers of one draw: element i of a draw depends on (seed, stream, call, i) only, so draws
+/// are the same on every machine and for any number of threads.
 struct RandomKey {
   std::uint64_t seed = 0;
   /// The variable that draws: `stream_of` its full name, or a number below 2^32. The last bit of a larger number is
@@ -35,8 +35,8 @@ Tensor uniform(const Shape& shape, const RandomKey& key, double low = 0, double 
                const Tensor& counter = {});
 Tensor uniform(const Shape& shape, const Tensor& key, const Tensor& counter, double low = 0, double high = 1,
                Dtype dtype = Dtype::f32);
-/// Draws normal numbers: the inverse distribution function (Wichura's AS 241) of a 53-bit uniform, computed in f64 by
-/// the library itself. Throws ValueError for a negative deviation.
+/// Draws normal numbers of a mean and a standard deviation: the inverse distribution function (Wichura's AS 241) of a
+/// 53-bit uniform, computed in f64 by the library itself. Throws ValueError for a negative deviation.
 Tensor normal(const Shape& shape, const RandomKey& key, double mean = 0, double deviation = 1, Dtype dtype = Dtype::f32,
               const Tensor& counter = {});
 Tensor normal(const Shape& shape, const Tensor& key, const Tensor& counter, double mean = 0, double deviation = 1,

@@ -19,7 +19,7 @@ class Recorder {
  public:
   virtual ~Recorder() = default;
 
-  /// Called after an application. The recorder may mark the handles in `out`.
+  /// Called after an application of an operation. The recorder may mark the results in `out` as its own (Tensor::mark).
   virtual void record(const Primitive& op, const Attrs& attrs, Inputs in, std::span<Tensor> out) = 0;
   /// Called when a variable is read: `value` may be replaced (a tracer returns an abstract tensor) or marked (a tape).
   virtual void read(const Variable& variable, Tensor& value) = 0;
@@ -87,11 +87,12 @@ bool read_flag(const std::shared_ptr<std::atomic<bool>>& flag);
 
 }  // namespace detail
 
-/// Puts an empty frame on the stack while it lives: nothing outside records what runs inside. Tracers and gradient
-/// checks use it; other libraries call it "no grad".
+/// Puts a frame without recorders on the stack of this thread while it lives: nothing outside records what runs inside.
+/// Tracers and gradient checks use it; other libraries call it "no grad".
 class NewFrame {
  public:
   NewFrame();
+  /// The same, but the frame holds this one recorder.
   explicit NewFrame(Recorder& only);
   ~NewFrame();
   NewFrame(const NewFrame&) = delete;
@@ -101,14 +102,14 @@ class NewFrame {
   detail::Frame frame_;
 };
 
-/// Puts a frame on the stack with those recorders of the innermost one that do not differentiate: what runs inside is
-/// traced, but is part of no gradient.
+/// Puts a frame on the stack while it lives, with those recorders of the innermost one that do not differentiate: what
+/// runs inside is traced, but is part of no gradient.
 class NoTapes : private NewFrame {
  public:
   NoTapes();
 };
 
-/// Adds a recorder to the innermost frame while it lives. Bound to its thread.
+/// Adds a recorder to the innermost frame while this guard lives. Bound to its thread.
 class Recording {
  public:
   explicit Recording(Recorder& recorder);
@@ -120,7 +121,7 @@ class Recording {
   Recorder* recorder_;
 };
 
-/// Removes a recorder from the innermost frame while it lives; the others continue.
+/// Removes a recorder from the innermost frame while this guard lives; the others continue.
 class Paused {
  public:
   explicit Paused(Recorder& recorder);

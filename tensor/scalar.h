@@ -23,7 +23,9 @@ class Scalar {
   constexpr Scalar(T v) : real_(static_cast<double>(v)), floating_(true) {}
 
   constexpr bool is_floating() const { return floating_; }
+  /// Returns the literal as a double, an integer too.
   constexpr double real() const { return real_; }
+  /// Returns an integer literal exactly; 0 for a float literal.
   constexpr std::int64_t integer() const { return integer_; }
   /// Returns the literal as an element of type T. Integers beyond 2^53 stay exact in integer types.
   template <class T>

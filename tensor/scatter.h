@@ -16,7 +16,7 @@ namespace ferrite {
 /// Returns the elements of x at an index along an axis: gather whose index and x broadcast on the other axes, as
 /// NumPy's take_along_axis and torch.take_along_dim.
 Tensor take_along_axis(const Tensor& x, const Tensor& index, std::int64_t axis);
-/// Returns elements of the flattened x, in the shape of the index.
+/// Returns the elements that the flattened x has at the positions `index`, in the shape of `index`.
 Tensor take(const Tensor& x, const Tensor& index);
 
 /// Returns x with the elements of `source` written at `index` along an axis: out[index[i][j]][j] = source[i][j] for
@@ -24,7 +24,7 @@ Tensor take(const Tensor& x, const Tensor& index);
 /// of x's dtype. Of elements for the same place the last one stays, and only it gets a gradient.
 Tensor scatter(const Tensor& x, std::int64_t axis, const Tensor& index, const Tensor& source,
                const IndexOptions& options = {});
-/// Returns x with one value written at all places of `index` along an axis.
+/// Returns x with one value written at the positions `index` along an axis, placed as above.
 Tensor scatter(const Tensor& x, std::int64_t axis, const Tensor& index, Scalar value, const IndexOptions& options = {});
 
 /// The operation by which `scatter_reduce` combines elements that meet in one place.
@@ -44,18 +44,19 @@ Tensor scatter_reduce(const Tensor& x, std::int64_t axis, const Tensor& index, c
 
 // ---- whole slices at a rank-1 index ------------------------------------------------------------------------
 
-/// Returns x with alpha times the slices of `source` added to its slices index[j] along an axis: the adjoint of
-/// index_select. source has x's shape except along the axis, where it has the extent of the index.
+/// Returns x with alpha times slice j of `source` added to x's slice index[j] along an axis, for every j: the adjoint
+/// of index_select. source has x's shape except along the axis, where it has the extent of the index.
 Tensor index_add(const Tensor& x, std::int64_t axis, const Tensor& index, const Tensor& source, double alpha = 1);
-/// Returns x with its slices index[j] replaced by those of `source`; of slices for the same place the last one stays.
+/// Returns x with its slice index[j] along an axis replaced by slice j of `source`, for every j; of slices for the same
+/// place the last one stays.
 Tensor index_copy(const Tensor& x, std::int64_t axis, const Tensor& index, const Tensor& source);
-/// Returns x with one value in all elements of its slices index[j].
+/// Returns x with one value in all elements of its slices index[j] along an axis.
 Tensor index_fill(const Tensor& x, std::int64_t axis, const Tensor& index, Scalar value);
 
 // ---- at several indices ------------------------------------------------------------------------------------
 
-/// Returns x with x[i, j, ...] = values, or += values with `accumulate`: indices of the first axes, which broadcast
-/// together; values broadcast to their shape followed by x's other axes.
+/// Returns a copy of x with x[i, j, ...] = values, or += values with `accumulate`: i, j, ... are `indices`, indices of
+/// the first axes, which broadcast together; values broadcast to their shape followed by x's other axes.
 Tensor index_put(const Tensor& x, std::span<const Tensor> indices, const Tensor& values, bool accumulate = false);
 Tensor index_put(const Tensor& x, std::initializer_list<Tensor> indices, const Tensor& values, bool accumulate = false);
 
@@ -67,18 +68,18 @@ Tensor index_at(const Tensor& x, std::initializer_list<Tensor> indices, std::int
 
 // ---- by masks ----------------------------------------------------------------------------------------------
 
-/// Options of `nonzero`: a fixed number of results, for programs in which values must not decide it.
+/// Options of `nonzero`: a fixed number of rows [size, rank], for programs in which values must not decide shapes.
 struct NonzeroOptions {
-  std::optional<std::int64_t> size{};  ///< number of results: the first ones, followed by `fill` where there are fewer
+  std::optional<std::int64_t> size{};  ///< number of rows: the first ones, then rows of `fill` where there are fewer
   std::int64_t fill = -1;
 };
 /// Returns the indices of the elements that are not 0 (NaN counts as not 0), in row-major order: i64 [m, rank]. m
 /// depends on the values: TraceError while tracing, unless `size` gives it (torch.nonzero_static).
 Tensor nonzero(const Tensor& x, const NonzeroOptions& options = {});
 
-/// Options of `masked_select`: a fixed number of results.
+/// Options of `masked_select`: a fixed number of elements, for programs in which values must not decide shapes.
 struct MaskedSelectOptions {
-  std::optional<std::int64_t> size{};  ///< number of results: the first ones, followed by `fill` where there are fewer
+  std::optional<std::int64_t> size{};  ///< number of elements: the first ones, then `fill` where there are fewer
   Scalar fill = 0;
 };
 /// Returns the elements where the bool mask holds, in row-major order [m]; x and mask broadcast. m depends on the

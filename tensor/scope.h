@@ -11,6 +11,7 @@ namespace ferrite {
 class Scope {
  public:
   constexpr Scope() = default;
+  /// Returns the scope of a path.
   static Scope of(std::string_view path);
 
   constexpr std::string_view path() const { return path_ ? std::string_view(path_) : std::string_view(); }

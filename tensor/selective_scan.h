@@ -12,7 +12,7 @@ struct SelectiveScanOptions {
   /// anything: no gradient reaches them. Undefined: all T.
   Tensor lengths{};
   /// The steps that begin with a state of 0, bool [Bt, T]: no state and no gradient passes into a step where it is
-  /// true.
+  /// true. Undefined: none.
   Tensor resets{};
 };
 
@@ -22,7 +22,7 @@ struct SelectiveScan {
   Tensor state;  ///< the state after the last step of each row, [Bt, Dm, N]
 };
 
-/// Returns y of the recurrence, for every row and channel d, with h_(-1) = `options.state`,
+/// Returns the outputs y of the recurrence, for every row and channel d, with h_(-1) = `options.state`,
 ///
 ///   h_t[n] = exp(delta_t A[n]) h_(t-1)[n] + (delta_t x_t) B_t[n]
 ///   y_t    = D x_t + sum of h_t[n] C_t[n] over n

@@ -18,6 +18,7 @@ namespace ferrite {
 class Shape {
  public:
   static constexpr int kMaxRank = 8;
+  /// Most elements that a shape may have, by `numel`.
   static constexpr std::int64_t kMostElements = std::int64_t{1} << 62;
 
   constexpr Shape() = default;
@@ -47,7 +48,9 @@ class Shape {
     if (rank_ == kMaxRank) throw_rank();
     at_[static_cast<unsigned>(rank_++)] = e;
   }
+  /// Inserts an extent before position `at`, from 0 to rank. Throws ShapeError beyond kMaxRank.
   void insert(int at, std::int64_t e);
+  /// Removes the extent at a position from 0 to rank - 1.
   void erase(int at);
 
   constexpr bool operator==(const Shape& o) const {
@@ -72,7 +75,7 @@ class Shape {
       return checked_numel(where);
     return n;
   }
-  /// Returns the row-major strides, in elements.
+  /// Returns the strides, in elements, of a contiguous row-major tensor of this shape.
   Shape strides() const {
     Shape s;
     write_strides(s);
@@ -107,7 +110,8 @@ struct Spec {
   std::string str() const;
 };
 
-/// Returns the common shape under NumPy's broadcasting rule. Throws ShapeError, naming `where` and both shapes.
+/// Returns the shape to which both broadcast by NumPy's rule. Throws ShapeError, naming `where` and both shapes, where
+/// there is none.
 Shape broadcast(const Shape& a, const Shape& b, std::string_view where);
 
 /// Replaces the single extent -1 of a shape, if there is one, so that the shape holds `count` elements; a shape without
@@ -115,10 +119,12 @@ Shape broadcast(const Shape& a, const Shape& b, std::string_view where);
 /// elements, [-1, 0] of none. Throws ShapeError, naming `where`, for a second -1 and any other negative extent.
 std::optional<Shape> inferred(const Shape& shape, std::int64_t count, std::string_view where);
 
-/// Resolves a possibly negative axis to [0, rank). Throws ShapeError.
+/// Returns an axis, which may be negative, as a number in [0, rank). Throws ShapeError, naming `where`, for another
+/// axis.
 int axis_of(std::int64_t axis, int rank, std::string_view where);
 
-/// Resolves, sorts and checks axes for uniqueness; an empty list means all axes. Throws ShapeError.
+/// Returns axes, which may be negative, as numbers in [0, rank), ascending; an empty list means all axes. Throws
+/// ShapeError, naming `where`, for an axis that does not exist or is given twice.
 Shape axes_of(const Shape& axes, int rank, std::string_view where);
 
 }  // namespace ferrite

@@ -21,15 +21,15 @@ Tensor diagonal(const Tensor& x, std::int64_t offset = 0, std::int64_t axis1 = 0
 /// Returns matrices with x [..., N] on a diagonal, else 0, of N + |offset| rows and columns, which become axis1 and
 /// axis2 of the result.
 Tensor diag_embed(const Tensor& x, std::int64_t offset = 0, std::int64_t axis1 = -2, std::int64_t axis2 = -1);
-/// Returns the diagonal of a matrix [N, M], or the matrix with a vector [N] on its diagonal.
+/// Returns the diagonal x[i, i + offset] of a matrix [N, M], or the square matrix with a vector [N] on that diagonal.
 Tensor diag(const Tensor& x, std::int64_t offset = 0);
 /// Sums the diagonal of a matrix [N, M] -> []; i64 for bool and i32.
 Tensor trace(const Tensor& x);
 
 // ---- rolling and rotating ----------------------------------------------------------------------------------
 
-/// Moves element i of an axis to i + shift, wrapping around. One shift for each axis; without axes, one shift of the
-/// elements in row-major order.
+/// Moves element i of an axis to i + shift, wrapping around, with one shift for each of `axes`. Without axes, one shift
+/// moves all elements in row-major order.
 Tensor roll(const Tensor& x, const Shape& shifts, const Shape& axes = {});
 /// Rotates x by k quarter turns in the plane of two axes, from the first towards the second.
 Tensor rot90(const Tensor& x, std::int64_t k = 1, const Shape& axes = {0, 1});
@@ -41,18 +41,19 @@ Tensor rot90(const Tensor& x, std::int64_t k = 1, const Shape& axes = {0, 1});
 Tensor tile(const Tensor& x, const Shape& counts);
 /// Repeats x as `tile` does, but requires a count for every axis (torch.Tensor.repeat).
 Tensor repeat(const Tensor& x, const Shape& counts);
-/// Repeats every element along an axis n times in a row.
+/// Repeats every slice along an axis n times in a row: [a, b] -> [a, a, b, b].
 Tensor repeat_interleave(const Tensor& x, std::int64_t n, std::int64_t axis);
 /// Flattens x and repeats every element n times in a row.
 Tensor repeat_interleave(const Tensor& x, std::int64_t n);
-/// Repeats element i of an axis counts[i] times in a row.
+/// Repeats slice i along an axis counts[i] times in a row.
 Tensor repeat_interleave(const Tensor& x, std::span<const std::int64_t> counts, std::int64_t axis);
 
 // ---- grids, masks, axes ------------------------------------------------------------------------------------
 
 /// The order of the first two axes in `meshgrid`: as in matrices (rows first), or as in plots (columns first).
 enum class Indexing : std::uint8_t { ij, xy };
-/// Returns the coordinates of a grid: n vectors (or numbers) -> n tensors [N0, N1, ...], with xy [N1, N0, ...]; views.
+/// Returns the coordinates of the points of a grid, one tensor for each axis: n vectors (or numbers) -> n tensors
+/// [N0, N1, ...], with xy [N1, N0, ...]; views.
 Tensors meshgrid(std::span<const Tensor> axes, Indexing indexing = Indexing::ij);
 Tensors meshgrid(std::initializer_list<Tensor> axes, Indexing indexing = Indexing::ij);
 /// Returns `value` where the bool mask, which broadcasts to x's shape, holds, else x. No gradient reaches x where it
@@ -62,19 +63,20 @@ Tensor masked_fill(const Tensor& x, const Tensor& mask, const Operand& value);
 Tensor movedim(const Tensor& x, const Shape& from, const Shape& to);
 /// Exchanges two axes: `transpose` under NumPy's name.
 Tensor swapaxes(const Tensor& x, std::int64_t a, std::int64_t b);
-/// Splits one axis into several; one of their extents may be -1.
+/// Splits one axis into several of the given extents; one of these may be -1, which is inferred.
 Tensor unflatten(const Tensor& x, std::int64_t axis, const Shape& extents);
 /// Expands all tensors to their common shape; views.
 Tensors broadcast_tensors(std::span<const Tensor> tensors);
 Tensors broadcast_tensors(std::initializer_list<Tensor> tensors);
-/// Adds leading axes of extent 1 until x has rank 1 or 2. For rank 3: [N] -> [1, N, 1], [N, M] -> [N, M, 1].
+/// Adds axes of extent 1 until x has at least rank 1, 2 or 3: leading ones, but for rank 3 [N] -> [1, N, 1] and
+/// [N, M] -> [N, M, 1].
 Tensor atleast_1d(const Tensor& x);
 Tensor atleast_2d(const Tensor& x);
 Tensor atleast_3d(const Tensor& x);
 /// Joins tensors along axis 1, or vectors along axis 0.
 Tensor hstack(std::span<const Tensor> parts);
 Tensor hstack(std::initializer_list<Tensor> parts);
-/// Joins tensors along axis 0, with vectors as rows.
+/// Joins tensors along axis 0; vectors [N] count as rows [1, N].
 Tensor vstack(std::span<const Tensor> parts);
 Tensor vstack(std::initializer_list<Tensor> parts);
 
@@ -99,13 +101,13 @@ Tensor bmm(const Tensor& a, const Tensor& b);
 Tensor mv(const Tensor& matrix, const Tensor& vector);
 /// Returns the inner product of two vectors: [K] . [K] -> [].
 Tensor dot(const Tensor& a, const Tensor& b);
-/// Returns the vector product along an axis of extent 3; shapes broadcast.
+/// Returns the cross product of 3-vectors along an axis of extent 3; shapes broadcast.
 Tensor cross(const Tensor& a, const Tensor& b, std::int64_t axis = -1);
 /// Returns the Kronecker product: [N0, N1, ...] and [M0, M1, ...] -> [N0 M0, N1 M1, ...]; missing axes become leading
 /// ones.
 Tensor kron(const Tensor& a, const Tensor& b);
-/// Returns the powers x^(n - 1), ..., x, 1 of a vector [N] -> [N, n], or in ascending order; n defaults to N. f32 or
-/// f64.
+/// Returns the Vandermonde matrix of a vector: the powers x^(n - 1), ..., x, 1 in columns, [N] -> [N, n], or in
+/// ascending order; n defaults to N. f32 or f64.
 Tensor vander(const Tensor& x, std::int64_t n = -1, bool increasing = false);
 
 }  // namespace ferrite

@@ -17,33 +17,33 @@ Tensor overlap_add(const Tensor& frames, std::int64_t hop);
 
 // ---- windows ---------------------------------------------------------------------------------------------
 
-/// Options of the windows below.
+/// Options of `hann_window` and the other windows: whether they are periodic, and their dtype.
 struct WindowOptions {
-  /// Whether the window has period n, for spectra; false: it is symmetric, for filters.
+  /// Whether the window has period n, for spectra; false: it is symmetric, for filters. N is n or n - 1.
   bool periodic = true;
   Dtype dtype = Dtype::f32;
 };
-/// Returns the window 1/2 - 1/2 cos(2 pi i / N) [n], where N is n for a periodic window and n - 1 for a symmetric one;
-/// 1 for n = 1, as all windows. All windows throw ValueError for a negative n, DtypeError for a dtype that is not a
-/// float.
+/// Returns the Hann window 1/2 - 1/2 cos(2 pi i / N) [n], where N is n for a periodic window and n - 1 for a symmetric
+/// one; 1 for n = 1, as all windows. All windows throw ValueError for a negative n, DtypeError for a dtype that is not
+/// a float.
 Tensor hann_window(std::int64_t n, const WindowOptions& options = {});
-/// Returns the window alpha - beta cos(2 pi i / N) [n].
+/// Returns the Hamming window alpha - beta cos(2 pi i / N) [n], N as for `hann_window`.
 Tensor hamming_window(std::int64_t n, const WindowOptions& options = {}, double alpha = 0.54, double beta = 0.46);
-/// Returns the window 0.42 - 1/2 cos(2 pi i / N) + 0.08 cos(4 pi i / N) [n].
+/// Returns the Blackman window 0.42 - 1/2 cos(2 pi i / N) + 0.08 cos(4 pi i / N) [n], N as for `hann_window`.
 Tensor blackman_window(std::int64_t n, const WindowOptions& options = {});
-/// Returns the window 1 - |2 i / N - 1| [n].
+/// Returns the Bartlett window, a triangle: 1 - |2 i / N - 1| [n], N as for `hann_window`.
 Tensor bartlett_window(std::int64_t n, const WindowOptions& options = {});
-/// Returns the window I_0(beta sqrt(1 - (2 i / N - 1)^2)) / I_0(beta) [n], I_0 the modified Bessel function. Throws
-/// ValueError for a beta beyond +-700.
+/// Returns the Kaiser window I_0(beta sqrt(1 - (2 i / N - 1)^2)) / I_0(beta) [n], I_0 the modified Bessel function, N
+/// as for `hann_window`. Throws ValueError for a beta beyond +-700.
 Tensor kaiser_window(std::int64_t n, const WindowOptions& options = {}, double beta = 12);
 
 // ---- spectrograms ----------------------------------------------------------------------------------------
 
-/// The padding at both ends of a signal: its reflection without the end element, zeros, its end element repeated, or
-/// its other end.
+/// What `stft` adds at both ends of a signal: its reflection without the end element (reflect), zeros (constant), its
+/// end element repeated (replicate), or its other end (circular).
 enum class StftPadding : std::uint8_t { reflect, constant, replicate, circular };
 
-/// Options of `stft`.
+/// Options of `stft`: where the frames lie, their window, and the form of the results.
 struct StftOptions {
   /// Number of samples from frame to frame. 0: n_fft / 4.
   std::int64_t hop_length = 0;
@@ -59,16 +59,16 @@ struct StftOptions {
   bool onesided = true;
 };
 
-/// Returns the Fourier transforms of windowed frames: x [..., L] -> [..., F, T, 2], F = n_fft / 2 + 1, T = 1 + L / hop
-/// (centred) or 1 + (L - n_fft) / hop, the last axis real and imaginary parts. The window [win_length] has x's dtype;
-/// undefined: ones. f32 or f64; gradients reach signal and window. Throws ValueError for lengths below 1 and a
-/// win_length beyond n_fft; ShapeError for a signal that is too short for one frame or its padding, or a window of
-/// another shape; DtypeError for other or different dtypes.
+/// Returns the Fourier transforms of windowed, overlapping frames: x [..., L] -> [..., F, T, 2] with F = n_fft / 2 + 1
+/// frequencies (n_fft unless `onesided`), T = 1 + L / hop frames (centred) or 1 + (L - n_fft) / hop, the last axis real
+/// and imaginary parts. The window [win_length] has x's dtype; undefined: ones. f32 or f64; gradients reach signal and
+/// window. Throws ValueError for lengths below 1 and a win_length beyond n_fft; ShapeError for a signal that is too
+/// short for one frame or its padding, or a window of another shape; DtypeError for other or different dtypes.
 Tensor stft(const Tensor& x, std::int64_t n_fft, const Tensor& window = {}, const StftOptions& options = {});
 
-/// Options of `istft`.
+/// Options of `istft`: those of the stft that is inverted, and the length of the signal.
 struct IstftOptions {
-  std::int64_t hop_length = 0;  ///< as in StftOptions, like the members below
+  std::int64_t hop_length = 0;  ///< as in StftOptions, like the next four
   std::int64_t win_length = 0;
   bool center = true;
   bool normalized = false;

@@ -13,11 +13,11 @@ ValuesAndIndices sort(const Tensor& x, std::int64_t axis = -1, bool descending =
 /// Returns the indices of `sort`: gather(x, axis, argsort(x, axis)) is sorted.
 Tensor argsort(const Tensor& x, std::int64_t axis = -1, bool descending = false);
 
-/// Options of `topk`.
+/// Options of `topk`: the axis, which end of the order is taken, and the order of the results.
 struct TopkOptions {
   std::int64_t axis = -1;
   bool largest = true;  ///< takes the largest elements; false: the smallest
-  bool sorted = true;   ///< puts the best first; otherwise elements are in the order of their positions
+  bool sorted = true;   ///< results begin with the largest (or smallest); false: they are in the order of x
 };
 /// Returns the k largest (or smallest) elements along an axis, which gets the extent k, and their indices. Of equal
 /// elements the first are chosen. Throws ValueError for k outside 0..extent.
@@ -33,7 +33,7 @@ ValuesAndIndices median(const Tensor& x, std::int64_t axis, bool keepdim = false
 /// Returns the median of all elements, rank 0; equal ones share the gradient evenly.
 Tensor median(const Tensor& x);
 
-/// The value of a quantile between two elements a <= b, at the fraction t of the way.
+/// The rule for a quantile that lies between two neighbouring elements a <= b, at the fraction t of the way.
 enum class QuantileInterpolation : std::uint8_t {
   linear,    ///< a + t (b - a)
   lower,     ///< a, the element below
@@ -41,7 +41,7 @@ enum class QuantileInterpolation : std::uint8_t {
   nearest,   ///< the nearer one; at equal distance the one of even rank
   midpoint,  ///< (a + b) / 2
 };
-/// Options of `quantile`.
+/// Options of `quantile`: the axis, and the rule between two elements.
 struct QuantileOptions {
   std::optional<std::int64_t> axis{};  ///< none: all elements, flattened
   bool keepdim = false;
@@ -55,16 +55,17 @@ struct QuantileOptions {
 Tensor quantile(const Tensor& x, const Tensor& q, const QuantileOptions& options = {});
 Tensor quantile(const Tensor& x, double q, const QuantileOptions& options = {});
 
-/// Options of `searchsorted` and `bucketize`.
+/// Options of `searchsorted` and `bucketize`: the side of equal elements.
 struct SearchOptions {
-  bool right = false;  ///< takes the position after equal elements instead of before them
+  bool right = false;  ///< whether positions are after equal elements; false: before them
 };
 /// Returns the position where each value would be inserted into a sorted row, i64 in 0..n: the first one whose element
 /// is >= value (> value with `right`). sorted [n] and values of any shape, or sorted [..., n] and values [..., m] with
 /// equal leading axes (ShapeError). Dtypes must be equal (DtypeError). That a row is sorted is not checked. A NaN goes
 /// to the end. Not differentiable.
 Tensor searchsorted(const Tensor& sorted, const Tensor& values, const SearchOptions& options = {});
-/// Returns the bucket between sorted boundaries [n] that each value falls into, 0..n: searchsorted(boundaries, values).
+/// Returns the number of the bucket between sorted boundaries [n] that each value falls into, i64 in 0..n:
+/// searchsorted(boundaries, values, options).
 Tensor bucketize(const Tensor& values, const Tensor& boundaries, const SearchOptions& options = {});
 
 /// Counts the elements that fall into each of `bins` intervals of equal width from low to high, the last one closed;
@@ -72,9 +73,9 @@ Tensor bucketize(const Tensor& values, const Tensor& boundaries, const SearchOpt
 /// has x's dtype (floats). Throws ValueError for bins < 1 and for low > high. Not differentiable.
 Tensor histc(const Tensor& x, std::int64_t bins = 100, double low = 0, double high = 0);
 
-/// Options of `bincount`.
+/// Options of `bincount`: what is added up, and the extent of the result.
 struct BincountOptions {
-  Tensor weights{};                    ///< added up instead of ones, where defined; of x's shape
+  Tensor weights{};                    ///< added up instead of ones, where defined: one weight for each element of x
   std::int64_t minlength = 0;          ///< the smallest extent of the result
   std::optional<std::int64_t> size{};  ///< a fixed extent of the result, where values must not decide it
 };
@@ -83,14 +84,14 @@ struct BincountOptions {
 /// `size` is given; then a value from `size` on throws as part of the program, as a negative one does in any case.
 Tensor bincount(const Tensor& x, const BincountOptions& options = {});
 
-/// The distinct elements of a tensor.
+/// The result of `unique`: the distinct elements of x. Of `unique_consecutive`: one element for each run of equal ones.
 struct Unique {
   Tensor values;   ///< [m], differentiable: each gradient goes to the first element equal to the value
-  Tensor inverse;  ///< of x's shape: values[inverse] = x
-  Tensor counts;   ///< i64 [m]
+  Tensor inverse;  ///< i64, of x's shape: x is values[inverse]
+  Tensor counts;   ///< i64 [m]: how often each value occurs, or the lengths of the runs
 };
-/// Returns the distinct elements in ascending order. Each NaN is distinct. m depends on the values: TraceError while
-/// tracing.
+/// Returns the m distinct elements of x in ascending order. Each NaN is distinct. m depends on the values: TraceError
+/// while tracing.
 Unique unique(const Tensor& x);
 /// Returns the elements without repeated equal neighbours, in the order of the flattened x: `unique` of runs.
 Unique unique_consecutive(const Tensor& x);

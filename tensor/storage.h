@@ -96,17 +96,19 @@ namespace ferrite {
 /// Returns the bytes of freed tensors that this thread holds for reuse, including those that other threads freed: a
 /// tensor's memory returns to the thread that made it.
 std::size_t cached_memory();
-/// Returns all memory that this thread holds for reuse to the system.
+/// Returns all memory of freed tensors that this thread holds for reuse to the system.
 void trim();
-/// Sets the most that a thread holds for reuse, in bytes; the excess returns to the system at once. For all threads,
-/// from now on; 256 MiB at first. A program runs fastest where everything that it frees and allocates again fits.
+/// Sets the most memory of freed tensors that each thread holds for reuse, in bytes; 256 MiB at first. Where the
+/// calling thread holds more, all of it returns to the system at once; other threads heed the limit when they free. A
+/// program runs fastest where everything that it frees and allocates again fits.
 void set_cache_limit(std::size_t bytes);
 std::size_t cache_limit();
-/// Counts of the pool on this thread: blocks requested, and those that had to come from the system.
+/// Counts of the memory pool of one thread: blocks requested, and those of them that had to come from the system.
 struct PoolCounts {
   std::uint64_t requests = 0;
   std::uint64_t misses = 0;
 };
+/// Returns the counts of this thread since it began.
 PoolCounts pool_counts();
 
 }  // namespace ferrite

@@ -74,7 +74,8 @@ class Tensor {
   static Tensor from(std::initializer_list<T> values) {
     return from(values, {static_cast<std::int64_t>(values.size())});
   }
-  /// Makes a tensor whose elements `fill(std::span<T>)` writes once, before any other code can see them.
+  /// Makes a tensor of a shape, whose elements, row-major and uninitialised, `fill(std::span<T>)` writes before any
+  /// other code can see them.
   template <class T, class F>
   static Tensor build(const Shape& shape, F&& fill) {
     Tensor t = empty({shape, dtype_of<T>});
@@ -97,8 +98,8 @@ class Tensor {
   /// shape that is too large.
   static Tensor frozen(std::span<const std::byte> readable, const Spec& spec, std::shared_ptr<const void> keeper);
 
-  /// Returns false for a default-constructed handle. There is no conversion to bool: a comparison of tensors is a
-  /// tensor, which `if` must not mistake for an answer; `item<bool>()` is one.
+  /// Returns whether the handle refers to a tensor: false for a default-constructed one. There is no conversion to
+  /// bool: a comparison of tensors is a tensor, which `if` must not mistake for an answer; `item<bool>()` is one.
   bool defined() const noexcept { return impl_ != nullptr; }
 
   const Shape& shape() const& { return checked()->shape; }
@@ -112,7 +113,9 @@ class Tensor {
   std::int64_t numel() const { return shape().numel(); }
   /// Returns the extent of an axis; negative axes count from the end. Throws ShapeError.
   std::int64_t size(int axis) const { return shape()[axis_of(axis, rank(), "size")]; }
+  /// Returns whether the elements are row-major without gaps in memory.
   bool contiguous() const { return checked()->contiguous; }
+  /// Returns whether the tensor has a shape and a dtype but no elements: a value of a function that is being traced.
   bool is_abstract() const { return checked()->storage == nullptr; }
 
   /// Returns the elements in row-major order, without a copy. Throws DtypeError for another type, TraceError for an
@@ -125,7 +128,8 @@ class Tensor {
   /// Returns a row-major copy of the elements, whatever the strides.
   template <class T>
   std::vector<T> to_vector() const;
-  /// Returns the only element. Throws ShapeError unless there is exactly one.
+  /// Returns the only element. Throws ShapeError unless there is exactly one, DtypeError unless T is its type (it is
+  /// not converted), TraceError for an abstract tensor.
   template <class T = float>
   T item() const;
 
@@ -146,7 +150,8 @@ class Tensor {
   /// Returns a tensor of uninitialised elements. Throws ShapeError, MemoryError (tensor/error.h).
   static Tensor empty(const Spec& spec) { return Tensor(detail::new_tensor(spec.shape, spec.dtype)); }
   static Tensor abstract(const Spec& spec) { return Tensor(detail::new_abstract(spec.shape, spec.dtype)); }
-  /// Returns another window on the same storage; the offset is relative to this tensor's.
+  /// Returns another window on the same storage; strides and offset are in elements, the offset from this tensor's
+  /// first element.
   Tensor view(const Shape& shape, const Shape& strides, std::int64_t offset) const {
     return Tensor(detail::new_view(checked(), shape, strides, offset));
   }
@@ -160,7 +165,7 @@ class Tensor {
   const std::byte* raw() const& { return impl_->first; }
   const std::byte* raw() const&& = delete;
   detail::TensorImpl* impl() const noexcept { return impl_; }
-  /// Returns the same values without their place on a tape.
+  /// Returns a handle to the same elements without a place on a tape.
   Tensor unmarked() const {
     Tensor t(*this);
     t.mark(0, 0);
@@ -169,6 +174,7 @@ class Tensor {
   /// Returns the place of this handle on a tape: the tape's id, and the number of the value there; 0 for none.
   std::uint64_t tape_id() const noexcept { return tape_; }
   std::uint32_t tape_slot() const noexcept { return slot_; }
+  /// Sets the place of this handle on a tape, without effect on its copies.
   void mark(std::uint64_t tape, std::uint32_t slot) noexcept {
     tape_ = tape;
     slot_ = slot;
@@ -220,6 +226,7 @@ struct Writer {
 
 }  // namespace detail
 
+/// A list of tensors, up to 8 of them without an allocation.
 using Tensors = InlineVector<Tensor, 8>;
 using Specs = InlineVector<Spec, 8>;
 

@@ -14,6 +14,7 @@ namespace ferrite {
 /// then they sleep. Starts the threads that are missing. Throws ValueError below 1, above 1024 and where the system
 /// provides no more threads: the number then stays as it was.
 void set_threads(int n);
+/// Returns the number that `set_threads` set.
 int thread_count();
 
 namespace detail {

@@ -15,7 +15,8 @@ namespace detail {
 const Tensor& held_by(const Variable& variable);
 }
 
-/// The kind of a variable: tapes differentiate with respect to parameters only.
+/// The kind of a variable: a parameter is trained, the only kind that tapes differentiate by; a buffer (running
+/// statistics) is saved with its model; a state belongs to an optimiser or a generator.
 enum class VariableKind : std::uint8_t { parameter, buffer, state };
 
 /// A shared handle to a named, mutable place for a tensor: the only thing in the library that changes. Parameters,
@@ -66,7 +67,7 @@ class Variable {
   Dtype dtype() const { return body().dtype(); }
   std::int64_t numel() const { return shape().numel(); }
   Spec spec() const { return {shape(), dtype()}; }
-  /// Returns whether the variable has a value.
+  /// Returns whether the variable has a value, drawn or assigned.
   bool drawn() const { return body().value.defined(); }
   /// Returns the identity of the variable: equal for handles to the same one.
   const void* identity() const noexcept { return resolved().get(); }
@@ -79,7 +80,7 @@ class Variable {
   /// Initialises a variable that was declared: sets its full name, and its first value unless it has one. Does nothing
   /// for other variables.
   void draw(std::string_view full_name, std::uint64_t seed) const;
-  /// Sets the name in a module that adopts the variable, unless a seed has fixed it already.
+  /// Sets the name that a module gives to the variable that it adopts, unless `draw` has fixed the name already.
   void rename(std::string_view name) const;
   /// Marks the handle that a module registers: assigning another variable to it ties the two, so that the module's
   /// member and its registered variable stay the same. Copies of the handle are not marked.

@@ -21,8 +21,8 @@ Tensor pad(const Tensor& x, const Shape& before, const Shape& after, PaddingMode
 /// elements, ValueError for a size or step below 1.
 Tensor unfold(const Tensor& x, std::int64_t axis, std::int64_t size, std::int64_t step);
 
-/// Options of `unfold` and `fold`. Shapes hold one number for each spatial axis, or one for all; an empty shape is the
-/// default.
+/// Options of `unfold` and `fold`: where the patches lie. Shapes hold one number for each spatial axis, or one for all;
+/// an empty shape is the default.
 struct UnfoldOptions {
   Shape stride{};    ///< default 1 on every axis
   Shape padding{};   ///< default 0 on every axis: zeros around x
@@ -33,8 +33,9 @@ struct UnfoldOptions {
 /// has one number for each spatial axis. Floats. Throws ShapeError for other ranks and where no window fits, ValueError
 /// for numbers that are too small, DtypeError for other dtypes.
 Tensor unfold(const Tensor& x, const Shape& kernel, const UnfoldOptions& options = {});
-/// Adds up columns [N, C K, L] where they come from: the adjoint of `unfold`, torch.nn.functional.fold ->
-/// [N, C, size...]. Throws ShapeError for columns that do not fit `size` and the kernel.
+/// Returns an image to which columns x [N, C K, L] are added at the places that `unfold` takes them from: the adjoint
+/// of `unfold`, torch.nn.functional.fold -> [N, C, size...]. Throws ShapeError for columns that do not fit `size` and
+/// the kernel.
 Tensor fold(const Tensor& x, const Shape& size, const Shape& kernel, const UnfoldOptions& options = {});
 
 /// Rearranges channels as blocks of pixels, torch.nn.functional.pixel_shuffle: x [..., C r^2, H, W] ->
@@ -48,13 +49,13 @@ Tensor pixel_unshuffle(const Tensor& x, std::int64_t factor);
 /// ShapeError for a rank below 3, ValueError for groups that do not divide C.
 Tensor channel_shuffle(const Tensor& x, std::int64_t groups);
 
-/// The rule by which `interpolate` computes values between elements: the element below, the nearest one, or lines or
-/// cubics (a = -0.75) along each axis; area: means of adaptive windows.
+/// The rule by which `interpolate` computes values between elements: the element below (nearest), the nearest one
+/// (nearest_exact), lines or cubics (a = -0.75) along each axis, or means of adaptive windows (area).
 enum class Interpolation : std::uint8_t { nearest, nearest_exact, linear, cubic, area };
-/// Options of `interpolate`: a size or scale factors, and the rule.
+/// Options of `interpolate`: either a size or scale factors, not both, and the rule.
 struct InterpolateOptions {
-  Shape size{};                        ///< extents of the spatial axes: one number for all or one for each; or
-  std::vector<double> scale_factor{};  ///< factors of the extents, rounded down: one number for all or one for each
+  Shape size{};                        ///< extents of the spatial axes: one number for all or one for each
+  std::vector<double> scale_factor{};  ///< factors of the extents, products rounded down: one for all or one for each
   Interpolation mode = Interpolation::nearest;
   bool align_corners = false;           ///< linear and cubic: whether the first and last elements stay in place
   bool recompute_scale_factor = false;  ///< whether places follow from the rounded extents, not from scale_factor

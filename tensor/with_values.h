@@ -7,7 +7,7 @@
 
 namespace ferrite {
 
-/// A variable and the value that replaces its own.
+/// A variable and the value that `with_values` gives it in place of its own.
 struct ValueOf {
   Variable variable;
   Tensor value;
