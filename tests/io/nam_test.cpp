@@ -342,7 +342,8 @@ BOOST_AUTO_TEST_CASE(what_changes_numbers_is_refused_by_name) {
   refused(modulated, "\"head1x1\": {\"active\": true", "\"head1x1\": {\"active\": false",
           "head1x1_post_film has no product in front of it");
   refused(modulated, "\"head_size\": 2, \"channels\": 3", "\"head_size\": 3, \"channels\": 3", "its sizes need");
-  refused(modulated, "\"kernel_sizes\": [2, 1, 3]", "\"kernel_sizes\": []", "nam.config.head.kernel_sizes: is not a list");
+  refused(modulated, "\"kernel_sizes\": [2, 1, 3]", "\"kernel_sizes\": []",
+          "nam.config.head.kernel_sizes: is not a list");
   refused(modulated, "\"kernel_sizes\": [2, 1, 3]", "\"kernel_sizes\": [2, 1]", "its sizes need");
   refused(modulated, "\"channels\": 3, \"out_channels\": 1", "\"in_channels\": 3, \"channels\": 3, \"out_channels\": 1",
           "in_channels must be those that the last array gives, 2");
