@@ -13,7 +13,8 @@
 /// is read with io/json_weights.h.
 namespace ferrite::io {
 
-/// Largest ratio of sample rates that RateCorrected and RtneuralOptions::rate_ratio take.
+/// Largest ratio that RateCorrected and RtneuralOptions::rate_ratio take: the sample rate at which the net runs divided
+/// by that at which it was trained.
 inline constexpr std::int64_t kMostRateRatio = 64;
 
 /// Options for reading an RTNeural file.

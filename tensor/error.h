@@ -79,7 +79,7 @@ class RangeError : public ValueError {
  public:
   /// `who` is the name that was given to `checked`; it must live as long as the process.
   RangeError(const std::string& message, std::string_view who) : ValueError(message), who_(who) {}
-  /// Returns the name that was given to `checked`.
+  /// Returns the `who` given to `checked`, which names the value at the beginning of the message: "bce: probability".
   std::string_view who() const noexcept { return who_; }
 
  private:

@@ -267,8 +267,8 @@ struct Primitive {
   Tensors (*reference)(Inputs, const Attrs&) = nullptr;
   /// Returns the results of a composite where nothing records, by its own kernel where it has one.
   Tensors (*unrecorded)(Inputs, const Attrs&) = nullptr;
-  /// Returns the effects of an application to operands of these types. Null: none. Effects of the body, `attrs.body`,
-  /// are not included.
+  /// Returns the effects of an application to operands of these types: whether it throws, draws, communicates or
+  /// allocates. Null: none. Effects of the body, `attrs.body`, are not included.
   Effects (*effects)(std::span<const Spec> in, const Attrs&) = nullptr;
   /// Returns the multiply-adds of an application to operands of these types. Null: none.
   std::int64_t (*multiply_adds)(std::span<const Spec> in, std::span<const Spec> out, const Attrs&) = nullptr;
