@@ -1,6 +1,6 @@
 // Attention, and scans over many single numbers: answers lines "job A B C D seconds" with microseconds, as
-// bench/compare/attention.py asks for them. `dense`, `causal` and their `_grad`: A heads, B queries and keys of C numbers.
-// `scalars`: the gradient through 100 compiled steps of A carries, each a number of its own.
+// bench/compare/attention.py asks for them. `dense`, `causal` and their `_grad`: A heads, B queries and keys of C
+// numbers. `scalars`: the gradient through 100 compiled steps of A carries, each a number of its own.
 #include <ferrite/ferrite.h>
 
 #include <functional>
@@ -55,8 +55,10 @@ int main() {
   double seconds = 0;
   Call call;
   while (std::cin >> job >> heads >> steps >> width >> unused >> seconds) {
-    const std::string key = job + " " + std::to_string(heads) + " " + std::to_string(steps) + " " + std::to_string(width);
-    if (key != kept) call = job == "scalars" ? scalars(static_cast<std::size_t>(heads)) : attention(job, {heads, steps, width});
+    const std::string key =
+        job + " " + std::to_string(heads) + " " + std::to_string(steps) + " " + std::to_string(width);
+    if (key != kept)
+      call = job == "scalars" ? scalars(static_cast<std::size_t>(heads)) : attention(job, {heads, steps, width});
     kept = key;
     std::cout << 1e6 * bench::interleaved_for({call}, seconds)[0] << std::endl;
   }

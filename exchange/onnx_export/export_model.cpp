@@ -156,8 +156,8 @@ Integers common_pads(const InstructionRow& row) {
       if (rule >= p.least && rule <= p.most) rules.insert(rule);
     const bool known = p.least == p.most || (p.least <= p.most && (p.all_rests || rules.size() == 1));
     if (!known)
-      row.refuse("its padding at the end depends on the extent, or on rests of a division by " + std::to_string(stride) +
-                 " that no trial has; say with `multiple` what divides the extent");
+      row.refuse("its padding at the end depends on the extent, or on rests of a division by " +
+                 std::to_string(stride) + " that no trial has; say with `multiple` what divides the extent");
     pads[axes + i] = p.all_rests || rules.empty() ? p.least : *rules.begin();
     if (rules.contains(before)) pads[axes + i] = before;
     const std::int64_t window = row->get<Integers>("kernel_shape")[i];

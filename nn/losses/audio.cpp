@@ -51,7 +51,8 @@ struct DcLoss {
   using Attributes = AudioLossAttrs;
   static constexpr auto name = "dc_loss", onnx = "";
   static constexpr auto summary =
-      "(mean of target - prediction)^2 / (mean of target^2 + epsilon) over time, both after the filter x[t] - c x[t - 1]";
+      "(mean of target - prediction)^2 / (mean of target^2 + epsilon) over time, both after the filter x[t] - c x[t - "
+      "1]";
   /// Takes an optional third operand: the number of steps that count, [B, 1, ...].
   static Tensor parts(Inputs in, const Attributes& a) {
     const Filtered x(in, a);

@@ -109,7 +109,8 @@ struct SeluGrad : functors::SeluGrad, OfCotangent {
 
 struct HardswishGrad : functors::HardswishGrad, OfCotangent {
   static constexpr auto name = "hardswish_grad";
-  static constexpr auto summary = "g (2 x + 3) / 6 for -3 < x < 3, 0 below, g above: a cotangent g through hardswish(x)";
+  static constexpr auto summary =
+      "g (2 x + 3) / 6 for -3 < x < 3, 0 below, g above: a cotangent g through hardswish(x)";
   static Tensors reference(Inputs in) {
     const Tensor &g = in[0], &x = in[1];
     return {where(le(x, -3), 0.0, where(lt(x, 3), g * ((x + x + 3) / 6.0), g))};
@@ -118,7 +119,8 @@ struct HardswishGrad : functors::HardswishGrad, OfCotangent {
 
 struct MishGrad : functors::MishGrad, OfCotangent {
   static constexpr auto name = "mish_grad";
-  static constexpr auto summary = "g (t + x sigmoid(x) (1 - t^2)), t = tanh(softplus(x)): a cotangent g through mish(x)";
+  static constexpr auto summary =
+      "g (t + x sigmoid(x) (1 - t^2)), t = tanh(softplus(x)): a cotangent g through mish(x)";
   static Tensors reference(Inputs in) {
     const Tensor t = tanh(softplus(in[1]));
     return {in[0] * (t + in[1] * sigmoid(in[1]) * (1 - t * t))};

@@ -86,7 +86,8 @@ inline std::vector<Case> of_tensors() {
       lie(
           "size_a_number", [](P& p) { p.size = integer(4); }, "'a': the shape of a tensor is no tuple: 4"),
       lie(
-          "size_of_strings", [](P& p) { p.size = tuple(text("2") + text("2")); }, "not a non-negative integer: a string"),
+          "size_of_strings", [](P& p) { p.size = tuple(text("2") + text("2")); },
+          "not a non-negative integer: a string"),
       lie(
           "stride_negative",
           [&](P& p) {
