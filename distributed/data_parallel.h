@@ -13,7 +13,7 @@
 
 namespace ferrite::mpi {
 
-/// The rows of one shard, the argument of a step's function.
+/// The rows of one of the shards that a rank computes: the argument of a step's function, called once for each.
 struct ShardBatch {
   Tensors tensors;      ///< the shard's rows of each tensor of the batch
   Tensor x, y;          ///< the first two of `tensors`; undefined if there are fewer

@@ -35,7 +35,7 @@ enum class Elements : std::uint8_t {
 struct TensorInfo {
   std::string dtype;               ///< dtype as the file spells it, "BF16"
   std::optional<Dtype> loads_as;   ///< dtype that `tensor` returns; empty where the file's is not supported
-  std::optional<Dtype> stored_as;  ///< dtype that it returns with Elements::as_stored; empty where not supported
+  std::optional<Dtype> stored_as;  ///< dtype that `tensor` returns with Elements::as_stored; empty where `loads_as` is
   std::vector<std::int64_t> shape;
   std::uint64_t bytes = 0;  ///< size of the elements as the file's dtype stores them
 };

@@ -86,7 +86,7 @@ class EarlyStopping final : public Callback {
   std::vector<nn::Named<State>> weights_;  ///< parameters and buffers of the best epoch
 };
 
-/// The options of ModelCheckpoint: which epochs' weights are saved.
+/// The options of ModelCheckpoint: whether to save the best epoch's weights, by which value, and how many of the last.
 struct ModelCheckpointOptions {
   Monitor monitor{};
   bool best = true;       ///< saves "best.safetensors" whenever the value becomes better
