@@ -627,7 +627,7 @@ class AcrossRun {
 }  // namespace
 
 void Kernel::reserve(KernelMemory& working) const {
-  (void)working.tiles.take(std::max(tile_bytes(*this), one_tile.bytes));
+  (void)working.tiles.take(tile_bytes(*this));
   if (axes.across != Across::none) AcrossRun(*this, nullptr).reserve(working);
 }
 
