@@ -1,6 +1,6 @@
-// Attention, and scans over many single numbers: answers lines "job A B C D seconds" with microseconds, as
+// Attention, and scans over many single numbers: answers lines "job A B C seconds" with microseconds, as
 // bench/compare/attention.py asks for them. `dense`, `causal` and their `_grad`: A heads, B queries and keys of C
-// numbers. `scalars`: the gradient through 100 compiled steps of A carries, each a number of its own.
+// numbers. `scalars`: the gradient through 100 compiled steps of A carries, each a single number.
 #include <ferrite/ferrite.h>
 
 #include <functional>
@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "scalar_scan.h"
 #include "timing.h"
 
 using namespace ferrite;
@@ -29,19 +30,8 @@ Call attention(const std::string& job, const Shape& shape) {
 }
 
 Call scalars(std::size_t carries) {
-  const Tensor xs = full({100}, 0.3), x = full({}, 0.1);
-  const auto gradient = compile([=](const Tensor& in) {
-    Tape tape;
-    const Tensor w = tape.watch(in);
-    const auto step = [&](const Tensors& carry, const Tensors& t) -> ScanStep {
-      Tensors next;
-      for (std::size_t i = 0; i < carries; ++i) next.push_back(sin(carry[i] * w + t[0]) * carry[(i + 1) % carries]);
-      return {next};
-    };
-    Tensors begin;
-    for (std::size_t i = 0; i < carries; ++i) begin.push_back(full({}, 0.5));
-    return tape.grad(scan(step, begin, {xs}).carry[0], {w})[0];
-  });
+  const Tensor x = full({}, 0.1);
+  const auto gradient = bench::scalar_gradient(carries, full({100}, 0.3));
   return [=] { bench::keep(gradient(x)); };
 }
 
@@ -51,10 +41,10 @@ int main() {
   const FlushDenormals guard;
   std::cout << "Ferrite" << std::endl;
   std::string job, kept;
-  std::int64_t heads = 0, steps = 0, width = 0, unused = 0;
+  std::int64_t heads = 0, steps = 0, width = 0;
   double seconds = 0;
   Call call;
-  while (std::cin >> job >> heads >> steps >> width >> unused >> seconds) {
+  while (std::cin >> job >> heads >> steps >> width >> seconds) {
     const std::string key =
         job + " " + std::to_string(heads) + " " + std::to_string(steps) + " " + std::to_string(width);
     if (key != kept)

@@ -80,16 +80,11 @@ SHOWN = [("forward", "gru", 16, 100, 1), ("forward", "gru", 64, 100, 1), ("forwa
          ("train", "gru", 256, 50, 128)]
 
 
-def by_cell(result):
-    return {(row["job"], row["kind"], row["H"], row["T"], row["B"]): row for row in result["cells"]}
-
-
 def readme(options):
     """Returns some cells of the last comparison with the peers, including those that are lost."""
-    result = json.loads((RESULTS / "compare.json").read_text())
     names = ["torch", "jax.jit", "ONNX Runtime", "oneDNN"]
-    rows = by_cell(result)
-    for cell, row in by_cell(json.loads((RESULTS / "onednn.json").read_text())).items():
+    rows = sentences.by_cell("compare")
+    for cell, row in sentences.by_cell("onednn").items():
         rows.get(cell, row)["ratios"] |= row["ratios"]
     lines = ["| job | layer | H | T | B | Ferrite, us | " + " | ".join(names) + " |", "|---" * (6 + len(names)) + "|"]
     for cell in SHOWN:
@@ -261,10 +256,6 @@ def samples(name, checkouts):
     return section
 
 
-def spread(ratios):
-    return f"{min(ratios):.2f} to {max(ratios):.2f}"
-
-
 def lost(options):
     """Says in words where others are faster by the page's tables."""
     import streams
@@ -299,7 +290,7 @@ def chains(options):
     ratios = [(int(words[1]), float(words[3])) for words in found if len(words) > 4 and words[1].isdigit() and words[3] != "-"]
     groups = [("In the caches, from 10,000 to 100,000 elements,", lambda n: 10**4 <= n <= 10**5),
               ("With a million to ten million", lambda n: n >= 10**6), ("With 1000 and fewer", lambda n: n <= 1000)]
-    words = [f"{text} a fused chain runs at {spread(chosen)} of the speed of one loop by hand."
+    words = [f"{text} a fused chain runs at {sentences.spread(chosen)} of the speed of one loop by hand."
              for text, fits in groups if (chosen := [ratio for n, ratio in ratios if fits(n)])]
     return "\n\n".join([first, fenced(program(options, "bench_fusion"), "rotary"), " ".join(words)])
 

@@ -24,7 +24,7 @@ def spread(values, digits=2):
 
 
 def numbers(text, begins):
-    """The rows of a table in a program's output whose first words match, as lists of numbers after these words."""
+    """Returns the rows of a program's output that begin with a pattern: the match, and the numbers that follow it."""
     rows = []
     for line in text.splitlines():
         found = re.match(begins, line)
@@ -34,12 +34,12 @@ def numbers(text, begins):
 
 
 def section(page, name):
-    """What stands between the marks of a section."""
+    """Returns the text between the marks of a section."""
     return re.search(rf"<!-- begin {name} -->\n(.*?)<!-- end {name} -->", page, re.S)[1]
 
 
 def findings():
-    """Small and large networks beside others."""
+    """Compares a small and a large network with other programs."""
     rows, onednn = by_cell("compare"), by_cell("onednn")
 
     def sentence(cell, names):
@@ -57,7 +57,7 @@ def findings():
 
 
 def own_cells():
-    """Users' cells beside the built-in layers, and beside other programs."""
+    """Compares users' cells with the built-in layers and with other programs."""
     cells = [c for c in cells_of("cells") if c.get("confirmed", True) and c.get("limit")]
     ratio = lambda c: c["ours"] / c["limit"]
 
@@ -75,7 +75,7 @@ def own_cells():
 
 
 def training_steps(page):
-    """Compiled steps beside eager ones and the limit, and what the parts of a small one take."""
+    """Compares compiled steps with eager ones and the limit, and says what the parts of a small one take."""
     page = section(page, "steps")
     rows = numbers(page, r"(MLP 784-128-10|the demo's GRU 64, T = 16) +\d+ ")
     ratios = [row[2] for _, row in rows]
@@ -92,7 +92,7 @@ def training_steps(page):
 
 
 def products(page):
-    """Shares of the best other program: weights used again, and a transposed operand met once."""
+    """Compares products with the best other program: weights used again, and a transposed operand met once."""
     straight, once, again = [], [], []
     transposed = False
     for line in section(page, "gemm").splitlines():
@@ -124,7 +124,7 @@ def products(page):
 
 
 def convolutions():
-    """Convolutions beside torch's calls and beside oneDNN alone."""
+    """Compares convolutions with torch's calls and with oneDNN alone."""
     rows = json.loads((RESULTS / "convolutions.json").read_text())["results"]
     out = []
     for peer, what in (("torch", "torch's calls"), ("oneDNN", "oneDNN with data in its own order"),
@@ -138,7 +138,7 @@ def convolutions():
 
 
 def threads():
-    """What two threads give, of jobs that are large enough to be shared."""
+    """Says how much two threads gain, for jobs large enough to be shared."""
     result = json.loads((RESULTS / "threads.json").read_text())
     out = []
     for job, name in (("forward", "Forward"), ("train", "In training")):

@@ -1,5 +1,5 @@
 """What bench/compare/attention.py compares with: `torch` (scaled_dot_product_attention) or `jax` (scans over numbers).
-Answers lines "job A B C D seconds" with microseconds, "none" for a job of the other one."""
+Answers lines "job A B C seconds" with microseconds."""
 import sys
 
 from peer import microseconds
@@ -10,8 +10,6 @@ def torch_job(job, heads, steps, width):
     from torch.nn.functional import scaled_dot_product_attention
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)
-    if job == "scalars":
-        return None
     torch.manual_seed(1)
     q, k, v, dy = (2 * torch.rand(1, heads, steps, width) - 1 for _ in range(4))
     causal = job.startswith("causal")
@@ -25,11 +23,9 @@ def torch_job(job, heads, steps, width):
     return lambda: torch.autograd.grad(scaled_dot_product_attention(q, k, v, is_causal=causal), operands, dy)
 
 
-def jax_job(job, carries, *_):
+def jax_job(_, carries, *__):
     import jax
     import jax.numpy as jnp
-    if job != "scalars":
-        return None
     xs, w = jnp.full(100, 0.3), jnp.float32(0.1)
 
     def last(w):
@@ -44,8 +40,8 @@ make, module = (torch_job, "torch") if sys.argv[1] == "torch" else (jax_job, "ja
 print(f"{module} {__import__(module).__version__}", flush=True)
 kept, call = None, None
 for line in sys.stdin:
-    job, *rest = line.split()
-    key = (job, *map(int, rest[:3]))
+    job, *size, seconds = line.split()
+    key = (job, *map(int, size))
     if key != kept:
         kept, call = key, make(*key)
-    print(microseconds(call, float(rest[4])) if call else "none", flush=True)
+    print(microseconds(call, float(seconds)), flush=True)

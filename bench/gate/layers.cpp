@@ -1,6 +1,7 @@
 // Cells of scripts/bench-gate: layers and networks, forward, in training, scanned and compiled.
 #include <memory>
 
+#include "../scalar_scan.h"
 #include "cells.h"
 #include "ferrite/ferrite.h"
 #include "minimal_gated.h"
@@ -154,19 +155,7 @@ Cell scanned(const Sizes& s, std::int64_t every) {
 Cell scalars(std::size_t carries) {
   return {"scan/scalars-" + std::to_string(carries), [=]() -> Run {
             const Tensor xs = data({100});
-            const auto gradient = compile([=](const Tensor& x) {
-              Tape tape;
-              const Tensor w = tape.watch(x);
-              const auto step = [&](const Tensors& carry, const Tensors& in) -> ScanStep {
-                Tensors next;
-                for (std::size_t i = 0; i < carries; ++i)
-                  next.push_back(sin(carry[i] * w + in[0]) * carry[(i + 1) % carries]);
-                return {next};
-              };
-              Tensors begin;
-              for (std::size_t i = 0; i < carries; ++i) begin.push_back(zeros({}) + 0.5);
-              return tape.grad(scan(step, begin, {xs}).carry[0], {w})[0];
-            });
+            const auto gradient = bench::scalar_gradient(carries, xs);
             const Tensor x = zeros({}) + 0.1;
             return [=] { bench::keep(gradient(x)); };
           }};
