@@ -1,4 +1,4 @@
-"""How Sphinx builds the site: from the copy of the pages that stage.py makes."""
+"""Configures Sphinx, which builds the site from the copy of the pages that stage.py makes."""
 import pathlib
 
 project = "Ferrite"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Follows every link of the built site that stays in it, to its anchor: links.py FOLDER. Fails where one leads nowhere."""
+"""Follows every link within the built site to its anchor: links.py FOLDER. Fails if one leads nowhere."""
 import html.parser
 import pathlib
 import sys

@@ -1,6 +1,5 @@
-"""Pages of reference from the public headers: one for each header, with every declaration as it stands in the source
-and its comment as Markdown. Doxygen says what is declared and where; it loses requires-clauses, so signatures are read
-from the source.
+"""Writes the reference: a page for each public header, with every declaration as in the source and its comment as
+Markdown. Doxygen says what is declared and where; it loses requires-clauses, so signatures are read from the source.
 """
 import collections
 import pathlib
@@ -36,7 +35,7 @@ Entry = collections.namedtuple("Entry", "line kind name owner")
 
 
 def declared(root, output):
-    """By header: what Doxygen finds in it, in the order of lines."""
+    """Returns the declarations that Doxygen finds, by header, in the order of their lines."""
     output.mkdir(parents=True, exist_ok=True)
     settings = output / "Doxyfile"
     settings.write_text(SETTINGS.format(input=" ".join(str(root / folder) for folder in FOLDERS), output=output, root=root))
@@ -66,7 +65,8 @@ def declared(root, output):
 
 
 def comment_before(lines, at):
-    """The /// lines that end just above line `at` (from 0), and template or requires lines between."""
+    """Returns the comment lines that end just above line `at` (from 0), and the line on which the declaration begins: that
+    of its template head or requires-clause if it has one."""
     k = at - 1
     while k >= 0 and re.match(r"\s*(template\s*<|requires\b|\[\[)", lines[k]):
         k -= 1
@@ -77,7 +77,7 @@ def comment_before(lines, at):
 
 
 def signature(lines, first, at, kind=""):
-    """The declaration from line `first`, to its end or the beginning of its body; and a comment that follows on its line."""
+    """Returns the declaration that begins on line `first`, without its body, and the comment after it on its line."""
     text, depth = [], 0
     for line in lines[first:first + 60]:
         code, _, after = line.partition("///<")
@@ -96,7 +96,7 @@ def signature(lines, first, at, kind=""):
 
 
 def tidy(text):
-    """One declaration, without the initialisers of a constructor, on a line where it fits."""
+    """Returns a declaration without the initialisers of a constructor, on one line if it fits."""
     text = re.sub(r"\s+", " ", text).strip()
     text = re.sub(r"\) : \w+.*$", ")", text)
     text = re.sub(r"\(\s+", "(", text)
@@ -111,7 +111,7 @@ def tidy(text):
 
 
 def closing(text, begin):
-    """The place of the bracket that closes the one at `begin`."""
+    """Returns the index of the bracket that closes the one at `begin`."""
     depth, quote = 0, ""
     for i, c in enumerate(text[begin:], begin):
         if quote:
@@ -147,7 +147,7 @@ def parameters(text):
 
 
 def template_head(text):
-    """What stands before a declared name that is a template, on lines of its own, and the rest."""
+    """Splits a declaration into its template head, with the requires-clause, and the rest."""
     if not text.startswith("template <"):
         return "", text
     end = closing(text, len("template "))
@@ -161,13 +161,13 @@ def template_head(text):
 
 
 def plain(text):
-    """Text without markup: shapes in brackets, angle brackets."""
+    """Escapes text so that shapes in brackets and angle brackets are not taken for markup."""
     parts = re.split(r"(`[^`]*`)", text)
     return "".join(part if part.startswith("`") else re.sub(r"([\[\]<>*_|$])", r"\\\1", part) for part in parts)
 
 
 def escaped(comment):
-    """A comment as Markdown; what is indented is a formula or a table of its own."""
+    """Converts a comment to Markdown; indented lines become a block of preformatted text."""
     out, formula = [], []
     for line in [*comment, ""]:
         if line.startswith("  ") or (formula and not line.strip() and line != comment[-1:]):
@@ -235,7 +235,7 @@ def page(root, header, entries):
 
 
 def write(root, to, work):
-    """All pages of reference below `to`, and their table."""
+    """Writes all pages below `to` with their tables of contents, and returns the number of headers."""
     found = declared(root, work)
     out = ["# Reference by header", "", "Every public declaration with its comment. `#include <ferrite/ferrite.h>` gives all of",
            "them but the optional components.", ""]

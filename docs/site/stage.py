@@ -19,7 +19,7 @@ LINK = re.compile(r"(\]\()([^)#:\s]+)((?:#[^)\s]*)?\))")
 
 
 def synonyms():
-    """By page: other phrases for what it is about."""
+    """Returns, by page, other phrases for its subject."""
     phrases = {}
     for line in (HERE / "synonyms.txt").read_text().splitlines():
         if line and not line.startswith("#"):
@@ -36,7 +36,7 @@ def lines_of(program):
 
 
 def check_lines(page):
-    """The lengths of programs in the table of examples are those of the files."""
+    """Fails if the table of examples gives another length of a program than its file has."""
     for program, lines in re.findall(r"^\| `(\w+)` \| (\d+) \|", page, re.M):
         if lines_of(program) not in (None, int(lines)):
             raise SystemExit(f"docs/examples.md: {program} has {lines_of(program)} lines, not {lines}")
