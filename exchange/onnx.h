@@ -53,7 +53,7 @@ struct Port {
 ///  - those whose numbers have to be known while a program is traced (the scales of a Resize), which are folded;
 ///  - running statistics, and operands of products of integers;
 ///  - constants that an exporter made, by name, use and shape: an exponent ("val_3"), a state, a mask, a table.
-/// docs/exchange.md has the rule, `report` says for each initialiser what became of it and why, and
+/// docs/onnx.md has the rule, `report` says for each initialiser what became of it and why, and
 /// ReadOptions::trains overrides it. A call runs the graph's nodes as Ferrite's operations, so a model may be compiled,
 /// differentiated, trained and saved like any other module. A model cannot be copied; `clone` copies the values. Calls
 /// from several threads are safe.
@@ -95,7 +95,7 @@ class Model final : public nn::Layer {
 };
 
 /// Reads a model from a file, which is not needed afterwards. Until it runs or reports, memory is at most twice the
-/// file plus 1 MiB, and 1,200 bytes for each parameter in addition to its elements; docs/exchange.md has the rest.
+/// file plus 1 MiB, and 1,200 bytes for each parameter in addition to its elements; docs/onnx.md has the rest.
 /// Throws OnnxError for a file that is missing or damaged, or that holds an operation that is not supported.
 Model read(const std::filesystem::path& path, const ReadOptions& options = {});
 /// Reads a model from bytes in memory, which are copied. Throws OnnxError as `read`.

@@ -7,7 +7,7 @@ output that the largest difference is at most max(1e-5, twice ONNX Runtime's own
 States are carried from call to call, by each side from its own results. The numbers in f64 are those of the onnx
 package's reference evaluator on the model with every f32 made f64, convolutions by PyTorch: ONNX Runtime has no kernels
 of f64 for convolutions and recurrences. Needs what scripts/example-data fetches, a built example `run_recorded`, and
-numpy, scipy, onnx, onnxruntime and torch; prints the table of docs/exchange.md. Five minutes, 5 GB of memory.
+numpy, scipy, onnx, onnxruntime and torch; prints the table of docs/onnx.md. Five minutes, 5 GB of memory.
 """
 import argparse
 import pathlib

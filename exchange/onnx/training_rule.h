@@ -1,5 +1,5 @@
 #pragma once
-/// The rule that decides which initialisers of a model train, are fixed or are folded (docs/exchange.md).
+/// The rule that decides which initialisers of a model train, are fixed or are folded (docs/onnx.md).
 #include <cstdint>
 #include <map>
 #include <string>
