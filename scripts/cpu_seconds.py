@@ -7,7 +7,8 @@ import re
 import subprocess
 import sys
 
-BEGIN, END = "<!-- scripts/cpu-seconds -->", "<!-- end -->"
+PAGE = "docs/benchmarks.md"
+BEGIN, END = "<!-- begin cpu-seconds -->", "<!-- end cpu-seconds -->"
 
 
 def part_of(command: str) -> str:
@@ -65,11 +66,11 @@ def main() -> int:
         f"| **all that `scripts/test` builds** | | **{total:.0f}** |"])
     print(table)
     if given.write:
-        with open("CONTRIBUTING.md", encoding="utf-8") as file:
+        with open(PAGE, encoding="utf-8") as file:
             text = file.read()
         before, rest = text.split(BEGIN)
         after = rest.split(END, 1)[1]
-        with open("CONTRIBUTING.md", "w", encoding="utf-8") as file:
+        with open(PAGE, "w", encoding="utf-8") as file:
             file.write(f"{before}{BEGIN}\n{table}\n{END}{after}")
     return 0
 
