@@ -27,7 +27,8 @@ class CarriedProduct {
         packets_(padded<T>((gates - 1) * gate_ + units) / lanes()),
         weight_(K_ * packets_ * lanes(), StepMemory<T>::Unset()),
         products_(2 * packets_ * lanes()) {
-    if (gates_ * K_ != packets_ * lanes()) weight_.clear();  // there are columns that `pack` leaves out
+    // `pack` leaves out the columns of padding. Nobody reads their results, but denormal numbers there would be slow.
+    if (gates_ * K_ != packets_ * lanes()) weight_.clear();
     for (std::int64_t left = (packets_ + kMostPackets - 1) / kMostPackets, first = 0; left > 0; --left) {
       const std::int64_t n = (packets_ - first) / left;
       panels_.push_back({first * lanes(), n * lanes(), recurrence_in_use.of<T>().panels[n - 1]});

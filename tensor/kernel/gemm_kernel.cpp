@@ -40,16 +40,16 @@ template <class T, int MR, int NV>
 template <int MR>
 inline constexpr int kUpper = MR > 4 ? MR / 2 : MR;
 
-/// Computes sums[m][first + v] += x[m] * columns[v], x[m] at x + m * step, `below` at x + kUpper<MR> * step.
-template <class T, int MR, int NV, std::size_t of>
+/// Computes sums[m][v] += x[m] * columns[v], x[m] at x + m * step, `below` at x + kUpper<MR> * step.
+template <class T, int MR, int NV>
 [[gnu::always_inline]] inline void add_term(const T* x, const T* below, std::int64_t step,
                                             const RawPacket<T> (&columns)[static_cast<std::size_t>(NV)],
-                                            RawPacket<T> (&sums)[static_cast<std::size_t>(MR)][of], int first = 0) {
+                                            Sums<T, MR, NV>& sums) {
 #pragma GCC unroll 16
   for (int m = 0; m < MR; ++m) {
     const RawPacket<T> row = set_raw<T>(m < kUpper<MR> ? x[m * step] : below[(m - kUpper<MR>)*step]);
 #pragma GCC unroll 16
-    for (int v = 0; v < NV; ++v) sums[m][first + v] = fma_raw(row, columns[v], sums[m][first + v]);
+    for (int v = 0; v < NV; ++v) sums[m][v] = fma_raw(row, columns[v], sums[m][v]);
   }
 }
 
@@ -157,8 +157,11 @@ template <class T, int MR, int NV, Columns kColumns>
   }
 }
 
-/// Returns the packets of columns that are transposed at once for `rows` rows, so that they and the sums fit.
-constexpr int transposed_packets(int rows) { return rows <= (kManyRegisters ? 4 : 2) ? 2 : 1; }
+/// Returns the packets of columns that are transposed at once for `rows` rows, so that they and the sums fit. One
+/// packet of 64 bytes is faster than two: its columns are 16 runs to read at once.
+constexpr int transposed_packets(int rows) {
+  return sizeof(RawFloats) < 64 && rows <= (kManyRegisters ? 4 : 2) ? 2 : 1;
+}
 
 /// Multiplies MR rows by NV packets of columns of a B that is stored by columns, each `step` from the next, transposing
 /// in registers. Whole packets of columns are read, and up to 64 bytes past the end of each.
@@ -167,10 +170,8 @@ template <class T, int MR, int NV, bool kCopied>
                                        const Target<T>& to) {
   constexpr int W = kLanes<T>, D = Slab<T>::depth;
   constexpr int kLine = std::max<int>(D, 64 / sizeof(T));
-  // One packet of columns at a time leaves room for all that a line of each holds, before others evict it from the
-  // first cache; both together broadcast each element of a once.
-  constexpr bool kWholeLines = kManyRegisters && (NV == 1 || MR <= 2);
-  static_assert(NV == 1 || !kCopied || !kWholeLines);
+  // Many registers have room for all that a line of each column holds, before others evict it from the first cache.
+  constexpr bool kWholeLines = kManyRegisters && NV == 1;
   using P = RawPacket<T>;
   if (to.add) prefetch_target<T, MR, NV>(to.c, to);
   Sums<T, MR, NV> sums;
@@ -199,21 +200,11 @@ template <class T, int MR, int NV, bool kCopied>
       for (int i = 0; i < NV * W; ++i) __builtin_prefetch(next + i * kLine, 0, 2);
     }
     if constexpr (kWholeLines) {
-#pragma GCC unroll 2
-      for (int v = 0; v < NV; ++v) {
-        P line[static_cast<std::size_t>(kLine / D)][static_cast<std::size_t>(D)];
+      P line[static_cast<std::size_t>(kLine / D)][static_cast<std::size_t>(D)];
 #pragma GCC unroll 4
-        for (int i = 0; i < kLine / D; ++i) Slab<T>::load(b + k + i * D + v * W * panel.step, panel.step, line[i]);
+      for (int i = 0; i < kLine / D; ++i) Slab<T>::load(b + k + i * D, panel.step, line[i]);
 #pragma GCC unroll 16
-        for (int i = 0; i < kLine; ++i) {
-          const P column[1] = {line[i / D][i % D]};
-          if constexpr (kCopied) {
-            store_raw(copy, column[0]);
-            copy += panel.copy_step;
-          }
-          add_term<T, MR, 1>(a + k + i, below + k + i, row, column, sums, v);
-        }
-      }
+      for (int i = 0; i < kLine; ++i) add(k + i, {line[i / D][i % D]});
     } else {
 #pragma GCC unroll 4
       for (int line = 0; line < kLine; line += D) {
