@@ -30,11 +30,12 @@ Tensor hook_gradient(const Tensor& x, GradientHookFunction hook);
 ///
 ///   const GradientHook clip(net.weight, [](const Tensor& g) { return clamp(g, -1, 1); });
 ///
-/// The semantics are those of torch.Tensor.register_hook on a parameter. The constructor throws ValueError for a null
-/// function or an empty handle. Taking gradients throws ShapeError if the hook returns another shape or dtype.
+/// The semantics are those of torch.Tensor.register_hook on a parameter. Taking gradients throws ShapeError if the hook
+/// returns another shape or dtype.
 class [[nodiscard]] GradientHook {
  public:
-  /// Sets the hook on the parameter; the destructor removes it.
+  /// Sets the hook on the parameter; the destructor removes it. Throws ValueError for a null function or an empty
+  /// handle.
   GradientHook(const Parameter& parameter, GradientHookFunction hook);
   ~GradientHook();
   GradientHook(const GradientHook&) = delete;

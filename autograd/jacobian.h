@@ -11,7 +11,7 @@ namespace ferrite {
 enum class JacobianBy : std::uint8_t {
   smaller,  ///< the one of the two with fewer passes: rows unless there are more of them than columns
   rows,     ///< one backward pass for each element of the results
-  columns,  ///< two backward passes for each element of the inputs (jvp)
+  columns,  ///< one forward pass for each element of the inputs (jvp)
 };
 
 /// Options of jacobian: whether it is computed by rows or by columns.

@@ -73,7 +73,8 @@ class StreamProgram {
   const std::vector<State>& states() const { return states_; }
   /// Returns the outputs, each with its axis of time, -1 for none.
   const std::vector<FrameOperand>& outputs() const { return outputs_; }
-  /// Returns whether a node reads a value over time that is not an input and was found equal in all steps.
+  /// Returns whether a node reads a constant over time: a value with an axis of time that depends on no input and was
+  /// found equal in all steps. Weights may decide that, so it has to be checked again when they change.
   bool reads_constants_over_time() const;
   /// Runs `steps` steps: frames of all inputs -> frames of all outputs.
   Tensors step(const Tensors& inputs, FrameStates& states, std::int64_t steps = 1) const;

@@ -25,8 +25,8 @@ struct RanksOptions {
 /// Returns the option with which `fit` is one training of all ranks:
 ///
 ///   const mpi::World world(argc, argv, {.timeout = std::chrono::seconds(60)});
-///   train::fit(net, loader, {.loss = "cross_entropy", .optimizer = &adam, .epochs = 20, .parallel =
-///   mpi::ranks(world)});
+///   train::fit(net, loader,
+///              {.loss = "cross_entropy", .optimizer = &adam, .epochs = 20, .parallel = mpi::ranks(world)});
 ///
 /// Every rank makes the call with the same net, data and options, and gets the same parameters and history. These and
 /// the checkpoint have the same bits for every number of ranks, one process without mpirun included. Gradients are

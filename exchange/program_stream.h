@@ -31,14 +31,15 @@ struct ProgramStreamOptions {
 /// pooling reach back to, frames by which one path is ahead of another, states of recurrences. It runs as one planned
 /// program on its own buffers, so a step allocates nothing; its results are bit for bit those of the whole sequence.
 ///
-///   exchange::ProgramStream s([&](const Tensors& x) { return Tensors{net(x[0])}; }, {{.step = {{1, 1, 40}}, .time_axis
-///   = 1}}); for (const auto& frame : frames) {
+///   const auto program = [&](const Tensors& x) { return Tensors{net(x[0])}; };
+///   exchange::ProgramStream s(program, {{.step = {{1, 1, 40}}, .time_axis = 1}});
+///   for (const auto& frame : frames) {
 ///     std::ranges::copy(frame, s.input(0).begin());
 ///     s.step();
 ///     use(s.output(0));
 ///   }
 ///
-/// Causal are: operations that act on every step alone; products, reductions and softmax along other axes;
+/// Causal operations are those that act on every step alone; products, reductions and softmax along other axes;
 /// convolutions and pooling over time with stride 1 whose padding lies before the sequence (or after it, if the program
 /// cuts it off again); padding, slices and concatenation in time that keep its beginning; recurrent sequences and scans
 /// that run forward, also linear ones. The program must have one output step for each step of its inputs.

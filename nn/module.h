@@ -22,10 +22,10 @@ class Stream;
 
 /// The arguments of a layer's call besides its input; empty by default. Containers pass them on to their layers.
 struct Context {
-  /// Number of valid steps of each sequence, i64 [B]; undefined: all T. Behind a layer that changes the number of
+  /// Number of valid steps of each sequence, i64 [B]; undefined: all T. After a layer that changes the number of
   /// steps, a chain gives the next layers the lengths of that layer's output (Layer::lengths_after).
   Tensor lengths{};
-  /// True at the steps before which the states of layers start over, bool [B, T]; undefined: nowhere. Behind a layer
+  /// True at the steps before which the states of layers start over, bool [B, T]; undefined: nowhere. After a layer
   /// with a stride, an output step is marked if its input step, or one since the previous output, is.
   Tensor reset_mask{};
   /// Initial state h of a single recurrent layer (Recurrent, SequenceLayer); undefined: zeros. Chains throw ValueError.
@@ -295,10 +295,10 @@ class Layer : public Module {
   /// the type `in`. Layers whose program does not show their states override it; the default is none.
   virtual std::vector<StepState> states(const StepRows& in) const;
   /// Computes one step of `forward` in operations: x [B, D] (tokens: i64 [B]) and the states -> y [B, N] and the states
-  /// after the step, bit for bit like `forward`. A stream traces it once and runs the program (nn/stream/stream.h). If
-  /// a state grows, the number of steps that each row has made, i64 [B], follows the states. If neither `states` nor
-  /// `step` is overridden, a stream finds the step in `forward`, traced over time; the step of a layer that carries
-  /// nothing is `forward` on [B, 1, D].
+  /// after the step, bit for bit like `forward`. Override it together with `states`. A stream traces it once and runs
+  /// the program (nn/stream/stream.h). If a state grows, the number of steps that each row has made, i64 [B], follows
+  /// the states. If neither `states` nor `step` is overridden, a stream finds the step in `forward`, traced over time;
+  /// the step of a layer that carries nothing is `forward` on [B, 1, D].
   ///
   ///   std::vector<StepState> states(const StepRows& in) const override {
   ///     return {{.name = "before", .shape = {in.batch, in.width}, .dtype = in.dtype}};

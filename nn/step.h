@@ -127,7 +127,7 @@ class Step {
   using Rows = const std::uint8_t*;
 
   virtual ~Step() = default;
-  /// The addresses of the rows of each input; most steps have one input.
+  /// The rows of each input: an address for each, of row-major elements [B, width]. Most steps have one input.
   using Inputs = const void* const*;
   /// Returns the batch, width and dtype of the rows y that `run` writes.
   virtual StepRows result() const = 0;

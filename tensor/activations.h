@@ -38,7 +38,7 @@ Tensor softshrink(const Tensor& x, double lambda = 0.5);
 Tensor hardshrink(const Tensor& x, double lambda = 0.5);
 /// Returns x - tanh(x).
 Tensor tanhshrink(const Tensor& x);
-/// Returns x where x > bound, else `value` in place of x. NaN is kept.
+/// Returns x where x > bound, else `value`; a NaN stays NaN. The gradient is 0 where `value` is taken.
 Tensor threshold(const Tensor& x, double bound, double value);
 /// Returns a sigmoid(b), where a and b are the first and the second half of x along an axis, whose extent is halved
 /// (arXiv 1612.08083). Throws ShapeError for an odd extent.

@@ -51,9 +51,11 @@ struct TransposedOptions {
 /// padding is shorter than the kernel, DtypeError for other dtypes, ValueError for strides and dilations below 1,
 /// negative padding, groups that do not divide C and O, and `same` with a stride.
 Tensor conv1d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, const ConvolutionOptions& options = {});
-/// Returns conv1d over two axes: x [N, C, H, W] or [C, H, W], weight [O, I, KH, KW].
+/// Returns the cross-correlation over two axes, as torch.nn.functional.conv2d: x [N, C, H, W] or [C, H, W], weight [O,
+/// I, KH, KW] -> [N, O, H', W'] or [O, H', W']. Formula, bias, options and errors are those of conv1d.
 Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, const ConvolutionOptions& options = {});
-/// Returns conv1d over three axes: x [N, C, D, H, W] or [C, D, H, W], weight [O, I, KD, KH, KW].
+/// Returns the cross-correlation over three axes, as torch.nn.functional.conv3d: x [N, C, D, H, W] or [C, D, H, W],
+/// weight [O, I, KD, KH, KW] -> [N, O, D', H', W'] or [O, D', H', W']. The rest is as for conv1d.
 Tensor conv3d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, const ConvolutionOptions& options = {});
 
 /// Returns the transposed convolution, the adjoint of conv1d, as torch.nn.functional.conv_transpose1d: x[n, c, t]
@@ -66,10 +68,12 @@ Tensor conv3d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, co
 /// stride nor less than the dilation, and ShapeError where nothing would be left.
 Tensor conv_transpose1d(const Tensor& x, const Tensor& weight, const Tensor& bias = {},
                         const TransposedOptions& options = {});
-/// Returns conv_transpose1d over two axes: x [N, C, H, W] or [C, H, W], weight [C, O, KH, KW].
+/// Returns the transposed convolution over two axes: x [N, C, H, W] or [C, H, W], weight [C, O, KH, KW] -> [N, groups
+/// O, H', W'] or [groups O, H', W']. The rest is as for conv_transpose1d.
 Tensor conv_transpose2d(const Tensor& x, const Tensor& weight, const Tensor& bias = {},
                         const TransposedOptions& options = {});
-/// Returns conv_transpose1d over three axes: x [N, C, D, H, W] or [C, D, H, W], weight [C, O, KD, KH, KW].
+/// Returns the transposed convolution over three axes: x [N, C, D, H, W] or [C, D, H, W], weight [C, O, KD, KH, KW] ->
+/// [N, groups O, D', H', W'] or [groups O, D', H', W']. The rest is as for conv_transpose1d.
 Tensor conv_transpose3d(const Tensor& x, const Tensor& weight, const Tensor& bias = {},
                         const TransposedOptions& options = {});
 

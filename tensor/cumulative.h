@@ -46,13 +46,15 @@ Tensor diff(const Tensor& x, const DiffOptions& options = {});
 /// Returns the integral of samples y along an axis by the trapezoidal rule, samples `dx` apart: sum of dx
 /// (y[k] + y[k+1]) / 2. The axis is dropped; fewer than two samples give 0. Floats.
 Tensor trapezoid(const Tensor& y, double dx = 1, std::int64_t axis = -1);
-/// Returns the integral of samples y at positions x: sum of (x[k+1] - x[k]) (y[k] + y[k+1]) / 2. x has y's shape, or
-/// has rank 1 and the extent of the axis; otherwise throws ShapeError.
+/// Returns the integral of samples y at positions x along an axis, which is dropped, by the trapezoidal rule: sum of
+/// (x[k+1] - x[k]) (y[k] + y[k+1]) / 2. x has y's dtype and y's shape, or has rank 1 and the extent of the axis;
+/// otherwise throws DtypeError or ShapeError.
 Tensor trapezoid(const Tensor& y, const Tensor& x, std::int64_t axis = -1);
 /// Returns the integrals by the trapezoidal rule from the first sample to each later one, samples `dx` apart; the axis
 /// becomes one element shorter.
 Tensor cumulative_trapezoid(const Tensor& y, double dx = 1, std::int64_t axis = -1);
-/// Returns these integrals of samples y at positions x, as `trapezoid` takes them.
+/// Returns the integrals by the trapezoidal rule from the first sample to each later one, with samples at positions x;
+/// the axis becomes one element shorter. x and errors are those of `trapezoid`.
 Tensor cumulative_trapezoid(const Tensor& y, const Tensor& x, std::int64_t axis = -1);
 
 }  // namespace ferrite

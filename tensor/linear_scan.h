@@ -13,7 +13,7 @@ struct LinearScanAttrs {
 };
 }  // namespace detail
 
-/// Options of `linear_scan`: its direction, and where rows end or begin anew.
+/// Options of `linear_scan`: its direction, and where rows end or start over.
 struct LinearScanOptions {
   bool reverse = false;  ///< runs from the last step to the first: h[t] = a[t] h[t+1] + b[t]
   Tensor lengths{};      ///< i64 [B], each in 0..T: h is 0 beyond, reversed rows begin at their ends; undefined: all T

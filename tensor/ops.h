@@ -143,9 +143,11 @@ Tensor max(const Tensor& x, const Shape& axes = {}, bool keepdim = false);
 Tensor min(const Tensor& x, const Shape& axes = {}, bool keepdim = false);
 /// Multiplies elements over axes; bool and i32 give i64, no elements 1.
 Tensor prod(const Tensor& x, const Shape& axes = {}, bool keepdim = false);
-/// Returns the index (i64) of the first largest element along an axis; a NaN counts as largest. Not differentiable.
+/// Returns the index (i64) of the first largest element along an axis, which is dropped unless `keepdim`; a NaN counts
+/// as largest. Not differentiable. Throws ShapeError for an axis without elements.
 Tensor argmax(const Tensor& x, std::int64_t axis = -1, bool keepdim = false);
-/// Returns the index (i64) of the first smallest element along an axis; a NaN counts as smallest.
+/// Returns the index (i64) of the first smallest element along an axis, which is dropped unless `keepdim`; a NaN counts
+/// as smallest. Not differentiable. Throws ShapeError for an axis without elements.
 Tensor argmin(const Tensor& x, std::int64_t axis = -1, bool keepdim = false);
 /// Returns log(sum(exp(x))) over axes, without overflow; -inf for no elements or only -inf.
 Tensor logsumexp(const Tensor& x, const Shape& axes = {}, bool keepdim = false);

@@ -1,5 +1,6 @@
 #pragma once
-/// The usual callbacks, with the names that Keras gave them.
+/// The usual callbacks, with the names that Keras gave them. Patience counts as in PyTorch's schedulers: training ends,
+/// or the rate falls, one epoch later than with the same number in Keras.
 #include <chrono>
 #include <filesystem>
 #include <functional>
@@ -61,7 +62,8 @@ struct EarlyStoppingOptions {
   std::int64_t start_from_epoch = 0;
 };
 
-/// Ends training when a value has not become better for more than `patience` epochs. The best weights are those with
+/// Ends training when a value has not become better for more than `patience` epochs in a row (Keras: for `patience`
+/// epochs), and by default restores the best weights. The best weights are those with
 /// which the value was computed, so with Ema they are the averages. Put Ema before EarlyStopping in the list.
 class EarlyStopping final : public Callback {
  public:
@@ -148,8 +150,8 @@ class CSVLogger final : public Callback {
   std::filesystem::path path_;
 };
 
-/// Draws the values of these names over epochs as curves in one SVG picture, anew after every epoch. No names: the
-/// losses.
+/// Draws the values of these names over epochs as curves in one SVG picture, which it writes after every epoch. No
+/// names: the losses.
 class Curves final : public Callback {
  public:
   explicit Curves(std::filesystem::path path, std::vector<std::string> names = {}, std::string title = {})

@@ -8,7 +8,7 @@
 
 namespace ferrite::train {
 
-/// A confusion matrix: counts of predicted classes for each true class.
+/// A confusion matrix: how often each class was predicted for each true class, over any number of batches.
 class Confusion {
  public:
   /// Makes an empty matrix. Throws ValueError for classes < 1, ShapeError for too many.

@@ -100,10 +100,11 @@ struct FusionOptions {
 };
 
 /// Decides which operations run together. The graph must be simplified; its outputs and written values must be results
-/// of nodes that are not views (see `materialize_ends`).
+/// of nodes that are neither views nor paddings (see `materialize_ends`).
 Fused fuse(const Graph& g, const FusionOptions& options);
 
-/// Adds a copy after every output and written value that is an input, a constant or a view.
+/// Adds a copy of every output of the graph, and of every value written to a variable, that is an input, a constant, a
+/// view or a padding: `fuse` needs a node that computes it.
 void materialize_ends(Graph& g);
 /// Moves copies and concatenations right after what they copy, so that the kernel that computes it can write it twice.
 void move_copies_up(Graph& g);

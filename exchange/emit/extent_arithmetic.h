@@ -20,11 +20,11 @@ class ExtentArithmetic {
   ProgramBuilder& builder() { return b_; }
   std::vector<Instruction>& instructions() { return b_.instructions(); }
 
-  /// Returns a number as i64 [].
+  /// Writes the instructions that compute a number, and returns it as a value, i64 [].
   Value number(const SymbolicNumber& n);
-  /// Returns n numbers as i64 [n].
+  /// Writes the instructions that compute n numbers, and returns the numbers as one value, i64 [n].
   Value list(const ExtentNumbers& numbers);
-  /// Returns a real number as a value of rank 0.
+  /// Writes the instructions that compute a real number, and returns it as a value of rank 0.
   Value real(const ExtentReal& r, Dtype dtype);
   /// Returns the product of two numbers as i64 [].
   Value product(const Value& a, const Value& b) { return b_.multiply(a, b); }

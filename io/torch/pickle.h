@@ -134,7 +134,7 @@ class Pickle {
   std::size_t memory() const { return memory_; }
 
   bool boolean(PickleValue v) const { return v.place() != 0; }
-  /// Returns an integer, or nothing where it does not fit into 64 bits.
+  /// Returns the number of a value of kind `integer`; nullopt where it does not fit into 64 bits.
   std::optional<std::int64_t> integer(PickleValue v) const;
   double real(PickleValue v) const;
   std::string_view text(PickleValue v) const;

@@ -72,7 +72,8 @@ bool is_tensor(const Pickle& pickle, PickleValue value);
 /// and extents go into the index. Throws IoError that begins with `place`.
 TorchTensor tensor_of(const Pickle& pickle, PickleValue value, TorchIndex& index, std::string_view place);
 
-/// Returns a number, a bool, None, a dtype or a device as Python writes it, a string unchanged; nothing for the rest.
+/// Returns a plain value as text for metadata: a number (NumPy's and those of an Enum, too), a bool, None, a dtype or a
+/// device as Python writes it, a string unchanged; nullopt for anything else.
 std::optional<std::string> plain_text(const Pickle& pickle, PickleValue value);
 
 /// Finds the part that the key names and flattens it. Throws IoError. Memory, the pickle's included: at most nine

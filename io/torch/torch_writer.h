@@ -44,7 +44,8 @@ class Storages {
   std::vector<Range> ranges_;
 };
 
-/// Returns an archive of a pickle and the storages that it names. Throws IoError for a pickle above 100 MB.
+/// Returns the bytes of a PyTorch archive: a pickle and the storages that it names. Throws IoError, which begins with
+/// `where`, for a pickle above 100 MB.
 std::vector<std::byte> torch_archive(std::string_view pickle, const Storages& storages, std::string_view where);
 
 /// Writes a pickle value by value. Containers are filled as the opcodes require: a dictionary, then `mark`, its keys

@@ -7,7 +7,7 @@ namespace ferrite::nn {
 
 /// Options of MelBands: numbers of frequencies and bands, their range in Hz, the mel scale, and the form of the result.
 struct MelBandsOptions {
-  std::int64_t n_frequencies = 0;  ///< F, frequencies of each channel, 0..sample_rate / 2; the builder infers it
+  std::int64_t n_frequencies = 0;  ///< F, frequencies of a channel, from 0 to sample_rate / 2; the builder infers it
   std::int64_t n_mels = 0;         ///< M, bands of each channel
   double sample_rate = 0;          ///< samples per second, in Hz
   double lowest = 0;               ///< lower end of the bands, in Hz

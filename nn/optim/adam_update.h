@@ -6,10 +6,10 @@
 
 namespace ferrite::nn {
 
-/// Constants of an update by adam_update, which gives the formula.
+/// Constants of `adam_update`: the decays of its two moments, epsilon and the weight decay.
 struct AdamConstants {
-  double beta1 = 0.9;
-  double beta2 = 0.999;
+  double beta1 = 0.9;       ///< decay of m, the mean of gradients, in [0, 1)
+  double beta2 = 0.999;     ///< decay of v, the mean of squared gradients, in [0, 1)
   double epsilon = 1e-8;    ///< added to the root of v, the divisor
   double weight_decay = 0;  ///< added to the gradient as weight_decay w
   bool decoupled = false;   ///< subtracts rate weight_decay w from the weights instead, as in AdamW

@@ -65,7 +65,8 @@ inline constexpr const Blocks* kBlocksOfLevels[] = {FERRITE_EACH_LEVEL(FERRITE_B
 template <std::size_t family, std::size_t place>
 inline constinit const TableInUse<Blocks> blocks_in_use(kBlocksOfLevels<family, place>);
 
-/// The kernels of an operation with a functor: those of the instruction set in use.
+/// The kernels of an operation whose function of elements is in a list of functors: those of the instruction set in
+/// use. `own` is null.
 template <class Op>
 requires(functor_place<Op>().found) struct KernelsOf<Op> {
   static constexpr const Blocks* own = nullptr;
