@@ -22,10 +22,10 @@ class Stream;
 
 /// The arguments of a layer's call besides its input; empty by default. Containers pass them on to their layers.
 struct Context {
-  /// Number of valid steps of each sequence, i64 [B]; undefined: all T. Behind a layer that changes the number of
+  /// Number of valid steps of each sequence, i64 [B]; undefined: all T. After a layer that changes the number of
   /// steps, a chain gives the next layers the lengths of that layer's output (Layer::lengths_after).
   Tensor lengths{};
-  /// True at the steps before which the states of layers start over, bool [B, T]; undefined: nowhere. Behind a layer
+  /// True at the steps before which the states of layers start over, bool [B, T]; undefined: nowhere. After a layer
   /// with a stride, an output step is marked if its input step, or one since the previous output, is.
   Tensor reset_mask{};
   /// Initial state h of a single recurrent layer (Recurrent, SequenceLayer); undefined: zeros. Chains throw ValueError.
@@ -337,9 +337,10 @@ class Layer : public Module {
 
   Tensor operator()(const Tensor& x) const { return (*this)(x, Context{}); }
   /// Returns `forward(x, context)` after checking the context. Throws ValueError for an initial state that the layer
-  /// does not take, and where a call would silently begin from zeros: with a carry in which the layer has registered
-  /// nothing though it has `states`, and inside a step of a stream whose layer does not declare what it carries. Throws
-  /// ShapeError for lengths outside 0..T, whether anything reads them or not; nested calls do not check them again.
+  /// does not take, and where a layer with states would silently begin from zeros in every call: with a carry that
+  /// lacks them, since the layer has not registered them by `Module::carries`, and in a stream's step of an enclosing
+  /// layer that declares no states itself. Throws ShapeError for lengths outside 0..T, whether anything reads them or
+  /// not; calls of layers within this one do not check the lengths again.
   Tensor operator()(const Tensor& x, const Context& context) const {
     (void)whole();
     return inside([&] {

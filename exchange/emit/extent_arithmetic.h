@@ -20,9 +20,9 @@ class ExtentArithmetic {
   ProgramBuilder& builder() { return b_; }
   std::vector<Instruction>& instructions() { return b_.instructions(); }
 
-  /// Returns a number as i64 [].
+  /// Returns a number, constant or computed from open extents, as an i64 value of shape [].
   Value number(const SymbolicNumber& n);
-  /// Returns n numbers as i64 [n].
+  /// Returns n numbers, constant or computed from open extents, as an i64 value of shape [n].
   Value list(const ExtentNumbers& numbers);
   /// Returns a real number as a value of rank 0.
   Value real(const ExtentReal& r, Dtype dtype);
