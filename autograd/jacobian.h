@@ -7,7 +7,7 @@
 
 namespace ferrite {
 
-/// The way to compute a Jacobian.
+/// The way to compute a Jacobian: row by row, column by column, or whichever takes fewer passes.
 enum class JacobianBy : std::uint8_t {
   smaller,  ///< the one of the two with fewer passes: rows unless there are more of them than columns
   rows,     ///< one backward pass for each element of the results

@@ -75,7 +75,7 @@ ScanResult scan(const ScanBodyFunction& body, const Tensors& init, const Tensors
 /// Several threads may call it.
 class Scan {
  public:
-  /// Makes a scan of a body, which is traced when it is first called. Throws ValueError when it is null.
+  /// Makes a scan of a body. Nothing is traced until the scan is called. Throws ValueError for a null body.
   explicit Scan(ScanBodyFunction body);
   /// Runs the scan. Takes the arguments and throws the errors of `scan`.
   ScanResult operator()(const Tensors& init, const Tensors& xs, const ScanOptions& options = {}) const;

@@ -145,7 +145,8 @@ class ScanBack {
   Graph forward() const;
   /// Returns the number of values that the backward pass reads of each step.
   std::size_t saved() const;
-  /// Returns the backward pass for a request, made when it is first asked for.
+  /// Returns the backward pass for a request: the cotangents that arrive and the gradients that are wanted. Made at the
+  /// first such request and kept.
   const Pass& pass(const Request& request) const;
 
  private:

@@ -67,7 +67,7 @@ class StreamProgram {
   /// A state that a stream holds between steps.
   struct State {
     Tensor first;       ///< value at the beginning of a sequence
-    std::string words;  ///< description: "convolution of encoder: 2 frames"
+    std::string words;  ///< description: "convolution of encoder: 2 frames of its window"
   };
   /// Returns the states that a stream holds between steps.
   const std::vector<State>& states() const { return states_; }
@@ -76,7 +76,9 @@ class StreamProgram {
   /// Returns whether a node reads a constant over time: a value with an axis of time that depends on no input and was
   /// found equal in all steps. Weights may decide that, so it has to be checked again when they change.
   bool reads_constants_over_time() const;
-  /// Runs `steps` steps: frames of all inputs -> frames of all outputs.
+  /// Runs `steps` consecutive steps: inputs and outputs in the order of the program, with `steps` frames along their
+  /// axis of time. Reads the states in `states.now` and writes those after the steps to `states.next`, which must
+  /// already hold as many tensors.
   Tensors step(const Tensors& inputs, FrameStates& states, std::int64_t steps = 1) const;
 
  private:

@@ -38,8 +38,8 @@ struct ExportOptions {
 /// their names. Outputs: the graph's, then the new values of the variables that the program writes, named
 /// `<name>.next`. All other variables are initialisers that keep their names, constants are Constant nodes; the names
 /// of nodes contain the paths of their layers. Nodes that no result depends on are left out. Recurrent sequences of f32
-/// without resets and projections become GRU, LSTM and RNN nodes (layout 0, linear_before_reset as the layer has it),
-/// scans become Scan nodes. docs/onnx-operations.md says what becomes of each operation.
+/// with neither resets nor projections become GRU, LSTM and RNN nodes (layout 0, linear_before_reset as the layer has
+/// it), scans become Scan nodes. docs/onnx-operations.md says what becomes of each operation.
 ///
 /// Differences: an index out of range raises the runtime's own error; the runtime chooses the order of sums, so that
 /// values agree to rounding, not to the bit; the runtime also decides what ReduceMax, ArgMax, MaxPool and TopK do with

@@ -76,7 +76,8 @@ class Stream {
   void restore(std::span<const Tensor> states) { program_.restore(states); }
   /// Copies the present values of the model's parameters into the stream; the states stay.
   void refresh() { program_.refresh(); }
-  /// Returns a description of the states: what holds how many frames.
+  /// Returns a text with a line for each state: the operation that it belongs to, what it holds ("2 frames of its
+  /// window") and its type; or the input that gets an output of the step before, and its type.
   std::string report() const { return program_.report(); }
   /// Returns the size of all states, in bytes.
   std::int64_t state_bytes() const { return program_.state_bytes(); }

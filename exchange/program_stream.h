@@ -90,7 +90,8 @@ class ProgramStream {
   void refresh();
   /// Returns the size of all states, in bytes.
   std::int64_t state_bytes() const;
-  /// Returns a description of the states: what holds how many frames, in the order of the program.
+  /// Returns a text with a line for each state: the operation that it belongs to, what it holds ("2 frames of its
+  /// window") and its type, in the order of the program; then the inputs that get an output of the step before.
   std::string report() const;
 
  private:

@@ -53,7 +53,8 @@ GgufMetadata read_gguf_metadata(const std::filesystem::path& path);
 /// The type in which the elements of a tensor are written. `same` is for any dtype (f32 becomes F32, f16 F16, bf16
 /// BF16, f64 F64, i8 I8, i32 I32, i64 I64), the others are for f32 tensors only.
 enum class GgufType : std::uint8_t { same, f16, bf16, q8_0, q4_0 };
-/// A function that chooses the type in which a tensor is written; a null function means `same` for all.
+/// A function that chooses the type in which a tensor is written; a null function means `GgufType::same`,
+/// the tensor's own dtype, for all.
 using GgufTypeOf = std::function<GgufType(const NamedTensor&)>;
 
 /// Returns the bytes of a GGUF file of version 3 with the tensors in their order and the metadata by key,

@@ -6,7 +6,7 @@
 
 namespace ferrite::io {
 
-/// Says what a reader makes of a missing number.
+/// The treatment of missing numbers by the readers of CSV and .ts files: an error, or a NaN.
 enum class Missing : std::uint8_t {
   refused,  ///< an IoError that names its place
   nan,      ///< a NaN, where floats are asked for

@@ -21,7 +21,8 @@ struct SaveOptions {
   std::string prefix{};
   /// The states of an optimiser, saved unchanged under "optimizer.<name>".
   std::vector<nn::Named<State>> states{};
-  /// Saves also the module's own states (the counters of dropout), under "state.<name>".
+  /// Saves also the states that the module has registered (`Module::named_states`), such as the counters of dropout,
+  /// under "state.<name>".
   bool module_states = false;
   /// Writes a tied variable under each of its names, as PyTorch's state_dict does: for `write_torch`, whose files
   /// PyTorch loads strictly.
@@ -42,7 +43,8 @@ struct LoadOptions {
   bool convert = true;
   /// The states of an optimiser, loaded from "optimizer.<name>". If empty, such names in the file are ignored.
   std::vector<nn::Named<State>> states{};
-  /// Loads also the module's own states, from "state.<name>". Otherwise such names in the file are ignored.
+  /// Loads also the states that the module has registered (`Module::named_states`), from "state.<name>". Otherwise such
+  /// names in the file are ignored.
   bool module_states = false;
   /// Options of the reader, for the form of `load` that takes a path.
   ReadOptions read{};

@@ -337,9 +337,10 @@ class Layer : public Module {
 
   Tensor operator()(const Tensor& x) const { return (*this)(x, Context{}); }
   /// Returns `forward(x, context)` after checking the context. Throws ValueError for an initial state that the layer
-  /// does not take, and where a call would silently begin from zeros: with a carry in which the layer has registered
-  /// nothing though it has `states`, and inside a step of a stream whose layer does not declare what it carries. Throws
-  /// ShapeError for lengths outside 0..T, whether anything reads them or not; nested calls do not check them again.
+  /// does not take, and where a layer with states would silently begin from zeros in every call: with a carry that
+  /// lacks them, since the layer has not registered them by `Module::carries`, and in a stream's step of an enclosing
+  /// layer that declares no states itself. Throws ShapeError for lengths outside 0..T, whether anything reads them or
+  /// not; calls of layers within this one do not check the lengths again.
   Tensor operator()(const Tensor& x, const Context& context) const {
     (void)whole();
     return inside([&] {

@@ -12,7 +12,9 @@
 
 namespace ferrite::detail {
 
-/// The values that the gradient of a pointwise operation reads. An operand is a tensor or a literal.
+/// The values that the gradient of a pointwise operation may read: the gradient and the value of its result (`grad`,
+/// `out`) and its operands (`a`, `b`, `c`), each a tensor or a literal number. The value of a result or tensor operand
+/// that the operation's `reads` does not name is an undefined tensor.
 class PointwiseVjp {
  public:
   explicit PointwiseVjp(const Vjp& v)
@@ -22,7 +24,8 @@ class PointwiseVjp {
   const Tensor& out;
   const Operand a, b, c;
 
-  /// Returns the gradients that are wanted. Takes one function for each operand and calls it only where needed.
+  /// Returns a gradient for each operand that is a tensor, undefined unless it is wanted. Takes one function for each
+  /// operand, literals included, and calls only those that are needed.
   template <class... F>
   Tensors wanted(F&&... f) const {
     Tensors g;
@@ -51,7 +54,9 @@ class PointwiseVjp {
   const Vjp& vjp_;
 };
 
-/// An operation that acts element by element: a struct with a name, a summary, an arity and the dtypes that it takes.
+/// An operation that acts element by element: a struct with a name, a summary, an arity, the dtypes that it takes
+/// (`types`), and its names in ONNX and StableHLO, empty where it has none. Other members are optional; without kernels
+/// in the library's tables it also needs `of` (`OfNumbers`).
 template <class Op>
 concept PointwiseOp = requires {
   { Op::name } -> std::convertible_to<std::string_view>;

@@ -102,7 +102,7 @@ inline constexpr std::array kDtypes =
 /// from 0, so they index tables.
 inline constexpr int kComputedDtypes = 5;
 
-/// Returns the position of a dtype in the table, and in kDtypes.
+/// Returns the position of a dtype in kDtypes.
 constexpr std::size_t position_of(Dtype t) {
   const auto value = static_cast<std::size_t>(t);
   return value < kComputedDtypes ? value : value - detail::kStorageOnlyBit + kComputedDtypes;

@@ -81,7 +81,7 @@ SlogdetResult slogdet(const Tensor& A);
 /// exponent 0, powers of the inverse for negative exponents.
 Tensor matrix_power(const Tensor& A, std::int64_t exponent);
 
-/// The norm that `matrix_norm` computes.
+/// The norm that `matrix_norm` computes: of all elements, or the largest or smallest sum of a column or of a row.
 enum class MatrixNorm : std::uint8_t { frobenius, one, minus_one, infinity, minus_infinity };
 /// Returns norms of matrices [..., m, n] -> [...]: the root of the sum of squares (frobenius); the largest (one) or
 /// smallest (minus_one) sum of |a_ij| along a column, or along a row (infinity, minus_infinity). Gradients at a norm of

@@ -5,8 +5,8 @@
 
 namespace ferrite {
 
-/// The operand of an arithmetic operation: a tensor (borrowed), a parameter (read here) or a literal. Lives for the
-/// duration of a call.
+/// The operand of an arithmetic operation: a tensor, of which it keeps the address, a variable, whose value it reads
+/// when it is made, or a literal number. Must not outlive the call that takes it.
 class Operand {
  public:
   Operand() = default;

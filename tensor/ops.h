@@ -151,8 +151,8 @@ Tensor argmax(const Tensor& x, std::int64_t axis = -1, bool keepdim = false);
 Tensor argmin(const Tensor& x, std::int64_t axis = -1, bool keepdim = false);
 /// Returns log(sum(exp(x))) over axes, without overflow; -inf for no elements or only -inf.
 Tensor logsumexp(const Tensor& x, const Shape& axes = {}, bool keepdim = false);
-/// Returns the variance of n elements over axes, sum of (x - mean)^2 / (n - correction); divides by 0 where n is not
-/// larger (as PyTorch: NaN or infinity). Throws ValueError for a correction that is not finite.
+/// Returns the variance of n elements over axes, sum of (x - mean)^2 / (n - correction); divides by 0 where n <=
+/// correction (NaN or infinity, as in PyTorch). Throws ValueError for a correction that is not finite.
 Tensor var(const Tensor& x, const Shape& axes = {}, bool keepdim = false, double correction = 1);
 Tensor softmax(const Tensor& x, std::int64_t axis = -1);
 Tensor log_softmax(const Tensor& x, std::int64_t axis = -1);

@@ -85,7 +85,7 @@ class Applied {
 
   std::size_t inputs() const { return in_specs_.size(); }
   std::size_t outputs() const { return out_specs_.size(); }
-  /// Returns the value of an operand; undefined unless `reads` names it. Likewise `out`, of a result.
+  /// Returns the value of an operand, undefined unless the operation's `reads` names it; `out` does so for a result.
   const Tensor& in(std::size_t i) const { return in_.empty() ? undefined() : in_[i]; }
   const Spec& in_spec(std::size_t i) const { return *in_specs_[i]; }
   const Tensor& out(std::size_t i = 0) const { return out_.empty() ? undefined() : out_[i]; }
@@ -235,7 +235,8 @@ struct Primitive {
   /// Returns the types of the results, and is the only place that rejects shapes. Storage types have been refused
   /// before.
   Specs (*infer)(const Primitive&, Inputs, const Attrs&) = nullptr;
-  /// Fills the outputs, which are allocated, contiguous and not zeroed.
+  /// Fills the outputs, which are allocated, contiguous and not zeroed. Null for pointwise operations, which have
+  /// `blocks`, for operations whose results are always views, and for composites, which have a `reference`.
   void (*eval)(Inputs, std::span<Tensor> out, const Attrs&) = nullptr;
   /// Sets the window that output i takes on input 0; returns false where none exists and `eval` must copy.
   bool (*view)(const Tensor& in, const Spec& out, const Attrs&, std::size_t i, detail::Layout&) = nullptr;

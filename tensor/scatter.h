@@ -83,7 +83,7 @@ struct MaskedSelectOptions {
   Scalar fill = 0;
 };
 /// Returns the elements where the bool mask holds, in row-major order [m]; x and mask broadcast. m depends on the
-/// values: TraceError while tracing, unless `size` gives it.
+/// values: TraceError while tracing, unless `size` fixes it (fewer are filled up with `fill`, more are cut off).
 Tensor masked_select(const Tensor& x, const Tensor& mask, const MaskedSelectOptions& options = {});
 /// Returns x with its elements where the bool mask holds replaced by consecutive elements of `source`, in row-major
 /// order. The mask broadcasts to x; source has x's dtype. Throws ShapeError, as part of the program, where it has too

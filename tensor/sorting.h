@@ -93,7 +93,7 @@ struct Unique {
 /// Returns the m distinct elements of x in ascending order. Each NaN is distinct. m depends on the values: TraceError
 /// while tracing.
 Unique unique(const Tensor& x);
-/// Returns the elements without repeated equal neighbours, in the order of the flattened x: `unique` of runs.
+/// Returns the first element of each run of equal elements, in the order of the flattened x. Throws as `unique`.
 Unique unique_consecutive(const Tensor& x);
 
 }  // namespace ferrite

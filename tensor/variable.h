@@ -89,7 +89,8 @@ class Variable {
   /// latest.
   std::uint64_t number() const { return body().number; }
   static std::uint64_t made();
-  /// Returns whether the variable that this handle referred to has been tied to another one since.
+  /// Returns whether the variable that this handle was made for has since been tied to another one, to which the
+  /// handle now refers. False for copies of the handle that are made after that.
   bool tied() const noexcept { return body_ && body_->tied_to; }
 
  protected:

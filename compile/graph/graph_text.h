@@ -15,7 +15,7 @@ inline constexpr std::string_view kScopeWord = "scope";
 /// Returns " name=value" for every constant that is set. The type of a value can be told from its text: true, 1, 2.0,
 /// f32, ~3 for a literal, [2, 3], "text".
 std::string attrs_text(const Attrs& attrs);
-/// Returns the text in quotes, with a backslash before quotes and backslashes.
+/// Returns the text in double quotes, with a backslash before each double quote and backslash in it.
 std::string in_quotes(std::string_view text);
 /// Returns whether all elements of t are the same element in memory.
 bool one_value(const Tensor& t);

@@ -34,7 +34,8 @@ struct Attribute {
 };
 using Attributes = std::vector<Attribute>;
 
-/// The operation and the layer for which an instruction is written.
+/// The operation and the layer of the traced program that an exported instruction comes from, for messages and for the
+/// names and locations in the file.
 struct Origin {
   std::string_view operation{};  ///< the outermost operation in the traced program
   Scope layer{};

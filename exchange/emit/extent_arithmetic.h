@@ -20,9 +20,9 @@ class ExtentArithmetic {
   ProgramBuilder& builder() { return b_; }
   std::vector<Instruction>& instructions() { return b_.instructions(); }
 
-  /// Writes the instructions that compute a number, and returns it as a value, i64 [].
+  /// Returns a number, constant or computed from open extents, as an i64 value of shape [].
   Value number(const SymbolicNumber& n);
-  /// Writes the instructions that compute n numbers, and returns the numbers as one value, i64 [n].
+  /// Returns n numbers, constant or computed from open extents, as an i64 value of shape [n].
   Value list(const ExtentNumbers& numbers);
   /// Writes the instructions that compute a real number, and returns it as a value of rank 0.
   Value real(const ExtentReal& r, Dtype dtype);

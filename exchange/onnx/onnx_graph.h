@@ -135,7 +135,7 @@ struct Imports {
   std::int64_t of(std::string_view domain) const;
 };
 
-/// A function that a model defines.
+/// A function that an ONNX model defines for its nodes to call.
 struct Function {
   /// The parts of a function that a call needs.
   struct Body {

@@ -48,7 +48,9 @@ class OpenForms {
   struct Flat {
     ExtentNumbers a, b, result;
   };
-  /// Writes a product unchanged; where dynamic_reshape is missing, as one of matrices or of stacks of matrices.
+  /// Writes the product of a and b, `dot`, with a result of the given shape. With `DynamicForms::complete` the
+  /// instruction stays as it is; with `gathers` it becomes a product of matrices or of stacks of matrices (`flat`), and
+  /// one in which an extent of the matrices is 1 becomes a sum of products.
   Value dot(const Instruction& dot, const OpenValue& a, const OpenValue& b, const Flat& flat,
             const ExtentNumbers& shape);
   /// Gathers slices of extent 1 along an axis, at a rank-1 index.

@@ -144,7 +144,8 @@ class Pickle {
   /// Returns an item of a tuple; the index is not checked.
   PickleValue tuple_item(PickleValue v, std::size_t i) const { return pool_[v.place() + 1 + i]; }
 
-  /// Returns the name that made an object.
+  /// Returns the entry, in the closed table of names, of the class or function that an object (kind `object`) was made
+  /// with. The kind of the entry says what the arguments mean.
   const PickleGlobal& maker(PickleValue object) const { return global(pool_[object.place()]); }
   /// Returns the arguments with which an object was made, always a tuple.
   PickleValue arguments(PickleValue object) const { return pool_[object.place() + 1]; }

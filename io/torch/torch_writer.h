@@ -72,7 +72,7 @@ class PickleWriter {
   /// Writes a tensor as _rebuild_tensor_v2(storage, offset, size, stride, requires_grad, hooks).
   void tensor(const Window& window);
 
-  /// Returns the pickle and ends the writer's use.
+  /// Ends the pickle and returns its bytes. The writer must not be used afterwards.
   std::string finish();
 
  private:

@@ -6,7 +6,7 @@
 
 namespace ferrite::nn {
 
-/// Options of Linear, with PyTorch's names.
+/// Options of Linear: sizes and whether there is a bias, named as in torch.nn.Linear.
 struct LinearOptions {
   std::int64_t in_features = 1;
   std::int64_t out_features = 1;

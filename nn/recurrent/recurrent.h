@@ -97,7 +97,8 @@ class Recurrent : public Layer {
   /// Returns a step of the cell with zoneout, by the masks after the features of its x (`drawn`) or by expectation.
   static RecurrentStep zoned(RecurrentStep step, const RecurrentSizes& sizes, bool drawn);
 
-  /// Returns the suffix of the names of a layer and direction, "_l1_reverse".
+  /// Returns the suffix of names that belong to a layer and direction, such as those of parameters: "_l1",
+  /// "_l1_reverse".
   static std::string suffix_of(std::int64_t layer, bool reverse);
   /// Returns the position of a layer and direction, layer by layer, forward before backward. Throws ValueError if there
   /// is none.
