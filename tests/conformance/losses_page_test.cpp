@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "conformance/header_text.h"
+#include "conformance/operation_examples.h"
 #include "ferrite/nn/operations.h"
 
 namespace {
@@ -61,8 +62,16 @@ std::string summary_of(const std::string& name) {
 
 /// Returns the name of the function that a declaration begins with; empty for none.
 std::string function_of(const std::string& code) {
-  if (!code.starts_with("Tensor ")) return "";
+  if (!code.starts_with("Tensor ") && !code.starts_with("double ")) return "";
   return code.substr(7, code.find('(') - 7);
+}
+
+/// Returns the sentences on a function's counterpart and its example.
+std::string example_text(const std::string& name) {
+  const conformance::OperationExample e = conformance::example_of(name);
+  const std::string pytorch = conformance::pytorch_of(e);
+  return (pytorch.empty() ? "" : "PyTorch: " + pytorch + ". ") + "Example: " + conformance::code_of(e) + " gives " +
+         conformance::result_of(e.value()) + ".\n";
 }
 
 std::string first_sentence(const std::string& text) {
@@ -87,9 +96,8 @@ std::string markdown() {
       if (e.code.empty()) continue;
       pages << "```text\n" << e.code << "```\n\n" << e.documentation << "\n";
       const std::string name = function_of(e.code);
-      std::string summary = summary_of(name);
-      for (std::size_t at = summary.find('|'); at != std::string::npos; at = summary.find('|', at + 2))
-        summary.insert(at, "\\");
+      if (!name.empty()) pages << example_text(name) << "\n";
+      const std::string summary = conformance::in_table(summary_of(name));
       if (!summary.empty()) table << "| `" << name << "` | " << summary << " |\n";
     }
   }
