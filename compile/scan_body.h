@@ -118,7 +118,7 @@ class ScanBody final : public Body, public std::enable_shared_from_this<ScanBody
 /// The backward pass through a body, as a scan in the other direction.
 class ScanBack {
  public:
-  /// The cotangents that arrive and the gradients that are wanted.
+  /// Flags that say which cotangents arrive and which gradients are wanted; one pass is kept for each combination.
   struct Request {
     using Flags = InlineVector<char, 16>;
     Flags ys;      ///< by y of the differentiated body: whether a cotangent arrives

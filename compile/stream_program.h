@@ -27,7 +27,7 @@ struct FrameNode {
   std::function<Tensors(const Tensors& in, FrameStates& states, std::int64_t steps)> run;
 };
 
-/// Returns the name of a node in errors and states: "slice of encoder".
+/// Returns the name of a node in errors and in the names of states, its operation and its layer: "slice of encoder".
 std::string label_of(const Graph::Node& n);
 
 /// Thrown when a node keeps a program from running step by step because it strides, or reads later steps. Each of its

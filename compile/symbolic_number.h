@@ -54,7 +54,8 @@ class SymbolicNumber {
   std::optional<std::int64_t> constant() const { return terms_.empty() ? std::optional(more_) : std::nullopt; }
   /// Returns whether the number depends on no symbol.
   bool is_constant() const { return terms_.empty(); }
-  /// Returns the terms of the number, which is floor((sum of terms + more) / divisor), in the order of their symbols.
+  /// Returns the terms of the number, products of symbols with a factor: the number is floor((sum of terms + more) /
+  /// divisor). They are in the order of Term::symbols.
   std::span<const Term> terms() const& { return terms_; }
   /// Returns the constant that is added to the terms before the division.
   std::int64_t more() const { return more_; }

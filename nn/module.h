@@ -28,9 +28,11 @@ struct Context {
   /// True at the steps before which the states of layers start over, bool [B, T]; undefined: nowhere. After a layer
   /// with a stride, an output step is marked if its input step, or one since the previous output, is.
   Tensor reset_mask{};
-  /// Initial state h of a single recurrent layer (Recurrent, SequenceLayer); undefined: zeros. Chains throw ValueError.
+  /// Initial state h of a single recurrent layer (Recurrent, SequenceLayer); undefined: zeros. Chains of layers throw
+  /// ValueError if it is given.
   Tensor state{};
-  /// Initial memory c of a single LSTM, shaped like `state`; undefined: zeros. Chains throw ValueError.
+  /// Initial memory c of a single LSTM, shaped like `state`; undefined: zeros. Chains of layers throw ValueError if it
+  /// is given.
   Tensor cell{};
   /// The states that layers read before and assign after the call (nn/carry.h); null: layers carry nothing.
   const Carry* carry = nullptr;

@@ -45,7 +45,8 @@ class [[nodiscard]] DetectAnomaly {
 
 namespace detail {
 
-/// Returns whether a DetectAnomaly lives on this thread. Worth asking only when `profiling()` is true.
+/// Returns whether a DetectAnomaly lives on this thread. Ask `profiling()` first, which is cheaper: where it is false,
+/// this is false, too.
 bool detecting_anomalies() noexcept;
 /// Throws AnomalyError if a result holds an anomaly; does nothing where no guard lives.
 void check_for_anomalies(const Primitive& op, Inputs in, std::span<const Tensor> out, const Attrs& attrs);

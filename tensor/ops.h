@@ -43,7 +43,8 @@ Tensor ones_like(const Tensor& x);
 Tensor arange(Scalar end);
 Tensor arange(Scalar begin, Scalar end, Scalar step = 1);
 Tensor arange(Scalar begin, Scalar end, Scalar step, Dtype dtype);
-/// Returns n equally spaced values from begin to end, both included [n].
+/// Returns n equally spaced values from begin to end, both included [n]. Throws ValueError for n < 1 and ends that are
+/// not finite, ShapeError for too many values, DtypeError unless the dtype is f32 or f64.
 Tensor linspace(double begin, double end, std::int64_t n, Dtype dtype = Dtype::f32);
 /// Returns a matrix [n, m] with ones on the diagonal, else 0; m defaults to n.
 Tensor eye(std::int64_t n, std::int64_t m = -1, Dtype dtype = Dtype::f32);

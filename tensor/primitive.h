@@ -279,7 +279,8 @@ struct Primitive {
   /// Whether operands and results may be of storage types, bf16, f16 and i8. Where this is false, `types` refuses them;
   /// a composite leaves that to its parts.
   bool takes_storage_types = false;
-  /// The constants of an application, in the order used in texts.
+  /// The table of the names and types of the constants of an application (members of its Attrs), in the order used in
+  /// texts.
   const AttrFields* attributes = &attr_fields<NoAttrs>;
 
   bool is_pointwise() const { return kind == OperationKind::pointwise; }

@@ -82,9 +82,10 @@ class Loss {
   double weight(const Batch& batch) const;
   /// Returns whether the loss is a name or a function without captures, and so the same in every call.
   bool captures_nothing() const { return captures_nothing_; }
-  /// Returns whether `weight` is defined: for all losses but functions that return a LossSum.
+  /// Returns whether `weight` may be called: true for names and for functions that return a mean, false for functions
+  /// that return a LossSum.
   bool has_weight() const { return named_ || mean_; }
-  /// Returns whether `sum` is defined: for names and functions that return a LossSum.
+  /// Returns whether `sum` may be called: true for names and for functions that return a LossSum.
   bool gives_sums() const { return named_ || sum_; }
   /// Returns the mean loss, rank 0 unless a function returned something else.
   Tensor operator()(const Tensor& prediction, const Batch& batch) const;

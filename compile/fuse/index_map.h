@@ -39,8 +39,8 @@ struct ViewRule {
   Shape coefficient;  ///< for each axis of the view
 };
 
-/// Returns the rule of a view operation (permute, expand, slice, select, unbind, split), found by probing its record
-/// with strides; nullopt for operations that are not views or whose view depends on strides.
+/// Returns the rule of a result of a view operation (permute, expand, slice, select, unbind, split), found by calling
+/// its Primitive::view with trial strides; nullopt for operations that are not views or whose view depends on strides.
 std::optional<ViewRule> rule_of_view(const Graph& g, const Graph::Node& n, std::size_t result);
 
 /// Returns the map of a view's operand, given the map of the view.

@@ -28,6 +28,7 @@ struct Operation {
   /// Bit i says that input i is a running statistic, which never trains.
   std::uint32_t statistics = 0;
 };
+/// Rows of the table; each family of operations is a function that returns its rows.
 using Operations = std::span<const Operation>;
 
 /// Returns Identity, Constant, Shape, Add, Sub, Mul, Div, MatMul, Gemm, Relu, Sigmoid, Tanh, Reshape, Transpose and
@@ -55,7 +56,7 @@ Operations loss_operations();
 Operations attention_operations();
 /// Returns MatMulInteger, QLinearMatMul, DynamicQuantizeLinear.
 Operations quantised_operations();
-/// Returns QLinearAdd, QGemm, DynamicQuantizeLSTM and others of com.microsoft.
+/// Returns the rows of the importer's table for QLinearAdd, QGemm, DynamicQuantizeLSTM and others of com.microsoft.
 Operations contributed_operations();
 /// Returns GridSample, AffineGrid, Col2Im, CenterCropPad.
 Operations sampling_operations();

@@ -34,7 +34,8 @@ class HloBuilder final : public ProgramBuilder {
   Value constant(const Tensor& tensor) override;
   /// Writes a value whose elements are all `value`; equal ones are written once.
   Value filled(Scalar value, const Spec& spec) override;
-  /// Writes a value whose elements all equal an element of rank 0; equal ones are written once.
+  /// Writes a value of type `spec` whose elements all equal `element`, a tensor of rank 0 in the same dtype. A value
+  /// that was written before is returned again, unless programs are compared.
   Value filled(const Tensor& element, const Spec& spec);
   /// Writes a constant in the shape and dtype of x.
   Value like(Scalar value, const Value& x) override { return filled(value, x.spec); }

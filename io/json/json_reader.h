@@ -80,7 +80,7 @@ class JsonEvents {
 /// is not UTF-8 or not JSON, more than 32 levels, numbers beyond f32. Keys that occur twice are left to the listener.
 void read_json(std::string_view text, std::string_view where, JsonEvents& events);
 
-/// A list of names, concatenated in one string below 4 GiB.
+/// A list of names, which are stored in one string. Together they must be shorter than 4 GiB: `add` does not check it.
 class NamePool {
  public:
   void add(std::string_view name);

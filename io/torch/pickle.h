@@ -162,7 +162,9 @@ class Pickle {
   std::pair<std::string_view, std::string_view> foreign_name(PickleValue v) const;
   /// Returns the byte at which the pickle names the maker of a foreign value.
   std::size_t foreign_at(PickleValue v) const { return pool_[v.place() + 2].place(); }
-  /// Returns the number, string, bool or None that a foreign class was called with alone, as an Enum is pickled.
+  /// Returns the only argument of the call that made a foreign value, if that is a number, string, bool or None: the
+  /// value of an Enum. Returns nullopt for other calls, and for names that no Enum can have. `v` must be of kind
+  /// PickleKind::foreign.
   std::optional<PickleValue> foreign_value(PickleValue v) const {
     const PickleValue value = pool_[v.place() + 3];
     return value.kind() == PickleKind::foreign ? std::nullopt : std::optional(value);
