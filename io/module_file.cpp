@@ -35,7 +35,7 @@ struct Slot {
   Variable variable;
   bool transposed = false;
 
-  /// Returns whether it counts the steps of parameters; version 0.1.0 kept one number, f64, for a group.
+  /// Returns whether it counts the steps of parameters; before 0.1.0 there was one number, f64, for a group.
   bool counts_steps() const;
   /// Returns the shape in the file.
   Shape file_shape() const;

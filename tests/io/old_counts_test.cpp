@@ -1,4 +1,4 @@
-// Checkpoints of 0.1.0 have one count of steps, f64, for a group, which becomes the count of each of its parameters.
+// Checkpoints from before 0.1.0 have one count of steps, f64, for a group: it becomes the count of each parameter.
 #include "ferrite/io/module_file.h"
 #include "ferrite/nn/layers/layers.h"
 #include "ferrite/nn/optim/adam.h"
