@@ -19,7 +19,8 @@ std::string_view nearest(std::string_view name, std::span<const std::string_view
 /// has another dotted prefix or is misspelt, else up to four of the candidates. Empty without candidates.
 std::string advice_on(std::string_view name, std::span<const std::string_view> candidates);
 
-/// Returns the dotted prefix ("encoder.") that turns every name in `shorter` into one in `longer`, if there is one.
+/// Returns the dotted prefix ("encoder.") that turns every name in `shorter` into one of those in `longer`, which may
+/// hold others; nullopt if there is none, `shorter` is empty or `longer` has too many names to search.
 std::optional<std::string> common_prefix(std::span<const std::string_view> shorter,
                                          std::span<const std::string_view> longer);
 

@@ -255,9 +255,10 @@ class CallObserver {
  public:
   virtual ~CallObserver() = default;
   virtual void begins(const Layer& layer, const Tensor& x, const Context& context) = 0;
-  /// Returns the result, in place of y, of the call that began last.
+  /// Called when a call of a layer ends, the innermost one that has begun and not ended; what it returns replaces the
+  /// call's result y.
   virtual Tensor gives(const Tensor& y) = 0;
-  /// Notes that the call that began last has thrown.
+  /// Called instead of `gives` when a call of a layer throws: the innermost call that has begun and not ended.
   virtual void fails() = 0;
 };
 /// The observer of this thread's calls; null: none.
@@ -388,8 +389,9 @@ class Layer : public Module {
   std::unique_ptr<Step> (*traced_step_)(const Layer&, const StepRows&, std::string&) = nullptr;
 };
 
-/// Copies the values of all variables of `from` to those of the same names in `to`. Throws Error when names, shapes or
-/// dtypes differ; nothing has changed then.
+/// Copies the values of all parameters, buffers and states (such as the counters of dropout) of one module to those of
+/// the same names in another. Throws Error when names, shapes or dtypes differ, and when `from` has no value yet for a
+/// variable that has one in `to`; nothing has changed then.
 void copy_values(const Module& from, const Module& to);
 
 }  // namespace ferrite::nn

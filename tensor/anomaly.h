@@ -48,7 +48,8 @@ namespace detail {
 /// Returns whether a DetectAnomaly lives on this thread. Ask `profiling()` first, which is cheaper: where it is false,
 /// this is false, too.
 bool detecting_anomalies() noexcept;
-/// Throws AnomalyError if a result holds an anomaly; does nothing where no guard lives.
+/// Throws AnomalyError if a result of an operation holds a NaN or an infinity that the DetectAnomaly living on this
+/// thread does not let pass; does nothing where none lives.
 void check_for_anomalies(const Primitive& op, Inputs in, std::span<const Tensor> out, const Attrs& attrs);
 
 /// Names the application whose gradient is being computed while it lives. Costs one load where no one is watching.

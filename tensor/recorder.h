@@ -63,8 +63,9 @@ Frame& frame();
 /// Returns whether the innermost frame of this thread is traced or profiled.
 bool observed();
 
-/// Sets the layer of the applications in the present frame while it lives: a tracer writes it to the nodes of its
-/// graph, a profile counts kernels by it, and a tape runs the gradient of an application in its layer.
+/// Names the layer to which the operations that run on this thread belong, while it lives; set in the innermost Frame.
+/// A tracer writes the layer to the nodes of its graph, a profile counts kernels by it, and a tape runs the gradient of
+/// an operation in its layer.
 class Scoped {
  public:
   explicit Scoped(Scope scope) : frame_(&frame()), before_(frame_->scope) { frame_->scope = scope; }

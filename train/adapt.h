@@ -17,7 +17,8 @@ void adapt(const nn::Standardize& layer, const Dataset& training, std::size_t fi
 /// has changed then.
 void adapt(const nn::Sequential& net, const Dataset& training, std::size_t field = 0);
 
-/// Returns whether a chain, or a chain or branch within it, holds an nn::Standardize, so that `adapt` is needed.
+/// Returns whether a chain, or a chain or branch within it, holds an nn::Standardize, which `adapt` must set before
+/// training.
 bool standardizes(const nn::Sequential& net);
 
 }  // namespace ferrite::train
