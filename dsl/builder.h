@@ -157,8 +157,7 @@ class Builder {
   Builder& batch_norm(const nn::BatchNormOptions& options = {}, std::string name = {});
   /// Adds group normalisation of features, sequences, images or volumes.
   Builder& group_norm(std::int64_t groups, const nn::GroupNormOptions& options = {}, std::string name = {});
-  /// Adds normalisation of the features by their root mean square. The builder infers the number of features; options
-  /// must not give it.
+  /// Adds normalisation of features by their root mean square. The builder infers their number; options leave it out.
   Builder& rms_norm(const nn::RmsNormOptions& options = {}, std::string name = {});
   /// Adds self-attention over the steps of a sequence. Options such as {.causal = true, .kv_heads = 2} leave embed_dim
   /// and num_heads to the word.
