@@ -173,8 +173,8 @@ class Step {
   virtual void run_several(std::int64_t, Inputs, void*) {}
   /// Whether `run_channels` may be called, and whether it is faster than `run_several`.
   enum class Channels : std::uint8_t { no, yes, faster };
-  /// Returns whether this step of a stream can run on x [D, n], all n steps of one feature (channel) side by side, by
-  /// `run_channels`, and whether it is faster so than by `run_several`.
+  /// Returns whether this step of a stream can run by `run_channels` on x [D, n], where the n steps of one feature (a
+  /// channel) are adjacent, and whether that is faster than `run_several`.
   virtual Channels by_channel() const { return Channels::no; }
   /// Runs and commits n steps of a batch of 1, channel by channel: x [D, n] -> y [N, n]. Channels are padded to whole
   /// packets of the instruction set in use.
