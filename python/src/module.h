@@ -1,0 +1,14 @@
+#pragma once
+/// The parts of the extension module.
+#include "casters.h"
+
+namespace ferrite::python {
+
+void define_errors(nb::module_& m);
+void define_dtypes(nb::module_& m);
+void define_tensor(nb::module_& m);
+void define_gradients(nb::module_& m);
+/// Defines the functions of tensors and the losses; written by python/bindings.py from the headers.
+void define_operations(nb::module_& m);
+
+}  // namespace ferrite::python
