@@ -13,4 +13,5 @@ NB_MODULE(_ferrite, m) {
   define_tensor(m);
   define_gradients(m);
   define_operations(m);
+  define_recurrence(m);
 }
