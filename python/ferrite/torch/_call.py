@@ -19,6 +19,7 @@ _is_grad_enabled = torch.is_grad_enabled
 
 # The kinds of cells, by the numbers that `prepare` takes.
 GRU, LSTM, RNN_TANH, RNN_RELU = range(4)
+_COMPOSITE = torch._C.DispatchKey.CompositeImplicitAutograd
 _PADDED = (torch.ops.aten.gru.input, torch.ops.aten.lstm.input, torch.ops.aten.rnn_tanh.input,
            torch.ops.aten.rnn_relu.input)
 _PACKED = (torch.ops.aten.gru.data, torch.ops.aten.lstm.data, torch.ops.aten.rnn_tanh.data,
@@ -48,13 +49,18 @@ class Options:
         self.batch_first = batch_first
 
 
+def composite(op, *args):
+    """Runs PyTorch's own layers, as if nothing were installed."""
+    return op._op_dk(_COMPOSITE, *args)
+
+
 def original(o, x, batch_sizes, h0, c0, weights, dropout=0.0, train=False):
-    """Runs PyTorch's own layers, in its operations."""
+    """Runs PyTorch's own layers with the operands of a call."""
     state = h0 if c0 is None else [h0, c0]
     rest = (weights, o.bias, o.layers, dropout, train, o.bidirectional)
     if batch_sizes is None:
-        return _PADDED[o.kind].decompose(x, state, *rest, o.batch_first)
-    return _PACKED[o.kind].decompose(x, batch_sizes, state, *rest)
+        return composite(_PADDED[o.kind], x, state, *rest, o.batch_first)
+    return composite(_PACKED[o.kind], x, batch_sizes, state, *rest)
 
 
 class _Layers(torch.autograd.Function):
@@ -75,11 +81,17 @@ class _Layers(torch.autograd.Function):
         need = ctx.needs_input_grad
         wants = (need[2], need[4], need[5], *need[6:])
         found = None
-        if not _is_grad_enabled() and torch._C._functorch.peek_interpreter_stack() is None:
+        if not (_is_grad_enabled() or _is_transformed(dy, dh, dc)):
             found = ctx.call.backward(x, batch_sizes, h0, c0, weights, saved, dy, dh, dc, wants)
         if found is None:
             found = _recomputed(ctx.options, x, batch_sizes, h0, c0, weights, (dy, dh, dc), wants)
         return (None, None, found[0], None, *found[1:])
+
+
+def _is_transformed(*cotangents):
+    """Returns whether a transformation such as vmap runs the backward pass."""
+    return torch._C._functorch.peek_interpreter_stack() is not None or any(
+        d is not None and torch._C._functorch.is_legacy_batchedtensor(d) for d in cotangents)
 
 
 def _recomputed(o, x, batch_sizes, h0, c0, weights, cotangents, wants):
@@ -120,3 +132,16 @@ def run(call, o, x, batch_sizes, h0, c0, weights):
     if call.wants_grad:
         return _Layers.apply(call, o, x, batch_sizes, h0, c0, *weights)
     return call.forward(x, batch_sizes, h0, c0, weights, False)
+
+
+def leave_alone(*functions):
+    """Tells torch.compile not to trace functions, nor what they call: there is nothing in them to compile."""
+    from torch._C._dynamo import eval_frame
+
+    if hasattr(eval_frame, "set_code_exec_strategy"):
+        skip = eval_frame._FrameAction.SKIP
+        for f in functions:
+            eval_frame.set_code_exec_strategy(f.__code__, eval_frame._FrameExecStrategy(skip, skip))
+
+
+leave_alone(run, _Layers.forward, _Layers.backward)

@@ -4,7 +4,7 @@ import contextlib
 import torch
 
 from . import _call
-from ._call import Options, original, prepare, run
+from ._call import Options, composite, leave_alone, prepare, run
 
 _is_grad_enabled = torch.is_grad_enabled
 _library = None
@@ -21,7 +21,7 @@ def _kernels(kind):
             call = prepare(kind, x, None, h0, c0, params, has_biases, num_layers, bidirectional, batch_first,
                            train and dropout > 0, _is_grad_enabled(), False)
         if call is None:
-            return _call._PADDED[kind].decompose(x, hx, params, has_biases, num_layers, dropout, train, bidirectional,
+            return composite(_call._PADDED[kind], x, hx, params, has_biases, num_layers, dropout, train, bidirectional,
                                                  batch_first)
         return run(call, Options(kind, has_biases, num_layers, bidirectional, batch_first), x, None, h0, c0, params)
 
@@ -32,10 +32,11 @@ def _kernels(kind):
             call = prepare(kind, data, batch_sizes, h0, c0, params, has_biases, num_layers, bidirectional, False,
                            train and dropout > 0, _is_grad_enabled(), False)
         if call is None:
-            return _call._PACKED[kind].decompose(data, batch_sizes, hx, params, has_biases, num_layers, dropout, train,
+            return composite(_call._PACKED[kind], data, batch_sizes, hx, params, has_biases, num_layers, dropout, train,
                                                  bidirectional)
         return run(call, Options(kind, has_biases, num_layers, bidirectional, False), data, batch_sizes, h0, c0, params)
 
+    leave_alone(padded, packed)
     return padded, packed
 
 

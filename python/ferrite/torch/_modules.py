@@ -3,7 +3,7 @@ import torch
 from torch.nn.utils.rnn import PackedSequence
 
 from . import _call
-from ._call import Options, prepare, run
+from ._call import Options, leave_alone, prepare, run
 
 _is_grad_enabled = torch.is_grad_enabled
 _is_compiling = torch.compiler.is_compiling
@@ -64,6 +64,9 @@ class _OnFerrite:
         plain.__dict__.update(self.__dict__)
         plain.__dict__.pop("_options", None)
         return plain
+
+
+leave_alone(_OnFerrite._packed)
 
 
 class GRU(_OnFerrite, torch.nn.GRU):
