@@ -41,4 +41,5 @@ NB_MODULE(_ferrite, m) {
   define_builder(m);
   define_optimisers(optim);
   m.def("_command", command, "arguments"_a);
+  define_recurrence(m);
 }
