@@ -13,4 +13,11 @@ NB_MODULE(_ferrite, m) {
   define_tensor(m);
   define_gradients(m);
   define_operations(m);
+  define_files(m);
+  define_exchange(m);
+  define_compile(m);
+  define_streams(m);
+  define_guards(m);
+  define_data(m);
+  define_training(m);
 }

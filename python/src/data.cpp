@@ -1,0 +1,4 @@
+#include "module.h"
+namespace ferrite::python {
+void define_data(nb::module_&) {}
+}

@@ -1,0 +1,4 @@
+#include "module.h"
+namespace ferrite::python {
+void define_training(nb::module_&) {}
+}
