@@ -187,13 +187,193 @@ class Writer:
 NONE_ALLOWED = {"bias", "b_hh", "weight"}
 
 
+# Layers: the name in Python, that in C++, the options, how they are constructed ("sizes": from input size, hidden size and
+# options), the base, and how many options may be given without their names.
+LAYERS = [
+    ("Linear", "Linear", "LinearOptions", "", "_Layer", 2), ("Embedding", "Embedding", "EmbeddingOptions", "", "_Layer", 2),
+    ("EmbeddingBag", "EmbeddingBag", "EmbeddingBagOptions", "", "_Layer", 2),
+    ("LayerNorm", "LayerNorm", "LayerNormOptions", "", "_Layer", 1), ("RMSNorm", "RmsNorm", "RmsNormOptions", "", "_Layer", 1),
+    ("GroupNorm", "GroupNorm", "GroupNormOptions", "", "_Layer", 2),
+    *[(f"{k}Norm{n}d", f"{k}Norm{n}d", f"{k}NormOptions", "", "_Layer", 1) for k in ("Batch", "Instance") for n in (1, 2, 3)],
+    ("Dropout", "Dropout", "DropoutOptions", "", "_Layer", 1), ("Unflatten", "Unflatten", "UnflattenOptions", "", "_Layer", 2),
+    ("ELU", "Elu", "AlphaOptions", "", "_Layer", 1), ("CELU", "Celu", "AlphaOptions", "", "_Layer", 1),
+    ("LeakyReLU", "LeakyRelu", "SlopeOptions", "", "_Layer", 1), ("Hardtanh", "Hardtanh", "BoundsOptions", "", "_Layer", 2),
+    ("Softshrink", "Softshrink", "LambdaOptions", "", "_Layer", 1), ("Hardshrink", "Hardshrink", "LambdaOptions", "", "_Layer", 1),
+    ("Threshold", "Threshold", "ThresholdOptions", "", "_Layer", 2), ("GLU", "Glu", "AxisOptions", "", "_Layer", 1),
+    ("PReLU", "Prelu", "PreluOptions", "", "_Layer", 1),
+    *[(f"Conv{n}d", f"Conv{n}d", "ConvOptions", "", "_Layer", 3) for n in (1, 2, 3)],
+    *[(f"ConvTranspose{n}d", f"ConvTranspose{n}d", "ConvTransposeOptions", "", "_Layer", 3) for n in (1, 2, 3)],
+    ("CausalConv1d", "CausalConv1d", "CausalConv1dOptions", "", "_Layer", 3),
+    *[(f"{k}Pool{n}d", f"{k}Pool{n}d", f"{k}PoolLayerOptions", "", "_Layer", 2 if k == "Lp" else 1) for k in ("Max", "Avg", "Lp") for n in (1, 2, 3)],
+    *[(f"Adaptive{k}Pool{n}d", f"Adaptive{k}Pool{n}d", "AdaptivePoolOptions", "", "_Layer", 1) for k in ("Avg", "Max") for n in (1, 2, 3)],
+    ("MultiheadAttention", "MultiheadAttention", "MultiheadAttentionOptions", "", "_Layer", 2),
+    ("TransformerEncoderLayer", "TransformerEncoderLayer", "TransformerLayerOptions", "", "_Layer", 2),
+    ("TransformerDecoderLayer", "TransformerDecoderLayer", "TransformerLayerOptions", "", "_Layer", 2),
+    ("SinusoidalPositions", "SinusoidalPositions", "SinusoidalPositionsOptions", "", "_Layer", 1),
+    ("LearnedPositions", "LearnedPositions", "LearnedPositionsOptions", "", "_Layer", 2),
+    ("Standardize", "Standardize", "StandardizeOptions", "", "_Layer", 1),
+    ("MelBands", "MelBands", "MelBandsOptions", "", "_Layer", 3), ("Stft", "Stft", "StftLayerOptions", "", "_Layer", 1),
+    ("InverseStft", "InverseStft", "InverseStftOptions", "", "_Layer", 1),
+    ("LastStep", "LastStep", "", "", "_Layer", 0), ("MeanOverTime", "MeanOverTime", "", "", "_Layer", 0), ("Flatten", "Flatten", "", "", "_Layer", 0),
+    ("GRU", "Gru", "GruOptions", "sizes", "Recurrent", 0), ("LSTM", "Lstm", "LstmOptions", "sizes", "Recurrent", 0),
+    ("RNN", "Rnn", "RnnOptions", "sizes", "Recurrent", 0), ("PeepholeLSTM", "PeepholeLstm", "PeepholeLstmOptions", "sizes", "Recurrent", 0),
+    ("MinGRU", "MinGru", "MinGruOptions", "sizes", "SequenceLayer", 0), ("MinLSTM", "MinLstm", "MinLstmOptions", "sizes", "SequenceLayer", 0),
+    ("LRU", "Lru", "LruOptions", "sizes", "SequenceLayer", 0), ("S5", "S5", "S5Options", "sizes", "SequenceLayer", 0),
+    ("RGLRU", "RgLru", "RgLruOptions", "", "SequenceLayer", 1), ("Mamba", "Mamba", "MambaOptions", "", "SequenceLayer", 1),
+    ("MLSTM", "MLstm", "MLstmOptions", "", "SequenceLayer", 1), ("SLSTM", "SLstm", "SLstmOptions", "", "SequenceLayer", 1),
+]
+# PyTorch's names of options, for all layers and optimisers, and for some of them.
+RENAMED = {"epsilon": "eps", "layers": "num_layers", "probability": "p", "learning_rate": "lr", "lambda": "lambd", "slope": "negative_slope"}
+RENAMED_IN = {"Embedding": {"vocabulary": "num_embeddings", "features": "embedding_dim"},
+              "EmbeddingBag": {"vocabulary": "num_embeddings", "features": "embedding_dim"},
+              "LayerNorm": {"features": "normalized_shape"}, "RMSNorm": {"features": "normalized_shape"},
+              "Hardtanh": {"low": "min_val", "high": "max_val"}, "Threshold": {"bound": "threshold"}, "GLU": {"axis": "dim"},
+              "Unflatten": {"axis": "dim", "sizes": "unflattened_size"}, "Adagrad": {"learning_rate_decay": "lr_decay", "initial_accumulator": "initial_accumulator_value"},
+              **{f"Adaptive{k}Pool{n}d": {"size": "output_size"} for k in ("Avg", "Max") for n in (1, 2, 3)},
+              **{f"LpPool{n}d": {"norm": "norm_type"} for n in (1, 2, 3)}}
+OPTIMISERS = [("Adam", "Adam"), ("AdamW", "AdamW"), ("SGD", "Sgd"), ("RMSprop", "RmsProp"), ("Adagrad", "Adagrad"), ("Adadelta", "Adadelta"),
+              ("Adamax", "Adamax"), ("NAdam", "NAdam"), ("RAdam", "RAdam"), ("Lion", "Lion"), ("Adafactor", "Adafactor")]
+
+
+def renamed(arguments, statements, name):
+    """Gives options PyTorch's names."""
+    table = RENAMED | RENAMED_IN.get(name, {})
+    for k, a in enumerate(arguments):
+        own = a.name.rstrip("_")
+        if own in table:
+            statements[k + 1] = re.sub(rf"= {a.name};", f"= {table[own]};", statements[k + 1])
+            a.name = table[own]
+    names = [a.name for a in arguments]
+    if "beta1" in names and "beta2" in names:  # PyTorch's betas
+        k, j = names.index("beta1"), names.index("beta2")
+        struct = arguments[k].default.split("{")[0]
+        arguments[k] = Argument("betas", "std::pair<double, double>", f"std::pair<double, double>({struct}{{}}.beta1, {struct}{{}}.beta2)")
+        statements[k + 1] = statements[k + 1].replace("= beta1;", "= betas.first;")
+        statements[j + 1] = statements[j + 1].replace("= beta2;", "= betas.second;")
+        del arguments[j]
+
+
+def taken(arguments):
+    return ", ".join(f"{'const ' + a.type + '&' if a.type in ('Shape', 'std::string', 'Tensor', 'Tensors', 'nb::list') else a.type} {a.name}" for a in arguments)
+
+
+def layers(headers, writer, output):
+    statements, includes = [], set()
+    for name, cpp, options, how, base, positional in LAYERS:
+        found = next((c for c in headers.classes.values() if c.name in (cpp, re.sub(r"\dd$", "", cpp), {"BatchNorm": "ChannelNorm", "InstanceNorm": "ChannelNorm"}.get(re.sub(r"\dd$", "", cpp)))
+                      and c.space == "ferrite::nn"), None)
+        if found is None:
+            raise SystemExit(f"no class {cpp} in the headers")
+        includes.add(found.header)
+        arguments, before = [], []
+        if options:
+            arguments, before = writer.unfold(headers.struct_named(options, found), "o")
+            renamed(arguments, before, name)
+        for a in arguments[:positional]:
+            if re.fullmatch(r"[\w:]+\{\}\.(in_features|out_features|vocabulary|features|num_features|num_groups|num_channels|in_channels|out_channels|kernel_size|n_fft|n_mels|n_frequencies|sample_rate|embed_dim|num_heads|d_model|nhead|embedding_dim|capacity|size|sizes)", a.default or ""):
+                a.default = None
+        seeds = [Argument("seed", "std::optional<std::uint64_t>", "nb::none()", True), Argument("dtype", "Dtype", "Dtype::f32")]
+        sizes = [Argument("input_size", "std::int64_t"), Argument("hidden_size", "std::int64_t")] if how else []
+        every = [*sizes, *arguments, *seeds]
+        notes = [a.annotation() for a in every]
+        notes.insert(len(sizes) + positional, "nb::kw_only()")
+        made = (f"new (self) ferrite::nn::{cpp}(input_size, hidden_size, o, init_of(seed, dtype));" if how else
+                f"construct(self, o, init_of(seed, dtype));" if options else f"new (self) ferrite::nn::{cpp}(); (void)seed; (void)dtype;")
+        cls = f"ferrite::nn::{cpp}"
+        parent = {"_Layer": "ferrite::nn::Layer", "Recurrent": "ferrite::nn::Recurrent", "SequenceLayer": "ferrite::nn::SequenceLayer"}[base]
+        statements.append(f'  nb::class_<{cls}, {parent}>(m, "{name}", {literal(docstring(found.comment))})\n'
+                          f'      .def("__init__", []({cls}* self{", " if every else ""}{taken(every)}) {{ {" ".join(before)} {made} }}'
+                          f'{"".join(", " + n for n in notes)});')
+    text = ["// Written by python/bindings.py.", '#include "layers.h"', '#include "enums.h"', *[f'#include "ferrite/{h}"' for h in sorted(includes)], "",
+            "namespace ferrite::python {", "using namespace ferrite::nn;", "void define_written_layers(nb::module_& m) {", *statements, "}", "}  // namespace ferrite::python", ""]
+    write(output / "layers_written.cpp", "\n".join(text))
+
+
+def optimisers(headers, writer, output):
+    statements, includes = [], set()
+    for name, cpp in OPTIMISERS:
+        found = headers.class_named(cpp)
+        includes.add(found.header)
+        options = "AdamOptions" if cpp == "AdamW" else f"{cpp}Options"
+        arguments, before = writer.unfold(headers.struct_named(options, found), "o")
+        renamed(arguments, before, name)
+        notes = [a.annotation() for a in arguments]
+        notes.insert(1, "nb::kw_only()")
+        cls = f"ferrite::nn::{cpp}"
+        extra = "".join(", " + n for n in notes)
+        statements.append(f'  nb::class_<{cls}, ferrite::nn::Optimizer>(m, "{name}", {literal(docstring(found.comment))})\n'
+                          f'      .def("__init__", []({cls}* self, const std::vector<Parameter>& parameters, {taken(arguments)}) {{ {" ".join(before)} new (self) {cls}(parameters, o); }}, nb::arg("parameters"){extra})\n'
+                          f'      .def("add_group", []({cls}& self, const std::vector<Parameter>& parameters, {taken(arguments)}) {{ {" ".join(before)} self.add_group(parameters, o); }}, nb::arg("parameters"){extra}, '
+                          f'"Adds parameters with options of their own.");')
+    text = ["// Written by python/bindings.py.", '#include "casters.h"', '#include "enums.h"', *[f'#include "ferrite/{h}"' for h in sorted(includes)], "",
+            "namespace ferrite::python {", "using namespace ferrite::nn;", "void define_written_optimisers(nb::module_& m) {", *statements, "}", "}  // namespace ferrite::python", ""]
+    write(output / "optimisers_written.cpp", "\n".join(text))
+
+
+def builder(headers, writer, output):
+    """Writes the words of the builder; each returns the builder itself."""
+    statements = []
+    for f in headers.methods("ferrite::dsl::Builder"):
+        if f.returns != "Builder&":
+            continue
+        arguments, before, passed, good = [], [], [], True
+        f.space = "ferrite::nn"
+        for p in f.parameters:
+            name = python_name(p.name)
+            bare = re.sub(r"^const |&$", "", p.type)
+            struct = headers.struct_named(bare.removeprefix("nn::"), f)
+            if p.type in PLAIN or p.type == "int":
+                default = None if p.default is None else f"{bare}{p.default}" if p.default.startswith("{") else f"{bare}({p.default})"
+                arguments.append(Argument(name, "std::string" if bare == "std::string" else bare, default))
+                passed.append(name)
+            elif p.type == "const Sizes&":
+                arguments.append(Argument(name, "Shape"))
+                passed.append(f"sizes_of({name})")
+            elif p.type == "const Part&":
+                arguments.append(Argument(name, "nb::callable"))
+                passed.append(f"part_of({name})")
+            elif p.type == "const std::vector<Part>&":
+                arguments.append(Argument(name, "nb::list"))
+                passed.append(f"parts_of({name})")
+            elif p.type == "std::unique_ptr<nn::Layer>":
+                arguments.append(Argument(name, "nb::handle"))
+                passed.append(f"owned({name})")
+            elif struct is not None and struct.space == "ferrite::nn":
+                more, statements_of = writer.unfold(struct, "o")
+                known = {a.name for a in arguments} | {q.name for q in f.parameters}
+                renamed(more, statements_of, struct.name.removesuffix("Options"))
+                keep = [k for k, a in enumerate(more) if a.name not in known]
+                arguments.append(more)
+                before += [statements_of[0]] + [s for s in statements_of[1:] if not any(f"= {a.name};" in s and a.name in known for a in more)]
+                arguments[-1] = [more[k] for k in keep]
+                passed.append("o")
+            else:
+                good = False
+        if not good:
+            writer.refused.append(f"dsl/builder.h: {f.name}({', '.join(p.type for p in f.parameters)})")
+            continue
+        plain = [a for a in arguments if isinstance(a, Argument)]
+        named = [a for group in arguments if isinstance(group, list) for a in group]
+        for k, a in enumerate(plain):
+            if a.default is not None and any(b.default is None for b in plain[k + 1:]):
+                a.default = None
+        notes = [a.annotation() for a in plain] + (["nb::kw_only()"] if named else []) + [a.annotation() for a in named]
+        every = plain + named
+        statements.append(f'  c.def("{python_name(f.name)}", [](nb::object self{", " if every else ""}{taken(every)}) {{ {" ".join(before)} '
+                          f'nb::inst_ptr<dsl::Builder>(self)->{f.name}({", ".join(passed)}); return self; }}{"".join(", " + n for n in notes)}, '
+                          f'{literal(docstring(f.comment))});')
+    text = ["// Written by python/bindings.py.", '#include "builder.h"', '#include "enums.h"', "", "namespace ferrite::python {", "using namespace ferrite::nn;",
+            "void define_written_words(nb::class_<dsl::Builder>& c) {", *statements, "}", "}  // namespace ferrite::python", ""]
+    write(output / "builder_written.cpp", "\n".join(text))
+
+
 def operations(headers, writer, output):
     statements = []
     for header in OPERATIONS:
         for f in headers.functions(header):
             if f.name in LEFT_OUT or f.name.startswith("operator"):
                 continue
-            statement = writer.function(f)
+            statement = writer.function(f, "nn" if f.space == "ferrite::nn" else "m")
             if statement is None:
                 continue
             statements.append((header, statement))
@@ -206,18 +386,18 @@ def operations(headers, writer, output):
         text = ["// Written by python/bindings.py.", '#include "casters.h"', '#include "enums.h"',
                 *[f'#include "ferrite/{h}"' for h in includes], "", "namespace ferrite::python {",
                 "using namespace ferrite::nn;", "",
-                f"void define_operations_{part + 1}(nb::module_& m, nb::class_<Tensor>& tensor) {{",
-                "  (void)tensor;", *[s for _, s in chosen], "}", "", "}  // namespace ferrite::python", ""]
+                f"void define_operations_{part + 1}(nb::module_& m, nb::module_& nn, nb::class_<Tensor>& tensor) {{",
+                "  (void)m; (void)nn; (void)tensor;", *[s for _, s in chosen], "}", "", "}  // namespace ferrite::python", ""]
         write(output / f"operations_{part + 1}.cpp", "\n".join(text))
-    calls = "\n".join(f"  define_operations_{p + 1}(m, tensor);" for p in range(PARTS))
-    declared = "\n".join(f"void define_operations_{p + 1}(nb::module_&, nb::class_<Tensor>&);" for p in range(PARTS))
+    calls = "\n".join(f"  define_operations_{p + 1}(m, nn, tensor);" for p in range(PARTS))
+    declared = "\n".join(f"void define_operations_{p + 1}(nb::module_&, nb::module_&, nb::class_<Tensor>&);" for p in range(PARTS))
     write(output / "operations.cpp", f"""// Written by python/bindings.py.
 #include "module.h"
 
 namespace ferrite::python {{
 {declared}
 
-void define_operations(nb::module_& m) {{
+void define_operations(nb::module_& m, nb::module_& nn) {{
   nb::class_<Tensor> tensor = nb::borrow<nb::class_<Tensor>>(m.attr("Tensor"));
 {calls}
 }}
@@ -228,7 +408,8 @@ void define_operations(nb::module_& m) {{
 
 def enums(headers, output):
     """Writes the casters of enumerations, whose values are texts in Python."""
-    chosen = [e for e in headers.enums.values() if e.full != "ferrite::Dtype"]
+    chosen = [e for e in headers.enums.values() if e.full != "ferrite::Dtype"
+              and e.header.startswith(("tensor/", "nn/", "autograd/", "train/"))]
     used = sorted({e.header for e in chosen})
     text = ["#pragma once", "// Written by python/bindings.py.", '#include "casters.h"',
             *[f'#include "ferrite/{h}"' for h in used], ""]
@@ -255,6 +436,9 @@ def main(root, output):
     writer = Writer(headers)
     enums(headers, output)
     operations(headers, writer, output)
+    layers(headers, writer, output)
+    optimisers(headers, writer, output)
+    builder(headers, writer, output)
     write(output / "refused.txt", "\n".join(writer.refused) + "\n")
 
 

@@ -84,14 +84,14 @@ def unnested(lines):
         if re.match(r"namespace (ferrite::)?([\w:]*::)?detail \{", line):
             inside = True
         out.append("" if inside else line)
-        if re.match(r"\}  // namespace .*detail", line):
+        if re.match(r"\}  // namespace .*detail|\}$", line):
             inside = False
     return out
 
 
 class Headers:
     # Classes that hold a number and convert to it.
-    wrapped = {"ResetAfter": "bool", "Zoneout": "double", "Form": "ferrite::nn::Form"}
+    wrapped = {"ResetAfter": "bool", "Zoneout": "double"}
 
     def __init__(self, root):
         self.root = pathlib.Path(root)
@@ -156,8 +156,10 @@ class Headers:
                         k += 1
                 continue
             if line.startswith("template"):
-                comment = []
                 k += 1
+                if k < len(lines) and re.match(r"(struct|class) \w+[^;]*\{", lines[k]):
+                    continue  # read as the class that it is a template of
+                comment = []
                 if k < len(lines) and not re.match(r"(struct|class)", lines[k]):  # a function
                     while k < len(lines) and not re.search(r"[;}]\s*$", lines[k]):
                         k += 1
@@ -191,7 +193,13 @@ class Headers:
                 return f"{space}::{name}"
         return None
 
+    # Structs that are templates, under the name of the template.
+    templates = {"BatchNormOptions": "ChannelNormOptions", "InstanceNormOptions": "ChannelNormOptions"}
+
     def struct_named(self, name, where):
+        if name in self.templates:
+            found = self.struct_named(self.templates[name], where)
+            return found and dataclasses.replace(found, name=name, body=found.body)
         for space in (where.space, "ferrite", "ferrite::nn", "ferrite::train", "ferrite::io"):
             if f"{space}::{name}" in self.structs:
                 return self.structs[f"{space}::{name}"]
@@ -199,7 +207,8 @@ class Headers:
 
     @functools.cache
     def _members(self, full):
-        struct = self.structs[full]
+        space, _, name = full.rpartition("::")
+        struct = self.structs[f"{space}::{self.templates.get(name, name)}"]
         members = []
         if struct.base:
             base = self.struct_named(struct.base, struct)
@@ -247,3 +256,35 @@ class Headers:
 
     def members(self, struct):
         return self._members(struct.full)
+
+    def class_named(self, name):
+        return self.classes[f"ferrite::nn::{name}"]
+
+    def methods(self, full):
+        """Returns the public functions of a class, in order."""
+        body = self.classes[full].body
+        body = body[body.index("public:") + len("public:"):]
+        body = body[:body.index(" private:")] if " private:" in body else body
+        lines, found, comment, k = [line[2:] for line in body.splitlines()], [], [], 0
+        last = []
+        while k < len(lines):
+            line = lines[k]
+            if line.startswith("///"):
+                comment.append(re.sub(r"^/// ?", "", line))
+                k += 1
+                continue
+            m = re.match(r"(?:virtual |static )?([\w:<>]+&?) (\w+)\(", line)
+            if m and m[1] not in ("return", "explicit") and not lines[k - 1].startswith("template"):
+                text, k = self._until(lines, k, ")")
+                begin = text.index("(", text.index(m[2]))
+                inside = text[begin + 1:closing(text, begin)]
+                last = comment or last
+                if "= delete" not in lines[k - 1]:
+                    found.append(Declared("", full, m[2], last, returns=m[1], parameters=[parameter(p) for p in split(inside)]))
+                while "{" in text and lines[k - 1].count("}") < 1:
+                    k += 1
+                comment = []
+                continue
+            comment = []
+            k += 1
+        return found

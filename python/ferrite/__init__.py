@@ -1,6 +1,16 @@
-"""Ferrite: trains and runs small neural networks, recurrent ones above all, on the CPU."""
+"""Ferrite: trains and runs small neural networks, recurrent ones above all, on the CPU.
+
+Tensors are immutable; `grad`, `value_and_grad` and `Tape` differentiate; `sequence`, `features`, `image` and `tokens`
+begin a network of the builder; `ferrite.nn` has layers and losses, `ferrite.optim` optimisers and schedules.
+"""
 from ._ferrite import *  # noqa: F403
+from ._ferrite import __version__
+from . import nn, optim
+from ._gradients import grad, value_and_grad
 from .guards import FlushDenormals, detect_anomaly, log_to, no_grad  # noqa: F401
+
+float32, float64, int32, int64 = f32, f64, i32, i64  # noqa: F405
+float16, bfloat16, int8 = f16, bf16, i8  # noqa: F405
 
 
 def _unpickled(array, dtype):

@@ -69,8 +69,11 @@ bool rows_lie_in_order(const nb::ndarray<nb::ro>& a) {
 
 /// The name of the dtype of an object that has one, for errors.
 std::string dtype_text(nb::handle object) {
-  if (nb::hasattr(object, "dtype")) return nb::cast<std::string>(nb::str(object.attr("dtype")));
-  return nb::cast<std::string>(nb::str(nb::handle(reinterpret_cast<PyObject*>(Py_TYPE(object.ptr()))).attr("__name__")));
+  if (nb::hasattr(object, "dtype")) {
+    const nb::object dtype = object.attr("dtype");
+    return nb::cast<std::string>(nb::str(nb::handle(dtype)));
+  }
+  return nb::cast<std::string>(object.type().attr("__name__"));
 }
 
 [[noreturn]] void refuse(nb::handle object) {
@@ -80,11 +83,7 @@ std::string dtype_text(nb::handle object) {
 
 Tensor of_array(nb::handle object, bool share) {
   nb::ndarray<nb::ro> a;
-  try {
-    a = nb::cast<nb::ndarray<nb::ro>>(object);
-  } catch (const std::bad_cast&) {
-    refuse(object);
-  }
+  if (!nb::try_cast(object, a)) refuse(object);
   if (a.device_type() != nb::device::cpu::value)
     throw ValueError("tensor: the array lies on another device; copy it to the CPU first");
   const std::optional<Dtype> dtype = dtype_of_dlpack(a.dtype());

@@ -64,7 +64,6 @@ nb::list ports_of(const std::vector<onnx::Port>& ports) {
 }
 
 void define_onnx_models(nb::module_& m) {
-  if (!nb::type<nn::Layer>().is_valid()) return;
   nb::class_<onnx::Model, nn::Layer> c(m, "OnnxModel",
                                        "An ONNX model as a module, which may be compiled, differentiated, trained and\n"
                                        "saved like any other. Its parameters are the initialisers of floats.");

@@ -11,11 +11,15 @@ void define_dtypes(nb::module_& m);
 void define_tensor(nb::module_& m);
 void define_gradients(nb::module_& m);
 /// Defines the functions of tensors and the losses; written by python/bindings.py from the headers.
-void define_operations(nb::module_& m);
+void define_operations(nb::module_& m, nb::module_& nn);
+void define_layers(nb::module_& nn);
+void define_written_layers(nb::module_& nn);
+void define_builder(nb::module_& m);
+void define_optimisers(nb::module_& optim);
 void define_files(nb::module_& m);
 void define_exchange(nb::module_& m);
 void define_compile(nb::module_& m);
-void define_streams(nb::module_& m);
+void define_streams(nb::module_& m, nb::module_& nn);
 void define_guards(nb::module_& m);
 void define_data(nb::module_& m);
 void define_training(nb::module_& m);

@@ -244,7 +244,7 @@ void define_states(nb::class_<StreamObject>& c) {
 
 }  // namespace
 
-void define_streams(nb::module_& m) {
+void define_streams(nb::module_& m, nb::module_& layers) {
   nb::class_<StreamObject> c(m, "Stream",
       "Runs a causal layer or network, or one that looks a few steps ahead, step by step on data as it comes: audio,\n"
       "sensors, prices::\n\n"
@@ -284,12 +284,10 @@ void define_streams(nb::module_& m) {
     "``stop``: the token that ends a sequence; it is not part of the result. The last token has not been fed: a later\n"
     "call whose prompt is that token continues the sequence, with the draws of one long call if ``drawn`` counts the\n"
     "tokens so far.");
-  if (nb::hasattr(m, "Layer")) {
-    auto layer = nb::borrow<nb::class_<nn::Layer>>(m.attr("Layer"));
-    layer.def("stream", [](const nn::Layer& l, std::int64_t batch) { return StreamObject(l, batch); }, "batch"_a = 1,
-              "Returns a stream that runs the layer step by step on ``batch`` sequences at once, with a copy of its\n"
-              "present weights. Raises ValueError for a layer that cannot be streamed.");
-  }
+  auto layer = nb::borrow<nb::class_<nn::Layer>>(layers.attr("_Layer"));
+  layer.def("stream", [](const nn::Layer& l, std::int64_t batch) { return StreamObject(l, batch); }, "batch"_a = 1,
+            "Returns a stream that runs the layer step by step on ``batch`` sequences at once, with a copy of its\n"
+            "present weights. Raises ValueError for a layer that cannot be streamed.");
 }
 
 }  // namespace ferrite::python

@@ -172,16 +172,77 @@ std::string text_of(const Tensor& t) {
 using Binary = Tensor (*)(const Operand&, const Operand&);
 
 /// Defines an operator of two operands, the tensor on its left.
-template <Binary f>
-void binary(nb::class_<Tensor>& c, const char* name) {
+template <Binary f, class C>
+void binary(C& c, const char* name) {
   c.def(name, [](const Tensor& a, const OperandArgument& b) { return f(a, b.operand()); }, nb::is_operator(), Call());
 }
-template <Binary f>
-void reflected(nb::class_<Tensor>& c, const char* name) {
+template <Binary f, class C>
+void reflected(C& c, const char* name) {
   c.def(name, [](const Tensor& b, const OperandArgument& a) { return f(a.operand(), b); }, nb::is_operator(), Call());
 }
 
 Tensor same_as(const Operand& a, const Operand& b) { return eq(a, b); }
+
+/// Defines the operators of tensors, which variables have too.
+template <class C>
+void define_operators(C& c) {
+  binary<add>(c, "__add__"), reflected<add>(c, "__radd__");
+  binary<sub>(c, "__sub__"), reflected<sub>(c, "__rsub__");
+  binary<mul>(c, "__mul__"), reflected<mul>(c, "__rmul__");
+  binary<div>(c, "__truediv__"), reflected<div>(c, "__rtruediv__");
+  binary<pow>(c, "__pow__"), reflected<pow>(c, "__rpow__");
+  binary<lt>(c, "__lt__"), binary<le>(c, "__le__"), binary<gt>(c, "__gt__"), binary<ge>(c, "__ge__");
+  c.def("__matmul__", [](const Tensor& a, const Tensor& b) { return matmul(a, b); }, nb::is_operator(), Call());
+  c.def("__rmatmul__", [](const Tensor& b, const Tensor& a) { return matmul(a, b); }, nb::is_operator(), Call());
+  c.def("__and__", [](const Tensor& a, const Tensor& b) { return a && b; }, nb::is_operator(), Call());
+  c.def("__or__", [](const Tensor& a, const Tensor& b) { return a || b; }, nb::is_operator(), Call());
+  c.def("__rand__", [](const Tensor& a, const Tensor& b) { return b && a; }, nb::is_operator(), Call());
+  c.def("__ror__", [](const Tensor& a, const Tensor& b) { return b || a; }, nb::is_operator(), Call());
+  c.def("__xor__", [](const Tensor& a, const Tensor& b) { return (a || b) && !(a && b); }, nb::is_operator(), Call());
+  c.def("__invert__", [](const Tensor& a) { return !a; }, Call());
+  c.def("__neg__", [](const Tensor& a) { return neg(a); }, Call());
+  c.def("__pos__", [](const Tensor& a) { return a; });
+  c.def("__abs__", [](const Tensor& a) { return abs(a); }, Call());
+}
+
+void define_variables(nb::module_& m) {
+  nb::class_<Variable> v(m, "Variable", "A named, mutable place for a tensor: the only thing in the library that changes.");
+  v.def_prop_ro("name", [](const Variable& x) { return x.name(); }, "The dotted name in the model.");
+  v.def_prop_ro("shape", [](const Variable& x) { return x.shape(); }, "The extents, outermost first.");
+  v.def_prop_ro("dtype", [](const Variable& x) { return x.dtype(); }, "The type of the elements.");
+  v.def_prop_ro("ndim", [](const Variable& x) { return x.shape().rank(); }, "The number of axes.");
+  v.def_prop_ro("size", [](const Variable& x) { return x.numel(); }, "The number of elements.");
+  v.def_prop_ro("value", [](const Variable& x) { return x.value(); }, "The present value, as tapes and tracers see it.");
+  v.def("assign", [](const Variable& x, const Tensor& t) { x.assign(t); }, "value"_a, Call(),
+        "Sets a new value of the same shape and dtype.");
+  v.def("tie", [](const Variable& x, const Variable& o) { x.tie(o); }, "other"_a,
+        "Makes this variable and another one, whose value and name are then those of the other.");
+  v.def("numpy", [](const Variable& x) { return numpy_of(x.peek()); }, "Returns the present value as a NumPy array, which cannot be written to.");
+  v.def("item", [](const Variable& x) { return item_of(x.peek()); }, "Returns the only element as a Python number.");
+  v.def("__array__", [](const Variable& x, nb::handle dtype, nb::handle copy) {
+        return nb::cast(x.peek()).attr("__array__")(dtype, copy);
+      }, "dtype"_a = nb::none(), "copy"_a = nb::none());
+  v.attr("__array_ufunc__") = nb::none();
+  v.def("__getitem__", [](const Variable& x, nb::handle key) { return item_at(x.value(), key); }, "key"_a.none());
+  v.def("__len__", [](const Variable& x) { return x.shape().rank() > 0 ? x.shape()[0] : throw nb::type_error("a variable without axes has no length"); });
+  v.def("__eq__", [](const Variable& x, nb::handle o) { return nb::isinstance<Variable>(o) && *nb::inst_ptr<Variable>(o) == x; });
+  v.def("__hash__", [](const Variable& x) { return reinterpret_cast<std::intptr_t>(x.identity()) >> 4; });
+  v.def("__repr__", [](nb::handle self) {
+    const Variable& x = *nb::inst_ptr<Variable>(self);
+    const std::string kind = nb::cast<std::string>(self.type().attr("__name__"));
+    return kind + "(" + (x.name().empty() ? "" : x.name() + ", ") + x.spec().str() + ")" ;
+  });
+  define_operators(v);
+  nb::class_<Parameter, Variable>(m, "Parameter", "A variable that is trained.")
+      .def("__init__", [](Parameter* self, const Tensor& value, std::string name) { new (self) Parameter(std::move(name), value); },
+           "value"_a, "name"_a = "");
+  nb::class_<Buffer, Variable>(m, "Buffer", "A variable that is saved with its model but not trained.")
+      .def("__init__", [](Buffer* self, const Tensor& value, std::string name) { new (self) Buffer(std::move(name), value); },
+           "value"_a, "name"_a = "");
+  nb::class_<State, Variable>(m, "State", "A variable of an optimiser or a generator.")
+      .def("__init__", [](State* self, const Tensor& value, std::string name) { new (self) State(std::move(name), value); },
+           "value"_a, "name"_a = "");
+}
 
 }  // namespace
 
@@ -235,24 +296,8 @@ void define_tensor(nb::module_& m) {
     const bool stored = t.dtype() == Dtype::bf16;
     return nb::make_tuple(make, nb::make_tuple(numpy_of(stored ? cast(t, Dtype::f32) : t), object_of(t.dtype())));
   });
-  binary<add>(c, "__add__"), reflected<add>(c, "__radd__");
-  binary<sub>(c, "__sub__"), reflected<sub>(c, "__rsub__");
-  binary<mul>(c, "__mul__"), reflected<mul>(c, "__rmul__");
-  binary<div>(c, "__truediv__"), reflected<div>(c, "__rtruediv__");
-  binary<pow>(c, "__pow__"), reflected<pow>(c, "__rpow__");
+  define_operators(c);
   binary<same_as>(c, "__eq__"), binary<ne>(c, "__ne__");
-  binary<lt>(c, "__lt__"), binary<le>(c, "__le__"), binary<gt>(c, "__gt__"), binary<ge>(c, "__ge__");
-  c.def("__matmul__", [](const Tensor& a, const Tensor& b) { return matmul(a, b); }, nb::is_operator(), Call());
-  c.def("__rmatmul__", [](const Tensor& b, const Tensor& a) { return matmul(a, b); }, nb::is_operator(), Call());
-  c.def("__and__", [](const Tensor& a, const Tensor& b) { return a && b; }, nb::is_operator(), Call());
-  c.def("__or__", [](const Tensor& a, const Tensor& b) { return a || b; }, nb::is_operator(), Call());
-  c.def("__rand__", [](const Tensor& a, const Tensor& b) { return b && a; }, nb::is_operator(), Call());
-  c.def("__ror__", [](const Tensor& a, const Tensor& b) { return b || a; }, nb::is_operator(), Call());
-  c.def("__xor__", [](const Tensor& a, const Tensor& b) { return (a || b) && !(a && b); }, nb::is_operator(), Call());
-  c.def("__invert__", [](const Tensor& a) { return !a; }, Call());
-  c.def("__neg__", [](const Tensor& a) { return neg(a); }, Call());
-  c.def("__pos__", [](const Tensor& a) { return a; });
-  c.def("__abs__", [](const Tensor& a) { return abs(a); }, Call());
   c.def("astype", [](const Tensor& a, Dtype t) { return cast(a, t); }, "dtype"_a, Call(), "Returns the tensor converted to a dtype.");
 
   m.def("tensor", [](nb::handle data, nb::handle dtype) {
@@ -266,6 +311,7 @@ void define_tensor(nb::module_& m) {
     "Returns a tensor on the elements of an array, NumPy's or any with DLPack, without a copy where kernels can read\n"
     "them in place: row-major elements beyond whose end memory may be read. Otherwise they are copied. Writes to the\n"
     "array may then be seen by the tensor, and by results that a gradient still needs.");
+  define_variables(m);
   m.def("shares_memory", [](const Tensor& t, nb::handle array) {
       nb::ndarray<nb::ro> a = nb::cast<nb::ndarray<nb::ro>>(array);
       return static_cast<const void*>(t.raw()) == a.data();
