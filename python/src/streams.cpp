@@ -2,8 +2,9 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/unique_ptr.h>
 
-#include <cstring>
+#include <array>
 
+#include "ferrite/compile/tracer.h"
 #include "ferrite/nn/stream/generate.h"
 #include "ferrite/nn/stream/stream.h"
 #include "module.h"
@@ -90,8 +91,14 @@ class StreamObject {
   void find_width(std::int64_t in) {
     if (stream_.result().width || width_ || !model_) return;
     const Shape shape = takes_tokens() ? Shape{stream_.batch(), 1} : Shape{stream_.batch(), 1, in};
-    const Spec y = run([&] { return (*model_)(Tensor::abstract({shape, input_.dtype})).spec(); });
-    width_ = y.shape[y.shape.rank() - 1], dtype_ = y.dtype;
+    const std::array<Spec, 1> inputs{Spec{shape, input_.dtype}};
+    run([&] {
+      return trace([&](const Tensors& in) {
+        const Tensor y = (*model_)(in[0]);
+        width_ = y.shape()[y.rank() - 1], dtype_ = y.dtype();
+        return Tensors{y};
+      }, inputs);
+    });
   }
 
   /// Runs `call` on the elements of x and of the result, which has the leading axes of x.
@@ -176,13 +183,18 @@ class StreamObject {
         throw ValueError(std::string("stream: out is not a writable row-major array of ") + (std::is_same_v<T, float> ? "float32" : "float64"));
       return fill(to.span<T>()) ? nb::borrow(out) : nb::none();
     }
-    const auto n = static_cast<std::size_t>(shape.numel("stream"));
-    std::unique_ptr<T[]> values(new T[n]);
-    if (!fill(std::span<T>(values.get(), n))) return nb::none();
-    const std::vector<std::size_t> extents(shape.begin(), shape.end());
-    T* first = values.release();
-    const nb::capsule owner(first, [](void* p) noexcept { delete[] static_cast<T*>(p); });
-    return nb::cast(nb::ndarray<nb::numpy, T>(first, extents.size(), extents.data(), owner), nb::rv_policy::reference);
+    const nb::object made = new_array(shape, std::is_same_v<T, float>);
+    Elements to;
+    to.take(made, true);
+    return fill(to.span<T>()) ? made : nb::none();
+  }
+  /// Returns a new NumPy array.
+  nb::object new_array(const Shape& shape, bool single) {
+    static const nb::object& empty = *new nb::object(nb::module_::import_("numpy").attr("empty"));
+    static const nb::object& f32 = *new nb::object(nb::module_::import_("numpy").attr("dtype")("float32"));
+    static const nb::object& f64 = *new nb::object(nb::module_::import_("numpy").attr("dtype")("float64"));
+    if (!extents_.is_valid() || shape != extents_of_) extents_ = nb::cast(shape), extents_of_ = shape;
+    return empty(extents_, single ? f32 : f64);
   }
 
   nn::Stream stream_;
@@ -191,6 +203,8 @@ class StreamObject {
   std::int64_t width_ = 0;
   std::optional<Dtype> dtype_{};
   Shape last_shape_{};
+  Shape extents_of_{};
+  nb::object extents_;  ///< the tuple of the shape of the last new array
 };
 
 nb::object report_of(const nn::StreamReport& r) {
