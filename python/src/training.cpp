@@ -219,7 +219,7 @@ void define_fit(nb::module_& m) {
       const train::Forward f = forward_of(forward, "evaluate: the forward pass");
       const nn::Module& module = *nb::inst_ptr<nn::Module>(model);
       return dict_of(run([&] { return train::evaluate(module, f, loader.get(), options); }));
-    }, "model"_a, "data"_a, "loss"_a.none() = nb::none(), "metrics"_a = nb::list(), nb::kw_only(), "batch_size"_a = 256,
+    }, "model"_a, "data"_a, "loss"_a.none() = nb::none(), "metrics"_a = nb::list(), nb::kw_only(), "batch_size"_a = 32,
     "forward"_a.none() = nb::none(),
     "Returns \"loss\" and metrics over all batches, as a dictionary, in evaluation mode and without a tape. The arguments\n"
     "are those of ``fit``.");
