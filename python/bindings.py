@@ -34,7 +34,7 @@ PARTS = 4
 PLAIN = {"bool", "int", "double", "float", "std::int64_t", "std::uint64_t", "std::size_t", "std::string", "Scalar", "Dtype",
          "Label", "std::string_view", "const std::string&", "std::optional<double>", "std::optional<std::int64_t>",
          "const Tensors&", "Tensors", "const Shape&", "Shape", "std::vector<double>", "std::vector<std::int64_t>",
-         "const std::vector<double>&", "const std::vector<std::int64_t>&", "std::optional<bool>"}
+         "const std::vector<double>&", "const std::vector<std::int64_t>&", "std::optional<bool>", "ConvolutionPadding"}
 TENSORS = {"const Tensor&", "Tensor"}
 CONVERTED = {"const Operand&": ("const OperandArgument&", "{}.operand()"),
              "std::span<const Tensor>": ("const std::vector<Tensor>&", "std::span<const Tensor>({})"),
@@ -97,6 +97,13 @@ class Writer:
         """Returns the arguments and the statements that fill a struct of options."""
         arguments, statements = [], [f"{struct.full} {variable};"]
         for member in self.headers.members(struct):
+            nested = self.headers.struct_named(member.type, struct)
+            for part in self.headers.members(nested) if nested else []:
+                argument = self.option(struct, part, f"{member.name}.{part.name}")
+                if argument is not None:
+                    argument.name = f"{member.name}_{part.name}"
+                    arguments.append(argument)
+                    statements.append(f"{variable}.{member.name}.{part.name} = {argument.name};")
             argument = self.option(struct, member, member.name)
             if argument is None:
                 continue
@@ -180,11 +187,12 @@ class Writer:
             body = f"auto value = run([&] {{ {' '.join(before)} return {call}; }}); return {result};"
             guard = ""
         notes = "".join(f", {n}" for n in notes)
-        doc = ", " + (literal(docstring(function.comment)) if function.comment else f'summary_of("{function.name}")')
+        doc = ", " + (literal(docstring(function.comment)) if function.comment else
+                       f'summary_of("{function.name}", {literal(docstring(function.fallback))})')
         return f'  {target}.def("{python_name(function.name)}", []({taken}) {{ {body} }}{notes}{guard}{doc});'
 
 
-NONE_ALLOWED = {"bias", "b_hh", "weight"}
+NONE_ALLOWED = {"bias", "b_hh"}
 
 
 # Layers: the name in Python, that in C++, the options, how they are constructed ("sizes": from input size, hidden size and
@@ -411,7 +419,7 @@ def enums(headers, output):
     chosen = [e for e in headers.enums.values() if e.full != "ferrite::Dtype"
               and e.header.startswith(("tensor/", "nn/", "autograd/", "train/"))]
     used = sorted({e.header for e in chosen})
-    text = ["#pragma once", "// Written by python/bindings.py.", '#include "casters.h"',
+    text = ["#pragma once", "// Written by python/bindings.py.", '#include "option_casters.h"',
             *[f'#include "ferrite/{h}"' for h in used], ""]
     for e in chosen:
         flat = e.full.replace("::", "_")

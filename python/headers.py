@@ -26,6 +26,7 @@ class Declared:
     values: list = dataclasses.field(default_factory=list)
     base: str = ""
     body: str = ""
+    fallback: list = dataclasses.field(default_factory=list)  # the comment of the declarations before it in its paragraph
 
     @property
     def full(self):
@@ -147,7 +148,8 @@ class Headers:
                 begin = text.index("(", text.index(m[2]))
                 inside = re.sub(r"//.*", "", text[begin + 1:closing(text, begin)])
                 own = comment or [line for line in last if f"`{m[2]}`" in " ".join(last)]
-                found.append(Declared(header, space, m[2], own, returns=m[1], parameters=[parameter(p) for p in split(inside)]))
+                found.append(Declared(header, space, m[2], own, returns=m[1], parameters=[parameter(p) for p in split(inside)],
+                                      fallback=last))
                 last, comment = comment or last, []
                 # a body on the lines that follow
                 rest = text[closing(text, begin) + 1:]

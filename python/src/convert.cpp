@@ -272,14 +272,14 @@ nb::object named_tuple(const char* type, std::initializer_list<const char*> name
   return types[type](*all);
 }
 
-const char* summary_of(const char* operation) {
+const char* summary_of(const char* operation, const char* comment) {
   for (const auto& all : {primitives(), composites(), nn::operations(), nn::composites()})
     for (const Primitive* p : all)
       if (p->name == operation) {
         static std::deque<std::string> kept;  // a summary need not end with a 0
         return kept.emplace_back(p->summary).c_str();
       }
-  return "";
+  return comment;
 }
 
 void define_dtypes(nb::module_& m) {

@@ -4,8 +4,29 @@
 #include "ferrite/tensor/instruction_set.h"
 #include "ferrite/tensor/threads.h"
 
+#ifdef FERRITE_PYTHON_COMMAND
+int ferrite_command_main(int argc, char** argv);
+#endif
+
+namespace {
+
+/// Runs the command `ferrite` with these arguments and returns its exit code.
+int command(std::vector<std::string> arguments) {
+#ifdef FERRITE_PYTHON_COMMAND
+  std::vector<char*> argv;
+  for (std::string& a : arguments) argv.push_back(a.data());
+  argv.push_back(nullptr);
+  return ferrite::python::run([&] { return ferrite_command_main(static_cast<int>(arguments.size()), argv.data()); });
+#else
+  throw ferrite::Error("command: this package was built without it, since CLI11 and toml++ were not found");
+#endif
+}
+
+}  // namespace
+
 NB_MODULE(_ferrite, m) {
   using namespace ferrite::python;
+  using nb::literals::operator""_a;
   nb::set_leak_warnings(false);  // dtypes and named tuples live as long as the process
   m.doc() = "Ferrite: trains and runs small neural networks, recurrent ones above all, on the CPU.";
   m.attr("__version__") = FERRITE_PYTHON_VERSION;
@@ -27,4 +48,5 @@ NB_MODULE(_ferrite, m) {
   nb::module_ train = m.def_submodule("_train", "Data sets and training.");
   define_data(train);
   define_training(train);
+  m.def("_command", command, "arguments"_a);
 }

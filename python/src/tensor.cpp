@@ -286,7 +286,6 @@ void define_tensor(nb::module_& m) {
     if (t.dtype() != Dtype::i64 && t.dtype() != Dtype::i32) throw nb::type_error("only a tensor of one integer is an index");
     return item_of(t);
   });
-  c.def("__complex__", [](const Tensor& t) { return nb::float_(item_of(t)).attr("__complex__")(); });
   c.def("__repr__", text_of);
   c.def("__hash__", [](const Tensor& t) { return reinterpret_cast<std::intptr_t>(t.identity()) >> 4; });
   c.def("__copy__", [](const Tensor& t) { return t; });
@@ -304,10 +303,10 @@ void define_tensor(nb::module_& m) {
       Tensor t = tensor_of(data);
       return dtype.is_none() ? t : cast(t, dtype_of_object(dtype));
     }, "data"_a, "dtype"_a = nb::none(),
-    nb::sig("def tensor(data: ArrayLike, dtype: DTypeLike | None = None) -> Tensor"),
+    nb::sig("def tensor(data: object, dtype: Dtype | numpy.typing.DTypeLike | None = None) -> Tensor"),
     "Returns a tensor of a copy of an array, a number or nested lists. Floats in lists become f32, integers i64.");
   m.def("asarray", [](nb::handle data) { return tensor_of(data, true); }, "data"_a,
-    nb::sig("def asarray(data: ArrayLike) -> Tensor"),
+    nb::sig("def asarray(data: object) -> Tensor"),
     "Returns a tensor on the elements of an array, NumPy's or any with DLPack, without a copy where kernels can read\n"
     "them in place: row-major elements beyond whose end memory may be read. Otherwise they are copied. Writes to the\n"
     "array may then be seen by the tensor, and by results that a gradient still needs.");
