@@ -1,8 +1,7 @@
 // Compiled functions and scans in Python.
-#include <nanobind/nb_defs.h>
+#include <nanobind/ndarray.h>
 
 #include <map>
-#include <mutex>
 
 #include "ferrite/compile/compile.h"
 #include "ferrite/compile/scan.h"
@@ -16,25 +15,35 @@ using nb::literals::operator""_a;
 
 namespace {
 
-/// A function of Python as compiled functions: one for each combination of keyword arguments, which are constants.
+/// Whether an argument is passed as a tensor, or as tuples, lists or dictionaries of them.
+bool holds_tensors(nb::handle o) {
+  if (is_tensor(o) || nb::ndarray_check(o)) return true;
+  if (PyDict_Check(o.ptr())) return holds_tensors(nb::list(o.attr("values")()));
+  if (!PyTuple_Check(o.ptr()) && !PyList_Check(o.ptr())) return false;
+  for (nb::handle each : o)
+    if (holds_tensors(each)) return true;
+  return false;
+}
+
+/// A function of Python as compiled functions: one for each combination of constants among its keyword arguments.
 class CompiledFunction {
  public:
   CompiledFunction(nb::object f, const PlanOptions& options) : f_(std::move(f)), options_(options) {
     if (!PyCallable_Check(f_.ptr())) throw nb::type_error("compile: not a function");
   }
 
-  nb::object call(const nb::args& arguments, const nb::kwargs& constants) {
-    Call call(*this, arguments, constants);
+  nb::object call(const nb::args& arguments, const nb::kwargs& named) {
+    Call call(*this, arguments, named);
     const Tensors out = run([&] { return call.variant->compilation.call(call.arguments(), call.body()); });
     return call.result(out);
   }
-  void verify(const nb::args& arguments, const nb::kwargs& constants) {
-    Call call(*this, arguments, constants);
+  void verify(const nb::args& arguments, const nb::kwargs& named) {
+    Call call(*this, arguments, named);
     run([&] { call.variant->compilation.verify(call.arguments(), call.body()); });
   }
   std::size_t plans() const {
     std::size_t n = 0;
-    for (const auto& [key, v] : variants_) n += v->compilation.plans();
+    for (const auto& v : variants_) n += v->compilation.plans();
     return n;
   }
   const detail::Compilation& last() const {
@@ -43,8 +52,8 @@ class CompiledFunction {
   }
   nb::handle function() const { return f_; }
   const PlanOptions& options() const { return options_; }
-  void visit(visitproc visit, void* arg) const { visit(f_.ptr(), arg); }
-  void clear() { f_.reset(); }
+  nb::handle constants() const { return constants_; }
+  void clear() { f_.reset(), constants_.reset(); }
 
  private:
   /// The function with one set of constants, and the structures of its results by the types of the arguments.
@@ -58,14 +67,20 @@ class CompiledFunction {
 
   /// One call: the arguments, and the function as one of tensors.
   struct Call {
-    Call(CompiledFunction& of, const nb::args& args, const nb::kwargs& kwargs) : owner(of), constants(kwargs) {
+    Call(CompiledFunction& of, const nb::args& args, const nb::kwargs& kwargs) : owner(of) {
       for (nb::handle a : args) given.append(argument(a));
+      nb::list key;
+      for (const auto& [name, value] : kwargs) {
+        const bool variable = holds_tensors(value) || nb::isinstance<nn::Carry>(value);
+        named[name] = variable ? argument(value) : nb::borrow(value);
+        key.append(name);
+        if (variable)
+          tensor_names.append(name);
+        else
+          key.append(value), key.append(value.type());
+      }
       for (const Tensor& t : tensors) operands.push_back(&t);
-      std::string key;
-      if (kwargs.size() > 0) key = nb::cast<std::string>(nb::repr(kwargs));
-      std::shared_ptr<Variant>& v = owner.variants_[key];
-      if (!v) v = std::make_shared<Variant>(owner.options_);
-      variant = owner.last_ = v;
+      variant = owner.last_ = owner.variant_of(nb::tuple(key));
     }
 
     detail::Compilation::Arguments arguments() const { return {operands, variables}; }
@@ -77,7 +92,7 @@ class CompiledFunction {
     }
 
    private:
-    /// Returns what stands for an argument: its structure with the numbers of its tensors, or an object unchanged.
+    /// Returns what stands for an argument: None for a structure of tensors, or a carry itself.
     nb::object argument(nb::handle a) {
       if (nb::isinstance<nn::Carry>(a)) {
         for (const State& s : nb::inst_ptr<nn::Carry>(a)->variables()) variables.push_back(s.identity());
@@ -90,22 +105,22 @@ class CompiledFunction {
 
     Tensors call_function(const Tensors& in) const {
       const nb::gil_scoped_acquire lock;
-      nb::list all;
       std::size_t next = 0, structure = 0;
-      for (nb::handle g : given) {
-        if (g.is_none())
-          all.append(structures[structure++].object(in, next));
-        else
-          all.append(g);
-      }
-      const nb::object out = owner.f_(*all, **constants);
+      const auto value_of = [&](nb::handle g) {
+        return g.is_none() ? structures[structure++].object(in, next) : nb::borrow(g);
+      };
+      nb::list all;
+      for (nb::handle g : given) all.append(value_of(g));
+      nb::dict options;
+      for (const auto& [name, value] : named) options[name] = value;
+      for (nb::handle name : tensor_names) options[name] = value_of(named[name]);
+      const nb::object out = owner.f_(*all, **options);
       Tensors results;
       keep(Structure::of(out, results, "compile"));
       return results;
     }
     void keep(Structure s) const {
-      const auto [at, fresh] = variant->results.insert_or_assign(types(), std::move(s));
-      (void)fresh;
+      const auto at = variant->results.insert_or_assign(types(), std::move(s)).first;
       if (!variant->only) variant->only = &at->second;
       variant->differ = variant->differ || !(at->second == *variant->only);
     }
@@ -117,8 +132,9 @@ class CompiledFunction {
 
    public:
     CompiledFunction& owner;
-    nb::kwargs constants;
-    nb::list given;  ///< None for structures of tensors, other objects themselves
+    nb::list given;         ///< None for structures of tensors, carries themselves
+    nb::dict named;         ///< the keyword arguments: None for structures of tensors, other objects themselves
+    nb::list tensor_names;  ///< the names of those that are tensors or carries
     Tensors tensors;
     std::vector<const Tensor*> operands;
     std::vector<const void*> variables;
@@ -127,9 +143,18 @@ class CompiledFunction {
     std::function<Tensors(const Tensors&)> run_function = [this](const Tensors& in) { return call_function(in); };
   };
 
+  /// Returns the variant for a key of names and constants.
+  std::shared_ptr<Variant> variant_of(const nb::tuple& key) {
+    const nb::object known = constants_.attr("setdefault")(key, variants_.size());
+    const auto i = nb::cast<std::size_t>(known);
+    if (i == variants_.size()) variants_.push_back(std::make_shared<Variant>(options_));
+    return variants_[i];
+  }
+
   nb::object f_;
   PlanOptions options_;
-  std::map<std::string, std::shared_ptr<Variant>> variants_;
+  nb::dict constants_;  ///< the numbers of the variants, by their constants
+  std::vector<std::shared_ptr<Variant>> variants_;
   std::shared_ptr<Variant> last_;
 };
 
@@ -137,7 +162,9 @@ int traverse(PyObject* self, visitproc visit, void* arg) {
   if (Py_TYPE(self)) Py_VISIT(Py_TYPE(self));
   if (nb::inst_ready(self)) {
     const nb::handle f = nb::inst_ptr<CompiledFunction>(self)->function();
+    const nb::handle constants = nb::inst_ptr<CompiledFunction>(self)->constants();
     Py_VISIT(f.ptr());
+    Py_VISIT(constants.ptr());
   }
   return 0;
 }
@@ -201,8 +228,8 @@ void define_compiled(nb::module_& m) {
     "    @ferrite.compile\n    def step(x, y):\n        loss, grads = loss_and_grads(x, y)\n"
     "        adam.step(grads)\n        return loss\n\n"
     "Positional arguments are tensors, arrays, numbers, and tuples, lists and dictionaries of these, or a Carry. Numbers\n"
-    "become tensors too. Keyword arguments are constants, and the function is traced again for others. It returns\n"
-    "tensors, and tuples, lists or dictionaries of them, or None.\n\n"
+    "become tensors too. Keyword arguments are constants, for others of which the function is traced again, unless they\n"
+    "hold tensors or arrays. It returns tensors, and tuples, lists or dictionaries of them, or None.\n\n"
     "Variables (parameters, running statistics, optimiser state, draw counters) are read and written in every call. Any\n"
     "other Python state is read once, while tracing (``verify`` checks whether it has changed since). Reading values\n"
     "inside raises TraceError. ``most_plans``: the number of plans kept; 0 for no limit.");

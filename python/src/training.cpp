@@ -51,8 +51,23 @@ Tensor one_tensor(nb::handle o, const char* what) {
   return tensor_of(o);
 }
 
+/// A function of Python that returns the sum of losses and their number.
+struct LossOfSums {
+  Kept function;
+};
+
 train::Loss loss_of(nb::handle loss) {
   if (loss.is_none()) return {};
+  if (nb::isinstance<LossOfSums>(loss)) {
+    const Kept f = nb::inst_ptr<LossOfSums>(loss)->function;
+    return [f, whole = takes_batch(f.get())](const Tensor& prediction, const train::Batch& batch) -> train::LossSum {
+      const nb::gil_scoped_acquire lock;
+      const nb::object out = whole ? f.get()(prediction, batch) : f.get()(prediction, batch.y());
+      if (!PyTuple_Check(out.ptr()) || nb::len(out) != 2) throw ValueError("fit: the loss did not return (sum, count)");
+      if (is_number(out[1])) return {one_tensor(out[0], "fit: the loss"), nb::cast<double>(out[1])};
+      return {one_tensor(out[0], "fit: the loss"), one_tensor(out[1], "fit: the loss")};
+    };
+  }
   if (nb::isinstance<nb::str>(loss)) return nb::cast<std::string>(loss);
   if (!PyCallable_Check(loss.ptr())) throw ValueError("fit: the loss is neither a name nor a function of (prediction, target)");
   return [f = Kept(loss), whole = takes_batch(loss)](const Tensor& prediction, const train::Batch& batch) -> Tensor {
@@ -67,8 +82,12 @@ train::Forward forward_of(nb::handle forward, const char* what) {
     const nb::gil_scoped_acquire lock;
     const nb::object out = f.get()(batch);
     if (!PyTuple_Check(out.ptr())) return train::StepOutput{one_tensor(out, what)};
-    if (nb::len(out) != 2) throw ValueError(std::string(what) + " returned a tuple that is not (loss, prediction)");
-    return train::StepOutput{one_tensor(out[0], what), out[1].is_none() ? Tensor() : one_tensor(out[1], what)};
+    const std::size_t n = nb::len(out);
+    if (n != 2 && n != 3) throw ValueError(std::string(what) + " returned a tuple that is not (loss, prediction)");
+    train::StepOutput result{one_tensor(out[0], what), {}, {}};
+    if (!out[1].is_none()) result.prediction = one_tensor(out[1], what);
+    if (n == 3) result.count = tensor_of(out[2]);
+    return result;
   };
 }
 
@@ -163,10 +182,10 @@ constexpr const char* kFitDoc =
     "a loader. The net gets the first field of a batch and its lengths; the second field is the target.\n\n"
     "``loss``: \"cross_entropy\", \"cross_entropy_classes_last\", \"cross_entropy_classes_second\", \"bce_with_logits\", \"mse\",\n"
     "\"l1\", \"huber\", \"smooth_l1\", or a function of (prediction, target), or of (prediction, batch) if the second parameter\n"
-    "is called so, that returns a mean. ``metrics``: names, Metrics, or functions of (prediction, target) that return a\n"
+    "is called so, that returns a mean; or a LossOfSums. ``metrics``: names, Metrics, or functions of (prediction, target) that return a\n"
     "number. ``callbacks``: Callbacks, or functions of the training that are called after every epoch.\n"
     "``forward``: the forward pass of a model that is more than a layer: a function of a batch that returns the loss, or\n"
-    "(loss, prediction). ``step``: a function of a batch that makes its own updates and returns the loss or (loss,\n"
+    "(loss, prediction), or (sum, prediction, count). ``step``: a function of a batch that makes its own updates and returns the loss or (loss,\n"
     "prediction); ``optimizer`` then lists what checkpoints hold, and ``forward`` is for validation.\n"
     "``accumulate``: batches per update. ``clip_norm``, ``clip_value``: largest norm of all gradients together, and largest\n"
     "absolute value; 0: no limit. ``schedule``: advanced after each update, or epoch with ``schedule_by_epoch``.\n"
@@ -178,6 +197,11 @@ constexpr const char* kFitDoc =
     "AnomalyError when a loss or a gradient is not finite, before any parameter changes. KeyboardInterrupt ends it.";
 
 void define_fit(nb::module_& m) {
+  nb::class_<LossOfSums>(m, "LossOfSums",
+      "A loss by a function of (prediction, target), or (prediction, batch), that returns the sum of the losses and their\n"
+      "number, a tensor of one element or a number. The loss of a batch is sum / count; for a batch in parts it is the sum\n"
+      "of all sums divided by that of all counts, however unequal the counts are.")
+      .def("__init__", [](LossOfSums* p, nb::handle f) { new (p) LossOfSums{Kept(f)}; }, "f"_a);
   m.def("fit", [m](nb::handle model, nb::handle data, nb::handle loss, nb::handle optimizer, std::int64_t epochs,
                    nb::handle validation, const nb::list& metrics, const nb::list& callbacks, std::int64_t batch_size,
                    std::uint64_t seed, nb::handle forward, nb::handle step, std::int64_t accumulate, double clip_norm,

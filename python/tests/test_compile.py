@@ -78,6 +78,22 @@ def test_keywords_are_constants():
     assert f.plans == 3
 
 
+def test_keywords_that_hold_tensors_are_arguments():
+    net = ferrite.sequence(2).gru(3).last_step().build(0)
+    fast = ferrite.compile(net)
+    x = draw(2, 5, 2)
+    for lengths in (np.array([5, 2]), np.array([1, 4])):
+        np.testing.assert_array_equal(fast(x, lengths=lengths).numpy(), net(x, lengths=lengths).numpy())
+    assert fast.plans == 1
+    f = ferrite.compile(lambda x, *, by, more=1: x * by["a"] + more)
+    for by in (2.0, 3.0):
+        assert f(np.float32(1), by={"a": np.float32(by)}, more=True).item() == by + 1
+        assert f(np.float32(1), by={"a": np.float32(by)}).item() == by + 1
+    assert f.plans == 2
+    with pytest.raises(TypeError, match="unhashable"):
+        f(np.float32(1), by={"a": 1.0})
+
+
 def test_methods():
     class Scaled:
         def __init__(self, by):

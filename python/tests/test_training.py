@@ -159,6 +159,27 @@ def test_losses_by_function_and_name_agree():
         ferrite.fit(nets[0], (x, y), lambda p, t: 3, optim.SGD(nets[0].parameters(), lr=0.1))
 
 
+def test_losses_as_sums_with_counts():
+    x, y = line(60)
+    mask = (np.arange(60) % 3 == 0).astype(np.float32)[:, None]
+
+    def masked(prediction, batch):
+        return ferrite.sum(ferrite.square(prediction - batch.y) * batch[2]), ferrite.sum(batch[2])
+
+    net = ferrite.features(3).linear(1).build(0)
+    loader = train.DataLoader((x, y, mask), 25, shuffle=False)
+    got = ferrite.evaluate(net, loader, train.LossOfSums(masked))["loss"]
+    p = ferrite.predict(net, x).numpy()
+    np.testing.assert_allclose(got, (((p - y) ** 2) * mask).sum() / mask.sum(), rtol=1e-5)
+    sgd = optim.SGD(net.parameters(), lr=0.1)
+    h = ferrite.fit(net, loader, train.LossOfSums(masked), sgd, accumulate=3)
+    other = ferrite.features(3).linear(1).build(0)
+    g = ferrite.fit(other, train.DataLoader((x, y, mask), 60, shuffle=False), optimizer=optim.SGD(other.parameters(), lr=0.1),
+                    forward=lambda b: (masked(other(b.x), b)[0], None, masked(other(b.x), b)[1]))
+    np.testing.assert_allclose(h["loss"], g["loss"], rtol=1e-5)
+    np.testing.assert_allclose(*[v for v in zip(*[values(n).values() for n in (net, other)])][0], rtol=1e-4)
+
+
 def test_history_is_a_mapping():
     x, y = line()
     net = ferrite.features(3).linear(1).build(0)
