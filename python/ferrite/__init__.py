@@ -5,8 +5,10 @@ begin a network of the builder; `ferrite.nn` has layers and losses, `ferrite.opt
 """
 from ._ferrite import *  # noqa: F403
 from ._ferrite import __version__
-from . import nn, optim
+from . import nn, optim, train
 from ._gradients import grad, value_and_grad
+from .train import Callback, DataLoader, Dataset, History, evaluate, fit, predict  # noqa: F401
+from .guards import FlushDenormals, detect_anomaly, log_to, no_grad  # noqa: F401
 
 float32, float64, int32, int64 = f32, f64, i32, i64  # noqa: F405
 float16, bfloat16, int8 = f16, bf16, i8  # noqa: F405

@@ -10,6 +10,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <exception>
+#include <optional>
 #include <utility>
 
 #include "ferrite/tensor/attrs.h"
@@ -22,11 +23,29 @@ namespace nb = nanobind;
 
 namespace ferrite::python {
 
-/// How every call of the library runs: without the interpreter's lock, and with denormals as ordinary numbers, whatever
-/// other packages of the process have set.
+/// The number of ferrite.FlushDenormals in effect on this thread.
+inline constinit thread_local int flushing = 0;
+
+/// How denormals count in a call of the library: as ordinary numbers, whatever other packages of the process have set,
+/// unless ferrite.FlushDenormals is in effect.
+class DenormalMode {
+ public:
+  DenormalMode() {
+    if (flushing > 0)
+      flush_.emplace();
+    else
+      keep_.emplace();
+  }
+
+ private:
+  std::optional<FlushDenormals> flush_{};
+  std::optional<KeepDenormals> keep_{};
+};
+
+/// How every call of the library runs: without the interpreter's lock, and in the mode of DenormalMode.
 struct Calls {
   nb::gil_scoped_release unlocked;
-  KeepDenormals mode;
+  DenormalMode mode;
 };
 using Call = nb::call_guard<Calls>;
 

@@ -4,7 +4,6 @@
 #include "ferrite/autograd/hooks.h"
 #include "ferrite/autograd/jacobian.h"
 #include "ferrite/autograd/jvp.h"
-#include "ferrite/autograd/no_grad.h"
 #include "ferrite/autograd/tape.h"
 #include "ferrite/autograd/value_and_grad.h"
 #include "enums.h"
@@ -41,9 +40,6 @@ struct TapeContext {
     return *tape;
   }
 };
-struct NoGradContext {
-  std::unique_ptr<NoGrad> guard{};
-};
 
 nb::object gradients_of(TapeContext& t, const Tensor& of, nb::handle wrt, bool retain, bool create_graph, const Tensor& cotangent) {
   const GradOptions options{.retain = retain, .create_graph = create_graph};
@@ -73,10 +69,6 @@ void define_tape(nb::module_& m) {
            "Returns d(of)/d(x) for every x in ``wrt``, tensors that the tape watches or parameters; None for a parameter\n"
            "that was not read. Without ``retain`` or ``create_graph`` the record is freed.")
       .def_prop_ro("size", [](TapeContext& t) { return t.open().size(); }, "The number of operations recorded so far.");
-  nb::class_<NoGradContext>(m, "no_grad", "Hides what runs within its ``with`` from all tapes.")
-      .def(nb::init<>())
-      .def("__enter__", [](NoGradContext& c) { c.guard = std::make_unique<NoGrad>(); })
-      .def("__exit__", [](NoGradContext& c, nb::handle, nb::handle, nb::handle) { c.guard.reset(); }, "type"_a.none(), "value"_a.none(), "trace"_a.none());
 }
 
 void define_products(nb::module_& m) {

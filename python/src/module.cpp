@@ -40,6 +40,14 @@ NB_MODULE(_ferrite, m) {
   define_written_layers(nn);
   define_builder(m);
   define_optimisers(optim);
+  define_files(m);
+  define_exchange(m);
+  define_compile(m);
+  define_streams(m, nn);
+  define_guards(m);
+  nb::module_ train = m.def_submodule("_train", "Data sets and training.");
+  define_data(train);
+  define_training(train);
   m.def("_command", command, "arguments"_a);
   define_recurrence(m);
 }
