@@ -152,7 +152,7 @@ def test_a_layer_in_python():
     net = Net()
     assert list(net.named_parameters()) == ["gru.weight_ih_l0", "gru.weight_hh_l0", "gru.bias_ih_l0", "gru.bias_hh_l0", "head.weight", "head.bias", "scale"]
     assert list(net.named_buffers()) == ["count"] and net.parameter_count == 3 * 24 + 8 * 24 + 48 + 8 + 1 + 1
-    assert net.scale.name == "scale" and net.gru.weight_ih_l0.name == "gru.weight_ih_l0"
+    assert net.scale.name == "scale" and net.named_parameters()["gru.weight_ih_l0"] == net.gru.weight_ih_l0
     x = random(2, 5, 3)
     assert net(x).shape == (2, 1)
     net.eval()
