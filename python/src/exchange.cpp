@@ -7,7 +7,9 @@
 
 #include "ferrite/exchange/onnx.h"
 #include "ferrite/exchange/onnx_export.h"
+#include "ferrite/exchange/onnx_stream.h"
 #include "ferrite/exchange/stablehlo.h"
+#include "ferrite/tensor/ops.h"
 #include "kept.h"
 #include "module.h"
 
@@ -89,6 +91,94 @@ void define_onnx_models(nb::module_& m) {
     "that are the same in every call. Raises MissingFileError and OnnxError.");
 }
 
+/// A stream of an ONNX model, with names in Python.
+class OnnxStreamObject {
+ public:
+  OnnxStreamObject(nb::handle model, const onnx::StreamOptions& options)
+      : model_(nb::borrow(model)),
+        stream_(run([&] { return onnx::Stream(*nb::inst_ptr<onnx::Model>(model_), options); })) {
+    for (const onnx::Port& p : nb::inst_ptr<onnx::Model>(model_)->outputs())
+      if (!is_next_state(options, p.name)) outputs_.push_back(p.name);
+  }
+  OnnxStreamObject(const OnnxStreamObject& of, onnx::Stream stream)
+      : model_(of.model_), stream_(std::move(stream)), outputs_(of.outputs_) {}
+
+  nb::dict step(const nb::kwargs& inputs) {
+    std::vector<std::pair<std::string, Tensor>> values;
+    for (const auto& [name, value] : inputs) values.emplace_back(nb::cast<std::string>(name), tensor_of(value));
+    const Tensors results = run([&] {
+      for (const auto& [name, value] : values) put(name, value);
+      stream_.step();
+      Tensors out;
+      for (const std::string& name : outputs_) out.push_back(output(name));
+      return out;
+    });
+    nb::dict all;
+    for (std::size_t i = 0; i < outputs_.size(); ++i) all[outputs_[i].c_str()] = results[i];
+    return all;
+  }
+  onnx::Stream& stream() { return stream_; }
+
+ private:
+  static bool is_next_state(const onnx::StreamOptions& options, const std::string& name) {
+    return std::ranges::any_of(options.states, [&](const auto& s) { return s.second == name; });
+  }
+  void put(const std::string& name, const Tensor& value) {
+    const Spec& spec = stream_.input_spec(name);
+    if (value.numel() != spec.shape.numel("stream"))
+      throw ShapeError("stream: " + name + " of a step is " + spec.str() + ", got " + value.spec().str());
+    const Tensor rows = contiguous(value);
+    visit_computed(rows.dtype(), [&](auto zero) {
+      using T = decltype(zero);
+      const std::span<T> to = stream_.input<T>(name);
+      std::copy_n(rows.data<T>(), to.size(), to.begin());
+    });
+  }
+  Tensor output(const std::string& name) const {
+    const Spec& spec = stream_.output_spec(name);
+    return visit_computed(spec.dtype, [&](auto zero) {
+      using T = decltype(zero);
+      return Tensor::from(stream_.output<T>(name), spec.shape);
+    });
+  }
+
+  nb::object model_;
+  onnx::Stream stream_;
+  std::vector<std::string> outputs_;
+};
+
+void define_onnx_stream(nb::module_& m) {
+  using States = std::vector<std::pair<std::string, std::string>>;
+  using Extents = std::map<std::string, std::int64_t>;
+  nb::class_<OnnxStreamObject> c(m, "OnnxStream",
+      "A causal ONNX model run step by step, with states that are found by analysis and those that the model has as inputs\n"
+      "and outputs. A step gives bit for bit what the whole model gives.\n\n"
+      "``time``: the name of the time dimension in the shapes of the file's inputs; if empty, a call of the model is a step.\n"
+      "``extents``: extents of other dimensions that have names. ``steps``: shapes of inputs in one step, where the file\n"
+      "does not give them. ``time_axes``: time axes of inputs, where the file does not name them. ``states``: pairs (input,\n"
+      "output) of the model that are a state. ``verify``: compares two sequences with the whole model first. Raises\n"
+      "ValueError that names the node that looks ahead, sums over time, strides or is not known to be causal.");
+  c.def("__init__", [](OnnxStreamObject* p, nb::handle model, const std::string& time, const Extents& extents,
+                       const std::map<std::string, Shape>& steps, const std::map<std::string, int>& time_axes,
+                       const States& states, bool verify) {
+      if (!nb::isinstance<onnx::Model>(model)) throw nb::type_error("OnnxStream: not an OnnxModel");
+      new (p) OnnxStreamObject(model, {time, extents, steps, time_axes, states, verify});
+    }, "model"_a, nb::kw_only(), "time"_a = "", "extents"_a = Extents{}, "steps"_a = std::map<std::string, Shape>{},
+    "time_axes"_a = std::map<std::string, int>{}, "states"_a = States{}, "verify"_a = true);
+  c.def("step", &OnnxStreamObject::step, "inputs"_a,
+        nb::sig("def step(self, **inputs: ArrayLike) -> dict[str, Tensor]"),
+        "Runs one step on inputs by name and returns the outputs by name. An input that is not given keeps its values.");
+  c.def("reset", [](OnnxStreamObject& s) { s.stream().reset(); }, "Starts a new sequence.");
+  c.def("clone", [](OnnxStreamObject& s) { return OnnxStreamObject(s, s.stream().clone()); },
+        "Returns an independent stream with equal weights and states.");
+  c.def("save", [](OnnxStreamObject& s) { return s.stream().save(); }, "Returns the states, for ``restore``.");
+  c.def("restore", [](OnnxStreamObject& s, const std::vector<Tensor>& states) { s.stream().restore(states); },
+        "states"_a, "Restores saved states.");
+  c.def("refresh", [](OnnxStreamObject& s) { s.stream().refresh(); },
+        "Copies the present values of the model's parameters into the stream; the states stay.");
+  c.def("report", [](OnnxStreamObject& s) { return s.stream().report(); }, "Returns a text with a line for each state.");
+}
+
 onnx::ExportOptions onnx_options(const std::string& name, std::vector<std::string> inputs,
                                  std::vector<std::string> outputs, const Axes& dynamic, bool variables_as_inputs,
                                  bool states_as_inputs) {
@@ -147,6 +237,7 @@ void define_exports(nb::module_& m) {
 
 void define_exchange(nb::module_& m) {
   define_onnx_models(m);
+  define_onnx_stream(m);
   define_exports(m);
 }
 

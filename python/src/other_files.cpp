@@ -1,9 +1,12 @@
 // Sound, tables, and models of other programs in Python.
 #include <nanobind/stl/filesystem.h>
+#include <nanobind/stl/map.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/variant.h>
 
+#include "ferrite/io/class_folders.h"
 #include "ferrite/io/csv.h"
+#include "ferrite/io/gguf.h"
 #include "ferrite/io/guitarml.h"
 #include "ferrite/io/nam.h"
 #include "ferrite/io/rtneural.h"
@@ -35,9 +38,22 @@ struct MissingNumbers {
   static const auto& of() { return all; }
 };
 
+struct GgufTypes {
+  static constexpr const char* what = "write_gguf";
+  static constexpr std::pair<io::GgufType, const char*> all[] = {{io::GgufType::same, "same"},
+                                                                 {io::GgufType::f16, "f16"},
+                                                                 {io::GgufType::bf16, "bf16"},
+                                                                 {io::GgufType::q8_0, "q8_0"},
+                                                                 {io::GgufType::q4_0, "q4_0"}};
+  static const auto& of() { return all; }
+};
+
 }  // namespace
 }  // namespace ferrite::python
 
+template <>
+struct nanobind::detail::type_caster<ferrite::io::GgufType>
+    : nanobind::detail::text_caster<ferrite::io::GgufType, ferrite::python::GgufTypes> {};
 template <>
 struct nanobind::detail::type_caster<ferrite::io::WavFormat>
     : nanobind::detail::text_caster<ferrite::io::WavFormat, ferrite::python::WavFormats> {};
@@ -71,6 +87,17 @@ nb::object numbers_of(const io::CsvTable& t, nb::handle names, Dtype dtype) {
   }
   const auto list = nb::cast<std::vector<std::string>>(names);
   return nb::cast(run([&] { return t.numbers(list, dtype); }));
+}
+
+void define_folders(nb::module_& m) {
+  m.def("list_class_folders", [](const Path& root, const std::vector<std::string>& endings) {
+      require_file(root);
+      const io::ClassFolders f = run([&] { return io::list_class_folders(root, endings); });
+      return named_tuple("ClassFolders", {"files", "labels", "classes"},
+                         {nb::cast(f.files), nb::cast(f.labels), nb::cast(f.classes)});
+    }, "root"_a, "endings"_a = std::vector<std::string>{},
+    "Lists the files of a data set that has a folder for each class, as (files, labels i64 [N], classes), class by class\n"
+    "and sorted. ``endings``: only files with one of these, such as [\".png\"].");
 }
 
 void define_csv(nb::module_& m) {
@@ -133,6 +160,55 @@ void define_csv(nb::module_& m) {
     "i64 [N], the list of classes, and targets f32 [N]. What the file does not have is None.");
 }
 
+/// Returns a value of a GGUF file's metadata: integers become i64, numbers f64, lists those of their elements.
+io::GgufValue gguf_value(nb::handle o) {
+  if (PyBool_Check(o.ptr())) return nb::cast<bool>(o);
+  if (PyLong_Check(o.ptr())) return nb::cast<std::int64_t>(o);
+  if (PyFloat_Check(o.ptr())) return nb::cast<double>(o);
+  if (nb::isinstance<nb::str>(o)) return nb::cast<std::string>(o);
+  std::vector<std::string> texts;
+  std::vector<std::int64_t> integers;
+  std::vector<double> numbers;
+  if (PyList_Check(o.ptr()) && nb::try_cast(o, texts)) return texts;
+  if (PyList_Check(o.ptr()) && nb::try_cast(o, integers)) return integers;
+  if (PyList_Check(o.ptr()) && nb::try_cast(o, numbers)) return numbers;
+  throw ValueError("write_gguf: a value of the metadata is neither a number nor a text nor a list of them");
+}
+
+void define_gguf(nb::module_& m) {
+  m.def("read_gguf_metadata", [](const Path& path) {
+      require_file(path);
+      nb::dict all;
+      for (const auto& [key, value] : run([&] { return io::read_gguf_metadata(path); }))
+        all[text(key)] = std::visit([](const auto& v) { return nb::cast(v); }, value);
+      return all;
+    }, "path"_a, "Returns all metadata of a GGUF file by key, lists of tokens included.");
+  m.def("write_gguf", [](const Path& path, nb::dict tensors, nb::dict metadata, nb::handle type) {
+      std::vector<io::NamedTensor> all;
+      for (const auto& [name, value] : tensors) all.push_back({nb::cast<std::string>(name), tensor_of(value)});
+      io::GgufMetadata values;
+      for (const auto& [key, value] : metadata) values.emplace(nb::cast<std::string>(key), gguf_value(value));
+      std::map<std::string, io::GgufType> types;
+      io::GgufType others = io::GgufType::same;
+      if (nb::isinstance<nb::dict>(type)) {
+        for (const auto& [name, t] : nb::borrow<nb::dict>(type))
+          types.emplace(nb::cast<std::string>(name), nb::cast<io::GgufType>(t));
+      } else {
+        others = nb::cast<io::GgufType>(type);
+      }
+      run([&] {
+        io::write_gguf(path, all, values, [&](const io::NamedTensor& t) {
+          const auto found = types.find(t.name);
+          return found == types.end() ? others : found->second;
+        });
+      });
+    }, "path"_a, "tensors"_a, "metadata"_a = nb::dict(), nb::kw_only(), "type"_a = "same",
+    nb::sig("def write_gguf(path: str | os.PathLike, tensors: dict[str, ArrayLike], metadata: dict[str, object] = {}, *, "
+            "type: str | dict[str, str] = 'same') -> None"),
+    "Writes a GGUF file. ``type`` is \"same\" (the tensor's own dtype), \"f16\", \"bf16\", \"q8_0\" or \"q4_0\", for all\n"
+    "tensors or by name. Raises IoError for values that the type cannot hold and rows that are not whole blocks of 32.");
+}
+
 /// Lends a layer to a NamModel, which owns its layer, for the time of one call.
 class LentLayer {
  public:
@@ -184,7 +260,9 @@ void define_models(nb::module_& m) {
 
 void define_other_files(nb::module_& m) {
   define_sound(m);
+  define_folders(m);
   define_csv(m);
+  define_gguf(m);
   define_models(m);
 }
 
