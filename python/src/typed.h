@@ -1,0 +1,30 @@
+#pragma once
+/// Arguments of any Python type with the type that checkers and editors see.
+#include <algorithm>
+
+#include "casters.h"
+
+namespace ferrite::python {
+
+/// A text as a template argument.
+template <std::size_t N>
+struct TypeText {
+  char chars[N];
+  constexpr TypeText(const char (&text)[N]) { std::copy_n(text, N, chars); }
+};
+
+/// An object whose type in signatures is a text.
+template <TypeText text>
+struct Typed : nb::handle {
+  static constexpr auto Name = nb::detail::const_name(text.chars);
+  static bool check_(nb::handle) { return true; }
+  using nb::handle::handle;
+  Typed(nb::handle h) : nb::handle(h) {}
+};
+
+using AnyArray = Typed<"ferrite._ferrite.Tensor | numpy.typing.ArrayLike">;
+using AnyFunction = Typed<"collections.abc.Callable">;
+/// Tensors, and tuples, lists and dictionaries of them.
+using AnyTensors = Typed<"ferrite._ferrite.Tensor | numpy.typing.ArrayLike | tuple | list | dict">;
+
+}  // namespace ferrite::python
