@@ -49,4 +49,5 @@ NB_MODULE(_ferrite, m) {
   define_data(train);
   define_training(train);
   m.def("_command", command, "arguments"_a);
+  define_recurrence(m);
 }

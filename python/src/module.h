@@ -10,6 +10,7 @@ void define_errors(nb::module_& m);
 void define_dtypes(nb::module_& m);
 void define_tensor(nb::module_& m);
 void define_gradients(nb::module_& m);
+void define_recurrence(nb::module_& m);
 /// Defines the functions of tensors and the losses; written by python/bindings.py from the headers.
 void define_operations(nb::module_& m, nb::module_& nn);
 void define_layers(nb::module_& nn);

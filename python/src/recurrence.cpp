@@ -1,0 +1,747 @@
+// Recurrent layers on the memory of PyTorch's tensors: what ferrite/torch calls. Layers have PyTorch's layout of weights,
+// which are packed anew in each call, so that no change of them can be missed.
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstring>
+
+#include "module.h"
+#include "ferrite/nn/recurrent/detail/cells.h"
+#include "ferrite/nn/recurrent/detail/recurrence.h"
+#include "ferrite/tensor/kernel/pack.h"
+#include "ferrite/tensor/kernel/scratch.h"
+#include "ferrite/tensor/threads.h"
+
+// ---- layers on raw memory ------------------------------------------------------------------------------
+
+namespace ferrite::python {
+namespace {
+
+using ferrite::detail::GateMatrix;
+using ferrite::detail::Room;
+using nn::detail::GatedCell;
+using nn::detail::Rows;
+
+/// The cells that PyTorch has, in the order of the numbers by which Python calls them.
+constexpr const GatedCell* kCells[] = {&nn::detail::kGru, &nn::detail::kLstm, &nn::detail::kRnn, &nn::detail::kRnnRelu};
+
+/// The sizes of a stack of layers and of one call.
+struct Sizes {
+  const GatedCell* cell = kCells[0];
+  std::int64_t T = 0, B = 0, D = 0, H = 0, P = 0, layers = 1, directions = 1;
+  bool bias = true;
+
+  std::int64_t count() const { return layers * directions; }
+  std::int64_t columns() const { return cell->gates * H; }
+  std::int64_t width() const { return directions * P; }
+  std::int64_t features_into(std::int64_t layer) const { return layer == 0 ? D : width(); }
+  std::int64_t weights_each() const { return 2 + (bias ? 2 : 0) + (P != H ? 1 : 0); }
+};
+
+/// Where the parts of the memory that a gradient reads begin, in elements: for each layer its outputs [T, B, width],
+/// then what the steps of each direction save. Each part is aligned to 64 bytes, and as many follow the last one.
+struct Saved {
+  explicit Saved(const Sizes& s)
+      : output(lines(s.T * s.B * s.width())),
+        direction(lines(s.T * s.B * s.cell->saved * s.H)),
+        layer(output + s.directions * direction),
+        all(s.layers * layer + 32) {}
+  static std::int64_t lines(std::int64_t n) { return (n + 15) / 16 * 16; }
+  std::int64_t output, direction, layer, all;
+};
+
+/// The memory of a call's operands. Rows of x may be any distance apart; all others are row-major.
+template <class T>
+struct Operands {
+  Rows<const T*> x;
+  std::int64_t x_bytes = 0;  ///< from the first to the last element
+  const T* h0 = nullptr;
+  const T* c0 = nullptr;
+  std::vector<const T*> weights{};
+  const std::int64_t* batch_sizes = nullptr;  ///< of packed rows, [T]
+};
+
+/// The weights of one direction of one layer in PyTorch's layout, or their gradients.
+template <class P>
+struct Matrices {
+  P ih, hh, b_ih{}, b_hh{}, hr{};
+  Matrices(const Sizes& s, const std::vector<P>& all, std::int64_t k) {
+    const P* at = all.data() + k * s.weights_each();
+    ih = *at++, hh = *at++;
+    if (s.bias) b_ih = *at++, b_hh = *at++;
+    if (s.P != s.H) hr = *at;
+  }
+};
+
+template <class T>
+std::int64_t lanes() {
+  return ferrite::detail::products_in_use.of<T>().lanes;
+}
+
+/// The matrix w [G * units, K] as tiles of products read its transpose: a packed copy.
+template <class T>
+class Gates {
+ public:
+  Gates(const T* w, std::int64_t K, std::int64_t gates, std::int64_t units)
+      : room_(ferrite::detail::gate_pack_size<T>(K, gates, units)) {
+    const std::int64_t W = lanes<T>();
+    for (std::int64_t g = 0; g < gates; ++g)
+      ferrite::detail::pack_transposed<T>(w + g * units * K, K, K, units, room_.get() + g * K * W, gates * K);
+    matrix_ = {room_.get(), K, units, W, gates * K * W, K * W};
+  }
+  const GateMatrix<T>& matrix() const { return matrix_; }
+
+ private:
+  Room<T> room_;
+  GateMatrix<T> matrix_;
+};
+
+/// The rows of w [K, units] as one gate, in the order of a cell's places: what the way back multiplies by.
+template <class T>
+class RowsAsGate {
+ public:
+  RowsAsGate(std::int64_t K, std::int64_t units)
+      : room_(ferrite::detail::gate_pack_size<T>(K, 1, units)), K_(K), units_(units) {}
+  void rows(const T* w, std::int64_t n, std::int64_t at) {
+    const std::int64_t W = lanes<T>();
+    for (std::int64_t j = 0; j < units_; j += W)
+      ferrite::detail::pack_gates<T>(w + j, units_, n, 1, std::min(W, units_ - j), 0, room_.get() + j * K_ + at * W);
+  }
+  GateMatrix<T> matrix() { return ferrite::detail::packed_gates<T>(room_.get(), K_, 1, units_); }
+
+ private:
+  Room<T> room_;
+  std::int64_t K_, units_;
+};
+
+/// Writes the transpose of from [rows, columns] to `to` [columns, rows].
+template <class T>
+void transpose_to(const T* from, std::int64_t rows, std::int64_t columns, T* to) {
+  const std::int64_t W = lanes<T>();
+  if (rows == W) return ferrite::detail::pack_transposed<T>(from, columns, columns, rows, to, columns);
+  constexpr std::int64_t kAtOnce = 64;
+  alignas(64) T block[kAtOnce * 16];
+  for (std::int64_t j = 0; j < rows; j += W) {
+    const std::int64_t n = std::min(W, rows - j);
+    for (std::int64_t k = 0; k < columns; k += kAtOnce) {
+      const std::int64_t m = std::min(kAtOnce, columns - k);
+      ferrite::detail::pack_transposed<T>(from + j * columns + k, columns, m, n, block, m);
+      for (std::int64_t i = 0; i < m; ++i) std::memcpy(to + (k + i) * rows + j, block + i * W, static_cast<std::size_t>(n) * sizeof(T));
+    }
+  }
+}
+
+/// Whether all bytes that kernels may read of `bytes` bytes lie on pages that hold some of them, so that reading past
+/// the end cannot fault.
+bool stays_on_page(const void* first, std::size_t bytes) {
+  constexpr std::uintptr_t page = 4096;
+  const auto begin = reinterpret_cast<std::uintptr_t>(first);
+  return bytes > 0 && (begin + detail::readable_for(bytes) - 1) / page == (begin + bytes - 1) / page;
+}
+
+/// A copy of rows [T, B, n] that packed sequences hold without padding, with zeros after their ends.
+template <class T>
+void unpack(const T* from, std::int64_t from_row, const std::int64_t* batch_sizes, const Sizes& s, std::int64_t n, T* to) {
+  for (std::int64_t t = 0; t < s.T; ++t, to += s.B * n) {
+    for (std::int64_t b = 0; b < batch_sizes[t]; ++b, from += from_row) std::copy_n(from, n, to + b * n);
+    std::fill(to + batch_sizes[t] * n, to + s.B * n, T(0));
+  }
+}
+template <class T>
+void pack(const T* from, const std::int64_t* batch_sizes, const Sizes& s, std::int64_t n, T* to) {
+  for (std::int64_t t = 0; t < s.T; ++t, from += s.B * n) to = std::copy_n(from, batch_sizes[t] * n, to);
+}
+
+/// The operands of a call in memory that kernels may read: copies where the given memory ends too early.
+template <class T>
+class Readable {
+ public:
+  Readable(const Sizes& s, const Operands<T>& o) : x(o.x), h0(o.h0), c0(o.c0) {
+    if (o.batch_sizes) {
+      x_.emplace(s.T * s.B * s.D);
+      unpack(o.x.data, o.x.row, o.batch_sizes, s, s.D, x_->get());
+      lengths_.resize(static_cast<std::size_t>(s.B));
+      for (std::int64_t t = 0; t < s.T; ++t) std::fill_n(lengths_.begin(), o.batch_sizes[t], t + 1);
+    } else if (!stays_on_page(o.x.data, static_cast<std::size_t>(o.x_bytes))) {
+      x_.emplace(s.T * s.B * s.D);
+      for (std::int64_t t = 0; t < s.T; ++t)
+        for (std::int64_t b = 0; b < s.B; ++b) std::copy_n(o.x.at(t, b), s.D, x_->get() + (t * s.B + b) * s.D);
+    }
+    if (x_) x = {x_->get(), s.B * s.D, s.D};
+    const std::int64_t nh = h0 ? 0 : s.B * s.P, nc = !s.cell->has_memory ? 0 : c0 ? s.count() * s.B * s.H : s.B * s.H;
+    if (nh + nc == 0) return;
+    states_.emplace(nh + nc);
+    T* const room = states_->get();
+    if (nh) h0 = room, std::fill_n(room, nh, T(0)), h_step = 0;
+    if (nc && !c0) std::fill_n(room + nh, nc, T(0)), c_step = 0;
+    if (nc && c0) std::copy_n(c0, nc, room + nh);  // read in whole packets
+    if (nc) c0 = room + nh;
+  }
+  const T* h(const Sizes& s, std::int64_t k) const { return h0 + h_step * k * s.B * s.P; }
+  const T* c(const Sizes& s, std::int64_t k) const { return c0 ? c0 + c_step * k * s.B * s.H : nullptr; }
+  const std::int64_t* lengths() const { return lengths_.empty() ? nullptr : lengths_.data(); }
+
+  Rows<const T*> x;
+
+ private:
+  const T* h0;
+  const T* c0;
+  std::int64_t h_step = 1, c_step = 1;  ///< 0: the same zeros for all layers
+  std::optional<Room<T>> x_{}, states_{};
+  std::vector<std::int64_t> lengths_{};
+};
+
+/// Runs all layers. y [T, B, width] (packed: its rows without padding) and the last states receive the results, `saved`
+/// (or null) what the gradient reads.
+template <class T>
+void run_forward(const Sizes& s, const Operands<T>& o, T* y, T* h, T* c, T* saved) {
+  const Readable<T> in(s, o);
+  const Saved parts(s);
+  const std::int64_t rows = s.T * s.B, G = s.columns();
+  std::optional<Room<T>> between;  // outputs of layers where nothing is saved
+  const bool apart = o.batch_sizes != nullptr;
+  if (!saved && (s.layers > 1 || apart)) between.emplace(2 * parts.output);
+  Room<T> biases(2 * G);
+  nn::detail::Recurrence<T> r{.cell = s.cell, .T_ = s.T, .B = s.B, .D = s.D, .H = s.H, .P = s.P, .reverse = false,
+                              .x = in.x, .w = {}, .h0 = nullptr, .c0 = nullptr, .lengths = in.lengths(), .resets = {}};
+  T* out = y;
+  for (std::int64_t l = 0; l < s.layers; ++l) {
+    r.D = s.features_into(l);
+    T* const of_layer = saved ? saved + l * parts.layer : nullptr;
+    out = saved ? of_layer : l + 1 < s.layers || apart ? between->get() + l % 2 * parts.output : y;
+    for (std::int64_t d = 0; d < s.directions; ++d) {
+      const std::int64_t k = l * s.directions + d;
+      const Matrices<const T*> w(s, o.weights, k);
+      const Gates<T> ih(w.ih, r.D, s.cell->gates, s.H), hh(w.hh, s.P, s.cell->gates, s.H);
+      std::optional<Gates<T>> hr;
+      if (w.hr) hr.emplace(w.hr, s.H, 1, s.P);
+      if (s.bias) std::copy_n(w.b_ih, G, biases.get()), std::copy_n(w.b_hh, G, biases.get() + G);
+      r.w = {.weight_ih = ih.matrix(),
+             .weight_hh = {.early = hh.matrix(), .late = {}},
+             .bias_ih = s.bias ? biases.get() : nullptr,
+             .bias_hh = s.bias ? biases.get() + G : nullptr,
+             .weight_hr = hr ? hr->matrix() : GateMatrix<T>{}};
+      r.reverse = d == 1;
+      r.h0 = in.h(s, k), r.c0 = in.c(s, k);
+      nn::detail::run_recurrence<T>(
+          r, {.y = {out + d * s.P, s.B * s.width(), s.width()},
+              .h = h + k * s.B * s.P,
+              .c = c ? c + k * s.B * s.H : nullptr,
+              .saved = saved && s.cell->saved > 0 ? of_layer + parts.output + d * parts.direction : nullptr});
+    }
+    r.x = {out, s.B * s.width(), s.width()};
+  }
+  if (apart) return pack(out, o.batch_sizes, s, s.width(), y);
+  if (out != y) std::copy_n(out, rows * s.width(), y);
+}
+
+/// The cotangents that arrive at the results of a call, null where none does, and the gradients to write, null where
+/// none is wanted. States are row-major.
+template <class T>
+struct Gradients {
+  Rows<const T*> dy{};
+  const T* dhn = nullptr;
+  const T* dcn = nullptr;
+  T* dx = nullptr;  ///< [T, B, D], row-major, in the order of x's axes (packed: its rows)
+  bool batch_first = false;
+  T* dh0 = nullptr;
+  T* dc0 = nullptr;
+  std::vector<T*> weights{};
+};
+
+template <class T>
+void run_backward(const Sizes& s, const Operands<T>& o, const T* saved, const Gradients<T>& g) {
+  const Readable<T> in(s, o);
+  const Saved parts(s);
+  const std::int64_t G = s.columns(), rows = s.T * s.B, each = s.weights_each();
+  const bool apart = o.batch_sizes != nullptr;
+  nn::detail::Recurrence<T> r{.cell = s.cell, .T_ = s.T, .B = s.B, .D = s.D, .H = s.H, .P = s.P, .reverse = false,
+                              .x = in.x, .w = {}, .h0 = nullptr, .c0 = nullptr, .lengths = in.lengths(), .resets = {}};
+  // Layers below the lowest one whose gradients are wanted are left out.
+  std::int64_t lowest = 0;
+  if (!g.dx && !g.dh0 && !g.dc0)
+    while (std::all_of(g.weights.begin() + lowest * s.directions * each,
+                       g.weights.begin() + (lowest + 1) * s.directions * each, [](T* p) { return p == nullptr; }))
+      ++lowest;
+  std::optional<Room<T>> dy_room, dx_room, dx_other;
+  Rows<const T*> dy = g.dy;
+  if (apart && dy) {
+    dy_room.emplace(rows * s.width());
+    unpack(dy.data, dy.row, o.batch_sizes, s, s.width(), dy_room->get());
+    dy = {dy_room->get(), s.B * s.width(), s.width()};
+  }
+  Room<T> states(s.B * (s.P + s.H));
+  for (std::int64_t l = s.layers - 1; l >= lowest; --l) {
+    const std::int64_t D = r.D = s.features_into(l);
+    const T* const below = saved + (l - 1) * parts.layer;
+    r.x = l == 0 ? in.x : Rows<const T*>{below, s.B * s.width(), s.width()};
+    const T* const y = saved + l * parts.layer;
+    const bool to_x = l > lowest || (l == 0 && g.dx);
+    const bool in_place = l == 0 && !apart;
+    if (to_x && !in_place) dx_room.emplace(rows * D);
+    if (to_x && s.directions == 2) dx_other.emplace(rows * D);
+    const auto rows_of = [&](T* p) -> Rows<T*> {
+      return in_place && g.batch_first ? Rows<T*>{p, D, s.T * D} : Rows<T*>{p, s.B * D, D};
+    };
+    T* const dx = !to_x ? nullptr : in_place ? g.dx : dx_room->get();
+    for (std::int64_t d = 0; d < s.directions; ++d) {
+      const std::int64_t k = l * s.directions + d;
+      const Matrices<const T*> w(s, o.weights, k);
+      const Matrices<T*> dw(s, g.weights, k);
+      const bool wants_state = g.dh0 || g.dc0;
+      std::optional<RowsAsGate<T>> hh, hr;
+      if (s.T > 1 || wants_state) {
+        hh.emplace(G, s.P);
+        nn::detail::GateBlock blocks[4];
+        const int n = nn::detail::blocks_of(*s.cell, blocks);
+        for (const nn::detail::GateBlock* b = blocks; b != blocks + n; ++b)
+          hh->rows(w.hh + b->gate * s.H * s.P, b->count * s.H, b->place * s.H);
+      }
+      if (w.hr) hr.emplace(s.P, s.H), hr->rows(w.hr, s.P, 0);
+      std::optional<Room<T>> ih, dih, dhh, dhr;
+      if (dx) ih.emplace(D * G), transpose_to(w.ih, G, D, ih->get());
+      if (dw.ih) dih.emplace(D * G);
+      if (dw.hh) dhh.emplace(s.P * G);
+      if (dw.hr) dhr.emplace(s.H * s.P);
+      r.w = {.weight_ih = ih ? ferrite::detail::plain_gates<T>(ih->get(), G, D, s.H, s.H) : GateMatrix<T>{},
+             .weight_hh = {.early = hh ? hh->matrix() : GateMatrix<T>{}, .late = {}},
+             .weight_hr = hr ? hr->matrix() : GateMatrix<T>{}};
+      r.reverse = d == 1;
+      r.h0 = in.h(s, k), r.c0 = in.c(s, k);
+      T* const dh = g.dh0 ? g.dh0 + k * s.B * s.P : states.get();
+      T* const dc = !s.cell->has_memory ? nullptr : g.dc0 ? g.dc0 + k * s.B * s.H : states.get() + s.B * s.P;
+      const auto begin = [&](T* to, const T* from, std::int64_t n) {
+        if (!to) return;
+        if (from) std::copy_n(from + k * n, n, to);
+        else std::fill_n(to, n, T(0));
+      };
+      begin(dh, g.dhn, s.B * s.P);
+      begin(dc, g.dcn, s.B * s.H);
+      const auto room = [](std::optional<Room<T>>& m) { return m ? m->get() : nullptr; };
+      nn::detail::run_recurrence_back<T>(
+          r, {.y = {y + d * s.P, s.B * s.width(), s.width()},
+              .saved = s.cell->saved > 0 ? y + parts.output + d * parts.direction : nullptr,
+              .dy = dy ? Rows<const T*>{dy.data + d * s.P, dy.step, dy.row} : Rows<const T*>{},
+              .wants_state = wants_state,
+              .dh = dh,
+              .dc = dc,
+              .dx = dx ? rows_of(d == 0 ? dx : dx_other->get()) : Rows<T*>{},
+              .dw = {room(dih), room(dhh), dw.b_ih, dw.b_hh, room(dhr), nullptr}});
+      if (dih) transpose_to(dih->get(), D, G, dw.ih);
+      if (dhh) transpose_to(dhh->get(), s.P, G, dw.hh);
+      if (dhr) transpose_to(dhr->get(), s.H, s.P, dw.hr);
+      if (dx && d == 1)
+        for (std::int64_t i = 0; i < rows * D; ++i) dx[i] += dx_other->get()[i];
+    }
+    if (!to_x) continue;
+    if (l == 0 && apart) return pack(dx, o.batch_sizes, s, D, g.dx);
+    if (l == 0) return;
+    dy_room.swap(dx_room);
+    dy = {dy_room->get(), s.B * D, D};
+  }
+}
+
+// ---- calls from Python ---------------------------------------------------------------------------------
+
+/// Names and objects of PyTorch that each call needs, made once.
+struct Torch {
+  nb::object tensor, parameter, f32, f64, strided;
+  nb::object transforms, modes, functions, autocast, tracing, forward_ad;  ///< what says that others watch
+  nb::str cpu = nb::str("cpu");
+};
+Torch* torch = nullptr;
+
+struct Names {
+  PyObject* operator()(const char* text) const { return PyUnicode_InternFromString(text); }
+};
+PyObject* const* names() {
+  static PyObject* const all[] = {
+      Names()("dtype"),         Names()("is_cpu"),    Names()("layout"),     Names()("is_neg"),
+      Names()("shape"),         Names()("stride"),    Names()("data_ptr"),   Names()("is_contiguous"),
+      Names()("requires_grad"), Names()("new_empty"), Names()("contiguous"), Names()("new_empty_strided"),
+      Names()("_is_zerotensor"), Names()("_current_level")};
+  return all;
+}
+enum Name { kDtype, kIsCpu, kLayout, kIsNeg, kShape, kStride, kDataPtr, kIsContiguous, kRequiresGrad, kNewEmpty, kContiguous, kNewEmptyStrided, kIsZero, kLevel };
+
+nb::object get(nb::handle o, Name name) {
+  PyObject* found = PyObject_GetAttr(o.ptr(), names()[name]);
+  if (!found) throw nb::python_error();
+  return nb::steal(found);
+}
+nb::object call(nb::handle o, Name name) {
+  PyObject* args[] = {o.ptr()};
+  PyObject* found = PyObject_VectorcallMethod(names()[name], args, 1, nullptr);
+  if (!found) throw nb::python_error();
+  return nb::steal(found);
+}
+nb::object call(nb::handle o, Name name, nb::handle a) {
+  PyObject* args[] = {o.ptr(), a.ptr()};
+  PyObject* found = PyObject_VectorcallMethod(names()[name], args, 2, nullptr);
+  if (!found) throw nb::python_error();
+  return nb::steal(found);
+}
+nb::object call(nb::handle o, Name name, nb::handle a, nb::handle b) {
+  PyObject* args[] = {o.ptr(), a.ptr(), b.ptr()};
+  PyObject* found = PyObject_VectorcallMethod(names()[name], args, 3, nullptr);
+  if (!found) throw nb::python_error();
+  return nb::steal(found);
+}
+bool is_true(const nb::object& o) { return o.ptr() == Py_True; }
+
+/// Up to 3 numbers of a tuple.
+struct Numbers {
+  int n = 0;
+  std::array<std::int64_t, 4> at{};
+  std::int64_t operator[](int i) const { return at[static_cast<std::size_t>(i)]; }
+  bool is(std::initializer_list<std::int64_t> other) const {
+    return n == static_cast<int>(other.size()) && std::equal(other.begin(), other.end(), at.begin());
+  }
+};
+Numbers numbers(const nb::object& tuple) {
+  Numbers r;
+  const Py_ssize_t n = PyTuple_Size(tuple.ptr());
+  r.n = static_cast<int>(n);
+  for (Py_ssize_t i = 0; i < std::min<Py_ssize_t>(n, 4); ++i)
+    r.at[static_cast<std::size_t>(i)] = PyLong_AsLongLong(PyTuple_GetItem(tuple.ptr(), i));
+  if (PyErr_Occurred()) throw nb::python_error();
+  return r;
+}
+template <class T>
+T* pointer(nb::handle o) {
+  const nb::object n = call(o, kDataPtr);
+  void* p = PyLong_AsVoidPtr(n.ptr());
+  if (!p && PyErr_Occurred()) throw nb::python_error();
+  return static_cast<T*>(p);
+}
+nb::object tuple_of(std::initializer_list<std::int64_t> all) {
+  PyObject* t = PyTuple_New(static_cast<Py_ssize_t>(all.size()));
+  Py_ssize_t i = 0;
+  for (const std::int64_t n : all) PyTuple_SetItem(t, i++, PyLong_FromLongLong(n));
+  return nb::steal(t);
+}
+
+/// Why a call is left to PyTorch; `none` if it is not.
+enum class Reason : std::uint8_t { none, transform, mode, autocast, forward_ad, tracing, function_mode, subclass, device, layout, dtype, dropout, empty, shape, slower, count };
+constexpr const char* kReasons[] = {"ferrite",  "transform", "dispatch mode", "autocast", "forward-mode AD", "tracing", "function mode", "subclass",
+                                    "device",   "layout",    "dtype",         "dropout",  "empty",           "shape",   "slower"};
+static_assert(std::size(kReasons) == static_cast<std::size_t>(Reason::count));
+std::array<std::atomic<std::int64_t>, std::size_t(Reason::count)> counts{};
+thread_local Reason last = Reason::none;
+
+/// Whether a tensor is a plain one in memory that can be read: no subclass, on the CPU, strided, of the dtype.
+Reason plain(nb::handle t, nb::handle dtype) {
+  PyObject* type = reinterpret_cast<PyObject*>(Py_TYPE(t.ptr()));
+  if (type != torch->tensor.ptr() && type != torch->parameter.ptr()) return Reason::subclass;
+  if (!get(t, kDtype).is(dtype)) return Reason::dtype;
+  if (!is_true(get(t, kIsCpu))) return Reason::device;
+  if (!get(t, kLayout).is(torch->strided)) return Reason::layout;
+  if (is_true(call(t, kIsNeg)) || is_true(call(t, kIsZero))) return Reason::layout;
+  return Reason::none;
+}
+
+/// Whether something besides autograd watches what this thread computes.
+Reason watched(bool modules) {
+  const auto value = [](const nb::object& f) {
+    PyObject* v = PyObject_CallNoArgs(f.ptr());
+    if (!v) throw nb::python_error();
+    return nb::steal(v);
+  };
+  if (!value(torch->transforms).is_none()) return Reason::transform;
+  if (PyObject_IsTrue(value(torch->modes).ptr())) return Reason::mode;
+  PyObject* args[] = {torch->cpu.ptr()};
+  PyObject* autocast = PyObject_Vectorcall(torch->autocast.ptr(), args, 1, nullptr);
+  if (!autocast) throw nb::python_error();
+  if (is_true(nb::steal(autocast))) return Reason::autocast;
+  if (PyLong_AsLong(get(torch->forward_ad, kLevel).ptr()) >= 0) return Reason::forward_ad;
+  if (!value(torch->tracing).is_none()) return Reason::tracing;
+  if (modules && PyObject_IsTrue(value(torch->functions).ptr())) return Reason::function_mode;
+  return Reason::none;
+}
+
+/// One call of a stack of layers: its sizes, and while it runs its operands.
+class Call_ {
+ public:
+  Sizes sizes;
+  bool is_double = false, batch_first = false, batched = true, packed = false;
+  bool wants_grad = false;
+
+  /// Finds the memory of the operands. Their sizes must have been checked.
+  template <class T>
+  Operands<T> operands(nb::handle x, nb::handle batch_sizes, nb::handle h0, nb::handle c0, nb::handle weights) {
+    Operands<T> o;
+    nb::object rows = nb::borrow(x);
+    Numbers stride = numbers(call(rows, kStride));
+    if (sizes.D > 1 && stride[stride.n - 1] != 1) {
+      rows = call(rows, kContiguous);
+      stride = numbers(call(rows, kStride));
+      keep(rows);
+    }
+    o.x.data = pointer<const T>(rows);
+    if (packed) {
+      o.x.row = stride[0];
+      o.batch_sizes = pointer<const std::int64_t>(row_major(batch_sizes));
+    } else if (!batched) {
+      o.x.step = stride[0], o.x.row = 0;
+    } else {
+      o.x.step = stride[batch_first ? 1 : 0], o.x.row = stride[batch_first ? 0 : 1];
+    }
+    o.x_bytes = ((sizes.T - 1) * o.x.step + (sizes.B - 1) * o.x.row + sizes.D) * static_cast<std::int64_t>(sizeof(T));
+    if (!h0.is_none()) o.h0 = pointer<const T>(row_major(h0));
+    if (!c0.is_none()) o.c0 = pointer<const T>(row_major(c0));
+    o.weights.reserve(static_cast<std::size_t>(sizes.count() * sizes.weights_each()));
+    const Py_ssize_t n = PySequence_Size(weights.ptr());
+    for (Py_ssize_t i = 0; i < n; ++i) o.weights.push_back(pointer<const T>(row_major(item(weights, i))));
+    return o;
+  }
+  static nb::handle item(nb::handle list, Py_ssize_t i) {
+    return PyList_Check(list.ptr()) ? PyList_GetItem(list.ptr(), i) : PyTuple_GetItem(list.ptr(), i);
+  }
+  /// Returns a row-major version of a tensor, which lives as long as this call.
+  nb::object row_major(nb::handle t) {
+    if (is_true(call(t, kIsContiguous))) return nb::borrow(t);
+    nb::object copy = call(t, kContiguous);
+    keep(copy);
+    return copy;
+  }
+  void keep(const nb::object& o) { kept_.push_back(o); }
+  void drop() { kept_.clear(); }
+
+ private:
+  std::vector<nb::object> kept_{};
+};
+
+/// The tables of shapes at which PyTorch is faster.
+bool torch_is_faster(const Sizes&, bool) { return false; }
+
+/// Checks the operands; returns the reason to leave the call to PyTorch, or none and fills `c`.
+Reason check(Call_& c, int kind, nb::handle x, nb::handle batch_sizes, nb::handle h0, nb::handle c0, nb::handle weights,
+             bool bias, std::int64_t layers, bool bidirectional, bool batch_first, bool grad_enabled, bool modules) {
+  if (const Reason r = watched(modules); r != Reason::none) return r;
+  Sizes& s = c.sizes;
+  s.cell = kCells[kind];
+  s.layers = layers, s.directions = bidirectional ? 2 : 1, s.bias = bias;
+  PyObject* type = reinterpret_cast<PyObject*>(Py_TYPE(x.ptr()));
+  if (type != torch->tensor.ptr() && type != torch->parameter.ptr()) return Reason::subclass;
+  const nb::object dtype = get(x, kDtype);
+  c.is_double = dtype.is(torch->f64);
+  if (!c.is_double && !dtype.is(torch->f32)) return Reason::dtype;
+  if (const Reason r = plain(x, dtype); r != Reason::none) return r;
+  const Numbers shape = numbers(get(x, kShape));
+  c.packed = !batch_sizes.is_none();
+  c.batched = shape.n == 3;
+  c.batch_first = batch_first && c.batched && !c.packed;
+  if (c.packed) {
+    if (shape.n != 2) return Reason::shape;
+    const Numbers steps = numbers(get(batch_sizes, kShape));
+    s.T = steps[0];
+    if (s.T == 0) return Reason::empty;
+    const nb::object sorted = c.row_major(batch_sizes);
+    const auto* sizes = pointer<const std::int64_t>(sorted);
+    s.B = sizes[0];
+    std::int64_t all = 0;
+    for (std::int64_t t = 0; t < s.T; ++t) {
+      if (sizes[t] < 1 || (t > 0 && sizes[t] > sizes[t - 1])) return Reason::shape;
+      all += sizes[t];
+    }
+    if (all != shape[0]) return Reason::shape;
+    c.drop();
+  } else if (shape.n == 3) {
+    s.T = shape[batch_first ? 1 : 0], s.B = shape[batch_first ? 0 : 1];
+  } else if (shape.n == 2 && modules) {
+    s.T = shape[0], s.B = 1;
+  } else {
+    return Reason::shape;
+  }
+  s.D = shape[shape.n - 1];
+  if (s.T == 0 || s.B == 0 || s.D == 0) return Reason::empty;
+
+  bool wants = grad_enabled && is_true(get(x, kRequiresGrad));
+  const Py_ssize_t n = PySequence_Size(weights.ptr());
+  if (n < 2) return Reason::shape;
+  const Numbers hh = numbers(get(Call_::item(weights, 1), kShape));
+  if (hh.n != 2 || hh[0] % s.cell->gates != 0 || hh[0] == 0 || hh[1] == 0) return Reason::shape;
+  s.H = hh[0] / s.cell->gates;
+  s.P = hh[1];
+  if (s.P != s.H && (!s.cell->projects || s.P > s.H)) return Reason::shape;
+  if (n != s.count() * s.weights_each()) return Reason::shape;
+  Py_ssize_t at = 0;
+  for (std::int64_t l = 0; l < layers; ++l)
+    for (std::int64_t d = 0; d < s.directions; ++d)
+      for (std::int64_t k = 0; k < s.weights_each(); ++k, ++at) {
+        const nb::handle w = Call_::item(weights, at);
+        if (const Reason r = plain(w, dtype); r != Reason::none) return r;
+        const Numbers is = numbers(get(w, kShape));
+        const bool fits = k == 0   ? is.is({s.columns(), s.features_into(l)})
+                          : k == 1 ? is.is({s.columns(), s.P})
+                          : k == 4 || !bias ? is.is({s.P, s.H})
+                                            : is.is({s.columns()});
+        if (!fits) return Reason::shape;
+        if (grad_enabled && !wants) wants = is_true(get(w, kRequiresGrad));
+      }
+  const auto state = [&](nb::handle h, std::int64_t width) {
+    if (h.is_none()) return Reason::none;
+    if (const Reason r = plain(h, dtype); r != Reason::none) return r;
+    const Numbers is = numbers(get(h, kShape));
+    if (c.batched || c.packed ? !is.is({s.count(), s.B, width}) : !is.is({s.count(), width})) return Reason::shape;
+    if (grad_enabled && !wants) wants = is_true(get(h, kRequiresGrad));
+    return Reason::none;
+  };
+  if (const Reason r = state(h0, s.P); r != Reason::none) return r;
+  if (const Reason r = state(c0, s.H); r != Reason::none) return r;
+  c.wants_grad = wants;
+  if (torch_is_faster(s, wants)) return Reason::slower;
+  return Reason::none;
+}
+
+/// Allocates an uninitialised tensor of x's dtype.
+nb::object empty(nb::handle like, std::initializer_list<std::int64_t> shape) { return call(like, kNewEmpty, tuple_of(shape)); }
+
+template <class T>
+nb::object forward_of(Call_& c, nb::handle x, nb::handle batch_sizes, nb::handle h0, nb::handle c0, nb::handle weights, bool save) {
+  const Sizes& s = c.sizes;
+  const Operands<T> o = c.operands<T>(x, batch_sizes, h0, c0, weights);
+  const std::int64_t W = s.width();
+  nb::object y = c.packed       ? empty(x, {numbers(get(x, kShape))[0], W})
+                 : !c.batched   ? empty(x, {s.T, W})
+                 : c.batch_first ? call(x, kNewEmptyStrided, tuple_of({s.B, s.T, W}), tuple_of({W, s.B * W, 1}))
+                                 : empty(x, {s.T, s.B, W});
+  const auto state = [&](std::int64_t width) {
+    return c.batched || c.packed ? empty(x, {s.count(), s.B, width}) : empty(x, {s.count(), width});
+  };
+  nb::object h = state(s.P), memory, saved;
+  if (s.cell->has_memory) memory = state(s.H);
+  if (save) saved = empty(x, {Saved(s).all});
+  T *const py = pointer<T>(y), *const ph = pointer<T>(h), *const pc = memory ? pointer<T>(memory) : nullptr,
+          *const ps = saved ? pointer<T>(saved) : nullptr;
+  run([&] { run_forward<T>(s, o, py, ph, pc, ps); });
+  c.drop();
+  const Py_ssize_t n = (s.cell->has_memory ? 3 : 2) + (save ? 1 : 0);
+  PyObject* result = PyTuple_New(n);
+  Py_ssize_t i = 0;
+  PyTuple_SetItem(result, i++, y.release().ptr());
+  PyTuple_SetItem(result, i++, h.release().ptr());
+  if (s.cell->has_memory) PyTuple_SetItem(result, i++, memory.release().ptr());
+  if (save) PyTuple_SetItem(result, i++, saved.release().ptr());
+  return nb::steal(result);
+}
+
+template <class T>
+nb::object backward_of(Call_& c, nb::handle x, nb::handle batch_sizes, nb::handle h0, nb::handle c0, nb::handle weights,
+                       nb::handle saved, nb::handle dy, nb::handle dhn, nb::handle dcn, nb::handle wants) {
+  const Sizes& s = c.sizes;
+  for (const nb::handle d : {dy, dhn, dcn})
+    if (!d.is_none() && plain(d, c.is_double ? torch->f64 : torch->f32) != Reason::none) return nb::none();
+  const Operands<T> o = c.operands<T>(x, batch_sizes, h0, c0, weights);
+  // `wants` and the result have the places x, h0, c0, weights.
+  const auto wanted = [&](Py_ssize_t i) { return PyTuple_GetItem(wants.ptr(), i) == Py_True; };
+  Gradients<T> g;
+  g.batch_first = c.batch_first;
+  if (!dy.is_none()) {
+    nb::object d = nb::borrow(dy);
+    Numbers stride = numbers(call(d, kStride));
+    if (s.width() > 1 && stride[stride.n - 1] != 1) {
+      d = call(d, kContiguous);
+      c.keep(d);
+      stride = numbers(call(d, kStride));
+    }
+    g.dy.data = pointer<const T>(d);
+    if (c.packed) g.dy.row = stride[0];
+    else if (!c.batched) g.dy.step = stride[0];
+    else g.dy.step = stride[c.batch_first ? 1 : 0], g.dy.row = stride[c.batch_first ? 0 : 1];
+  }
+  if (!dhn.is_none()) g.dhn = pointer<const T>(c.row_major(dhn));
+  if (!dcn.is_none()) g.dcn = pointer<const T>(c.row_major(dcn));
+  const Py_ssize_t n = 3 + PySequence_Size(weights.ptr());
+  nb::object result = nb::steal(PyTuple_New(n));
+  const auto made = [&](Py_ssize_t i, nb::handle like) -> T* {
+    nb::object grad = call(like, kNewEmpty, get(like, kShape));
+    T* const p = pointer<T>(grad);
+    PyTuple_SetItem(result.ptr(), i, grad.release().ptr());
+    return p;
+  };
+  const auto absent = [&](Py_ssize_t i) { PyTuple_SetItem(result.ptr(), i, nb::none().release().ptr()); };
+  if (wanted(0)) g.dx = made(0, x);
+  else absent(0);
+  if (wanted(1)) g.dh0 = made(1, h0);
+  else absent(1);
+  if (wanted(2)) g.dc0 = made(2, c0);
+  else absent(2);
+  // The last outputs of a projection reach nothing but y and hn.
+  const bool unread = s.P != s.H && s.T == 1 && dy.is_none() && dhn.is_none();
+  for (Py_ssize_t i = 3; i < n; ++i) {
+    const std::int64_t each = s.weights_each();
+    const bool projects = s.P != s.H && (i - 3) % each == each - 1;
+    const bool unreached = unread && projects && (i - 3) / each >= (s.layers - 1) * s.directions;
+    if (wanted(i) && !unreached) {
+      g.weights.push_back(made(i, Call_::item(weights, i - 3)));
+    } else {
+      g.weights.push_back(nullptr);
+      absent(i);
+    }
+  }
+  const T* const ps = pointer<const T>(saved);
+  run([&] { run_backward<T>(s, o, ps, g); });
+  c.drop();
+  return result;
+}
+
+}  // namespace
+
+void define_recurrence(nb::module_& m) {
+  nb::module_ sub = m.def_submodule("_recurrence", "Recurrent layers on the memory of PyTorch's tensors.");
+  nb::class_<Call_>(sub, "Call", "A call of recurrent layers whose operands have been checked.")
+      .def_ro("wants_grad", &Call_::wants_grad)
+      .def_ro("packed", &Call_::packed)
+      .def(
+          "forward",
+          [](Call_& c, nb::handle x, nb::handle batch_sizes, nb::handle h0, nb::handle c0, nb::handle weights, bool save) {
+            return c.is_double ? forward_of<double>(c, x, batch_sizes, h0, c0, weights, save)
+                               : forward_of<float>(c, x, batch_sizes, h0, c0, weights, save);
+          },
+          nb::arg().none(), nb::arg().none(), nb::arg().none(), nb::arg().none(), nb::arg(), nb::arg(),
+          "Returns y, the last states and, with ``save``, what the gradient reads.")
+      .def(
+          "backward",
+          [](Call_& c, nb::handle x, nb::handle batch_sizes, nb::handle h0, nb::handle c0, nb::handle weights,
+             nb::handle saved, nb::handle dy, nb::handle dhn, nb::handle dcn, nb::handle wants) {
+            return c.is_double
+                       ? backward_of<double>(c, x, batch_sizes, h0, c0, weights, saved, dy, dhn, dcn, wants)
+                       : backward_of<float>(c, x, batch_sizes, h0, c0, weights, saved, dy, dhn, dcn, wants);
+          },
+          nb::arg().none(), nb::arg().none(), nb::arg().none(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg().none(),
+          nb::arg().none(), nb::arg(), "Returns the gradients of x, h0, c0 and the weights, None where none is wanted; or\nNone if PyTorch must compute them, because a cotangent is no plain tensor.");
+  sub.def(
+      "prepare",
+      [](int kind, nb::handle x, nb::handle batch_sizes, nb::handle h0, nb::handle c0, nb::handle weights, bool bias,
+         std::int64_t layers, bool bidirectional, bool batch_first, bool dropout, bool grad_enabled, bool modules) -> nb::object {
+        Call_ c;
+        Reason r = check(c, kind, x, batch_sizes, h0, c0, weights, bias, layers, bidirectional, batch_first, grad_enabled,
+                         modules);
+        if (r == Reason::none && dropout && layers > 1) r = Reason::dropout;
+        last = r;
+        counts[static_cast<std::size_t>(r)].fetch_add(1, std::memory_order_relaxed);
+        if (r != Reason::none) return nb::none();
+        return nb::cast(std::move(c));
+      },
+      nb::arg(), nb::arg().none(), nb::arg().none(), nb::arg().none(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(),
+      nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
+      "Checks the operands of layers; returns None if PyTorch must run them, as ``why`` tells.");
+  sub.def("why", [] { return last == Reason::none ? nb::object(nb::none()) : nb::object(nb::str(kReasons[std::size_t(last)])); },
+          "Returns why PyTorch ran the last call of this thread, or None.");
+  sub.def("counts", [] {
+    nb::dict all;
+    for (std::size_t i = 0; i < counts.size(); ++i) all[kReasons[i]] = counts[i].load();
+    return all;
+  }, "Returns how many calls Ferrite ran, and how many PyTorch for each reason.");
+  sub.def("set_up", [](nb::dict objects) {
+    if (!torch) torch = new Torch();  // lives as long as the process
+    torch->tensor = objects["tensor"], torch->parameter = objects["parameter"];
+    torch->f32 = objects["f32"], torch->f64 = objects["f64"], torch->strided = objects["strided"];
+    torch->transforms = objects["transforms"], torch->modes = objects["modes"];
+    torch->functions = objects["functions"], torch->autocast = objects["autocast"];
+    torch->tracing = objects["tracing"], torch->forward_ad = objects["forward_ad"];
+  }, "Gives the objects of PyTorch that calls need.");
+}
+
+}  // namespace ferrite::python
