@@ -1,5 +1,7 @@
 // Lets a wheel that is built with a new C library run with older ones, down to 2.34: the few functions that came later
 // are made of earlier ones.
+#include <cstddef>  // defines __GLIBC__
+
 #if defined(__linux__) && defined(__GLIBC__)
 #include <dlfcn.h>
 #include <link.h>

@@ -113,7 +113,8 @@ def test_what_does_not_fit_is_listed():
     with pytest.raises(ferrite.IoError, match="bias"):
         ferrite.load_state_dict(net, {"weight": np.zeros((2, 3), np.float32), "bias": np.zeros(3, np.float32)})
     np.testing.assert_array_equal(ferrite.state_dict(net)["weight"].numpy(), before["weight"].numpy())
-    report = ferrite.load(net, {"net.bias": np.ones(2, np.float32), "net.other": np.ones(1)}, strict=False, prefix="net.")
+    some = {"net.bias": np.ones(2, np.float32), "net.other": np.ones(1)}
+    report = ferrite.load(net, some, strict=False, prefix="net.")
     assert report.missing == ["net.weight"] and report.unexpected == ["net.other"]
     np.testing.assert_array_equal(ferrite.state_dict(net)["bias"].numpy(), [1, 1])
     ferrite.load(net, {"w": np.full((2, 3), 2.0, np.float32), "b": np.zeros(2, np.float32)},
