@@ -38,14 +38,14 @@ train::TrainingParts parts_of(const nn::Module& model, nb::handle optimizer, nb:
           .changed = std::move(changed)};
 }
 
-nb::object object_of(const train::Checkpoint& c) {
+Any object_of(const train::Checkpoint& c) {
   nb::list changes;
   for (const train::Change& k : c.changes)
     changes.append(
         named_tuple("Change", {"name", "before", "now"}, {nb::cast(k.name), nb::cast(k.before), nb::cast(k.now)}));
-  return named_tuple("Checkpoint", {"epoch", "batch", "step", "seed", "numbers", "metadata", "changes"},
-                     {nb::int_(c.position.epoch), nb::int_(c.position.batch), nb::int_(c.position.step),
-                      nb::int_(c.position.seed), nb::cast(c.numbers), nb::cast(c.metadata), changes});
+  return any_tuple("Checkpoint", {"epoch", "batch", "step", "seed", "numbers", "metadata", "changes"},
+                   {nb::int_(c.position.epoch), nb::int_(c.position.batch), nb::int_(c.position.step),
+                    nb::int_(c.position.seed), nb::cast(c.numbers), nb::cast(c.metadata), changes});
 }
 
 }  // namespace

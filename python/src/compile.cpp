@@ -33,7 +33,7 @@ class CompiledFunction {
     if (!PyCallable_Check(f_.ptr())) throw nb::type_error("compile: not a function");
   }
 
-  nb::object call(const nb::args& arguments, const nb::kwargs& named) {
+  Any call(const nb::args& arguments, const nb::kwargs& named) {
     Call call(*this, arguments, named);
     const Tensors out = run([&] { return call.variant->compilation.call(call.arguments(), call.body()); });
     return call.result(out);
@@ -176,15 +176,15 @@ int clear(PyObject* self) {
 PyType_Slot compiled_slots[] = {
     {Py_tp_traverse, reinterpret_cast<void*>(traverse)}, {Py_tp_clear, reinterpret_cast<void*>(clear)}, {0, nullptr}};
 
-nb::object report_of(const PlanReport& r) {
+Any report_of(const PlanReport& r) {
   nb::list steps;
   for (const PlanReport::Step& s : r.steps)
     steps.append(named_tuple("PlanStep", {"what", "operations", "kernel", "bytes"},
                              {nb::cast(s.what), nb::int_(s.operations), nb::bool_(s.kernel), nb::int_(s.bytes)}));
-  return named_tuple("PlanReport",
-                     {"text", "steps", "operations", "kernels", "products", "bytes_moved", "arena_bytes", "refusals"},
-                     {nb::cast(r.str()), steps, nb::int_(r.operations), nb::int_(r.kernels), nb::int_(r.products),
-                      nb::int_(r.bytes_moved), nb::int_(r.arena_bytes), nb::cast(r.refusals)});
+  return any_tuple("PlanReport",
+                   {"text", "steps", "operations", "kernels", "products", "bytes_moved", "arena_bytes", "refusals"},
+                   {nb::cast(r.str()), steps, nb::int_(r.operations), nb::int_(r.kernels), nb::int_(r.products),
+                    nb::int_(r.bytes_moved), nb::int_(r.arena_bytes), nb::cast(r.refusals)});
 }
 
 /// Returns the compiled method of an instance, which keeps it under the method's name where it can.
@@ -274,7 +274,7 @@ class ScanObject {
     if (!PyCallable_Check(body.ptr())) throw nb::type_error("scan: the body is not a function");
   }
 
-  nb::object call(AnyTensors init, AnyTensors xs, const ScanOptions& options) {
+  Any call(AnyTensors init, AnyTensors xs, const ScanOptions& options) {
     const auto [first, stacks] = operands(init, xs);
     const ScanResult out = run([&] { return scan_(first, stacks, options); });
     return nb::make_tuple(shared_->carry.object(out.carry), shared_->y.object(out.y));

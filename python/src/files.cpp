@@ -113,7 +113,7 @@ void define_tensor_file(nb::module_& m) {
         const io::TensorInfo i = f.info(name);
         nb::list shape;
         for (const std::int64_t e : i.shape) shape.append(e);
-        return named_tuple(
+        return any_tuple(
             "TensorInfo", {"dtype", "loads_as", "shape", "bytes"},
             {text(i.dtype), i.loads_as ? object_of(*i.loads_as) : nb::none(), nb::tuple(shape), nb::int_(i.bytes)});
       },
@@ -198,12 +198,12 @@ std::vector<nn::Named<State>> states_of(const nn::Optimizer* optimizer) {
   return optimizer ? optimizer->states() : std::vector<nn::Named<State>>();
 }
 
-nb::object report_of(const io::LoadReport& r) {
-  return named_tuple("LoadReport", {"missing", "unexpected"}, {nb::cast(r.missing), nb::cast(r.unexpected)});
+Any report_of(const io::LoadReport& r) {
+  return any_tuple("LoadReport", {"missing", "unexpected"}, {nb::cast(r.missing), nb::cast(r.unexpected)});
 }
 
-nb::object load_module(const nn::Module& module, nb::handle source, const nn::Optimizer* optimizer,
-                       io::LoadOptions options, nb::handle rename, const std::string& key, bool keras) {
+Any load_module(const nn::Module& module, nb::handle source, const nn::Optimizer* optimizer, io::LoadOptions options,
+                nb::handle rename, const std::string& key, bool keras) {
   io::TensorFile file = nb::isinstance<io::TensorFile>(source) || nb::isinstance<nb::dict>(source)
                             ? file_of(source)
                             : read_file(nb::cast<Path>(source), key, options.read);

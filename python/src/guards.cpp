@@ -12,6 +12,7 @@
 #include "ferrite/tensor/profiler.h"
 #include "kept.h"
 #include "module.h"
+#include "typed.h"
 
 namespace ferrite::python {
 

@@ -70,7 +70,7 @@ void define_sound(nb::module_& m) {
       [](const Path& path) {
         require_file(path);
         const io::Audio a = run([&] { return io::read_wav(path); });
-        return named_tuple("Audio", {"samples", "rate"}, {nb::cast(a.samples), nb::int_(a.rate)});
+        return any_tuple("Audio", {"samples", "rate"}, {nb::cast(a.samples), nb::int_(a.rate)});
       },
       "path"_a,
       "Reads a WAV file and returns (samples, rate): f32 [C, N], where 1 is full scale, and samples per second.\n\n"
@@ -86,14 +86,14 @@ void define_sound(nb::module_& m) {
       "Integers are rounded to nearest and clipped; float32 is neither.");
 }
 
-nb::object numbers_of(const io::CsvTable& t, nb::handle names, Dtype dtype) {
-  if (names.is_none()) return nb::cast(run([&] { return t.numbers(dtype); }));
+Tensor numbers_of(const io::CsvTable& t, nb::handle names, Dtype dtype) {
+  if (names.is_none()) return run([&] { return t.numbers(dtype); });
   if (nb::isinstance<nb::str>(names)) {
     const auto name = nb::cast<std::string>(names);
-    return nb::cast(run([&] { return t.column(name, dtype); }));
+    return run([&] { return t.column(name, dtype); });
   }
   const auto list = nb::cast<std::vector<std::string>>(names);
-  return nb::cast(run([&] { return t.numbers(list, dtype); }));
+  return run([&] { return t.numbers(list, dtype); });
 }
 
 void define_folders(nb::module_& m) {
@@ -102,8 +102,8 @@ void define_folders(nb::module_& m) {
       [](const Path& root, const std::vector<std::string>& endings) {
         require_file(root);
         const io::ClassFolders f = run([&] { return io::list_class_folders(root, endings); });
-        return named_tuple("ClassFolders", {"files", "labels", "classes"},
-                           {nb::cast(f.files), nb::cast(f.labels), nb::cast(f.classes)});
+        return any_tuple("ClassFolders", {"files", "labels", "classes"},
+                         {nb::cast(f.files), nb::cast(f.labels), nb::cast(f.classes)});
       },
       "root"_a, "endings"_a = std::vector<std::string>{},
       "Lists the files of a data set that has a folder for each class, as (files, labels i64 [N], classes), class by "
@@ -133,7 +133,7 @@ void define_csv(nb::module_& m) {
       "categories",
       [](const io::CsvTable& t, const std::string& name) {
         const io::Categories k = t.categories(name);
-        return named_tuple("Categories", {"codes", "vocabulary"}, {nb::cast(k.codes), nb::cast(k.vocabulary)});
+        return any_tuple("Categories", {"codes", "vocabulary"}, {nb::cast(k.codes), nb::cast(k.vocabulary)});
       },
       "name"_a, "Returns one column as classes: (codes i64 [N], the sorted list of its texts).");
   c.def(
@@ -184,9 +184,9 @@ void define_csv(nb::module_& m) {
       [](const Path& path, io::Missing missing) {
         require_file(path);
         const io::TimeSeries s = run([&] { return io::read_time_series(path, missing); });
-        return named_tuple("TimeSeries", {"name", "values", "lengths", "labels", "classes", "targets"},
-                           {text(s.name), nb::cast(s.values), nb::cast(s.lengths), nb::cast(s.labels),
-                            nb::cast(s.classes), nb::cast(s.targets)});
+        return any_tuple("TimeSeries", {"name", "values", "lengths", "labels", "classes", "targets"},
+                         {text(s.name), nb::cast(s.values), nb::cast(s.lengths), nb::cast(s.labels),
+                          nb::cast(s.classes), nb::cast(s.targets)});
       },
       "path"_a, "missing"_a = io::Missing::refused,
       "Reads a .ts file of the UEA and UCR archive: concatenated values f32 [sum of lengths, D], lengths and labels\n"
@@ -269,8 +269,8 @@ void define_models(nb::module_& m) {
       [](const Path& path) {
         require_file(path);
         io::NamModel n = run([&] { return io::read_nam(path); });
-        return named_tuple("NamModel", {"layer", "sample_rate", "version", "metadata"},
-                           {nb::cast(std::move(n.layer)), nb::cast(n.sample_rate), text(n.version), text(n.metadata)});
+        return any_tuple("NamModel", {"layer", "sample_rate", "version", "metadata"},
+                         {nb::cast(std::move(n.layer)), nb::cast(n.sample_rate), text(n.version), text(n.metadata)});
       },
       "path"_a,
       "Reads a .nam file of the Neural Amp Modeler and returns (layer, sample_rate, version, metadata). The layer "

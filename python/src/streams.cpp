@@ -8,6 +8,7 @@
 #include "ferrite/nn/stream/generate.h"
 #include "ferrite/nn/stream/stream.h"
 #include "module.h"
+#include "typed.h"
 
 namespace ferrite::python {
 
@@ -229,14 +230,14 @@ class StreamObject {
   nb::object extents_;  ///< the tuple of the shape of the last new array
 };
 
-nb::object report_of(const nn::StreamReport& r) {
+Any report_of(const nn::StreamReport& r) {
   nb::list layers;
   for (const nn::LayerReport& l : r.layers)
     layers.append(named_tuple("LayerReport", {"layer", "kind", "runs", "at_once", "bytes", "why"},
                               {nb::cast(l.layer), nb::cast(l.kind), nb::cast(l.runs), nb::int_(l.at_once),
                                nb::int_(l.bytes), nb::cast(l.why)}));
-  return named_tuple("StreamReport", {"text", "layers", "at_once", "bytes"},
-                     {nb::cast(r.str()), layers, nb::int_(r.at_once), nb::int_(r.bytes)});
+  return any_tuple("StreamReport", {"text", "layers", "at_once", "bytes"},
+                   {nb::cast(r.str()), layers, nb::int_(r.at_once), nb::int_(r.bytes)});
 }
 
 void define_steps(nb::class_<StreamObject>& c) {

@@ -322,10 +322,13 @@ void define_fit(nb::module_& m) {
 void define_history(nb::module_& m) {
   nb::class_<train::History> c(
       m, "History", "The values of every epoch by name, as ``fit`` returns them: a mapping to NumPy arrays.");
-  c.def("__getitem__", [](const train::History& h, const std::string& name) {
-    if (std::ranges::find(h.names(), name) == h.names().end()) throw nb::key_error(name.c_str());
-    return array_of(h[name]);
-  });
+  c.def(
+      "__getitem__",
+      [](const train::History& h, const std::string& name) {
+        if (std::ranges::find(h.names(), name) == h.names().end()) throw nb::key_error(name.c_str());
+        return array_of(h[name]);
+      },
+      "name"_a, nb::sig("def __getitem__(self, name: str) -> numpy.ndarray"));
   c.def(
       "keys", [](const train::History& h) { return h.names(); }, "Returns the names of all values.");
   c.def("__iter__", [](const train::History& h) { return nb::iter(nb::cast(h.names())); });

@@ -1,6 +1,7 @@
 #pragma once
 /// Arguments of any Python type with the type that checkers and editors see.
 #include <algorithm>
+#include <utility>
 
 #include "casters.h"
 
@@ -21,6 +22,19 @@ struct Typed : nb::handle {
   using nb::handle::handle;
   Typed(nb::handle h) : nb::handle(h) {}
 };
+
+/// A result that checkers take for any object, such as a named tuple.
+struct Any : nb::object {
+  static constexpr auto Name = nb::detail::const_name("typing.Any");
+  static bool check_(nb::handle) { return true; }
+  using nb::object::object;
+  Any(nb::object o) : nb::object(std::move(o)) {}
+};
+/// Returns a tuple with named fields, as `named_tuple` does.
+inline Any any_tuple(const char* type, std::initializer_list<const char*> names,
+                     std::initializer_list<nb::object> values) {
+  return named_tuple(type, names, values);
+}
 
 using AnyArray = Typed<"ferrite._ferrite.Tensor | numpy.typing.ArrayLike">;
 using AnyFunction = Typed<"collections.abc.Callable">;
