@@ -81,7 +81,13 @@ class CompiledFunction {
           key.append(value), key.append(value.type());
       }
       for (const Tensor& t : tensors) operands.push_back(&t);
-      variant = owner.last_ = owner.variant_of(nb::tuple(key));
+      if (kwargs.size() > 0 || !owner.plain_) {
+        variant = owner.variant_of(nb::tuple(key));
+        if (kwargs.size() == 0) owner.plain_ = variant;
+      } else {
+        variant = owner.plain_;
+      }
+      owner.last_ = variant;
     }
 
     detail::Compilation::Arguments arguments() const { return {operands, variables}; }
@@ -156,6 +162,7 @@ class CompiledFunction {
   PlanOptions options_;
   nb::dict constants_;  ///< the numbers of the variants, by their constants
   std::vector<std::shared_ptr<Variant>> variants_;
+  std::shared_ptr<Variant> plain_;  ///< the variant without keyword arguments
   std::shared_ptr<Variant> last_;
 };
 

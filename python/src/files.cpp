@@ -275,6 +275,9 @@ void define_module_files(nb::module_& m) {
       "also the states that the module has registered. ``every_name``: writes a tied variable under each of its names, "
       "by\n"
       "default for .pt and .pth, whose files PyTorch then loads strictly. ``metadata``: texts by key. Raises IoError.");
+}
+
+void define_state_dicts(nb::module_& m) {
   m.def(
       "state_dict",
       [](const nn::Module& module, const std::string& prefix) {
@@ -327,6 +330,7 @@ void define_files(nb::module_& m) {
   define_tensor_file(m);
   define_tensor_files(m);
   define_module_files(m);
+  define_state_dicts(m);
   define_other_files(m);
 }
 

@@ -222,7 +222,7 @@ using AnyOptimizers =
 using AnyMetrics = Typed<"collections.abc.Sequence[str | Metric | collections.abc.Callable]">;
 using AnyCallbacks = Typed<"collections.abc.Sequence[Callback | collections.abc.Callable[[Training], object]]">;
 
-void define_fit(nb::module_& m) {
+void define_loss(nb::module_& m) {
   nb::class_<LossOfSums>(m, "LossOfSums",
                          "A loss by a function of (prediction, target), or (prediction, batch), that returns the sum "
                          "of the losses and their\n"
@@ -231,6 +231,9 @@ void define_fit(nb::module_& m) {
                          "of all sums divided by that of all counts, however unequal the counts are.")
       .def(
           "__init__", [](LossOfSums* p, AnyFunction f) { new (p) LossOfSums{Kept(f)}; }, "f"_a);
+}
+
+void define_fit(nb::module_& m) {
   m.def(
       "fit",
       [m](AnyModule model, AnyData data, AnyLoss loss, AnyOptimizers optimizer, std::int64_t epochs, AnyData validation,
@@ -272,6 +275,9 @@ void define_fit(nb::module_& m) {
       "schedule_by_epoch"_a = false, "compile"_a = train::Compile::automatic, "checkpoint"_a.none() = nb::none(),
       "checkpoint_every"_a = 0, "identity"_a = train::Fingerprint{}, "changed"_a = std::vector<std::string>{},
       "progress"_a = false, kFitDoc);
+}
+
+void define_evaluation(nb::module_& m) {
   m.def(
       "evaluate",
       [](AnyModule model, AnyData data, AnyLoss loss, const AnyMetrics& metrics, std::int64_t batch_size,
@@ -381,7 +387,9 @@ void define_training(nb::module_& m) {
   define_metrics(m);
   define_checkpoints(m);
   define_charts(m);
+  define_loss(m);
   define_fit(m);
+  define_evaluation(m);
 }
 
 }  // namespace ferrite::python
