@@ -114,19 +114,35 @@ class RowsAsGate {
   std::int64_t K_, units_;
 };
 
-/// Writes the transpose of from [rows, columns] to `to` [columns, rows].
+/// Copies blocks of N elements to rows that are `row` apart.
+template <std::size_t N, class T>
+void scatter(const T* block, std::int64_t count, T* to, std::int64_t row) {
+  for (std::int64_t i = 0; i < count; ++i) std::memcpy(to + i * row, block + i * static_cast<std::int64_t>(N), N * sizeof(T));
+}
+
+/// Writes the transpose of from [rows, columns] to `to` [columns, rows], in bands of rows of the result that stay in
+/// the second cache.
 template <class T>
 void transpose_to(const T* from, std::int64_t rows, std::int64_t columns, T* to) {
   const std::int64_t W = lanes<T>();
   if (rows == W) return ferrite::detail::pack_transposed<T>(from, columns, columns, rows, to, columns);
-  constexpr std::int64_t kAtOnce = 64;
-  alignas(64) T block[kAtOnce * 16];
-  for (std::int64_t j = 0; j < rows; j += W) {
-    const std::int64_t n = std::min(W, rows - j);
-    for (std::int64_t k = 0; k < columns; k += kAtOnce) {
-      const std::int64_t m = std::min(kAtOnce, columns - k);
+  constexpr std::int64_t kBand = 32;
+  alignas(64) T block[kBand * 16];
+  for (std::int64_t k = 0; k < columns; k += kBand) {
+    const std::int64_t m = std::min(kBand, columns - k);
+    for (std::int64_t j = 0; j < rows; j += W) {
+      const std::int64_t n = std::min(W, rows - j);
       ferrite::detail::pack_transposed<T>(from + j * columns + k, columns, m, n, block, m);
-      for (std::int64_t i = 0; i < m; ++i) std::memcpy(to + (k + i) * rows + j, block + i * W, static_cast<std::size_t>(n) * sizeof(T));
+      T* const at = to + k * rows + j;
+      if (n == W && W == 16) {
+        scatter<16>(block, m, at, rows);
+      } else if (n == W && W == 8) {
+        scatter<8>(block, m, at, rows);
+      } else if (n == W && W == 4) {
+        scatter<4>(block, m, at, rows);
+      } else {
+        for (std::int64_t i = 0; i < m; ++i) std::copy_n(block + i * W, n, at + i * rows);
+      }
     }
   }
 }
