@@ -2,7 +2,7 @@
 
     python bench/python/torch_recurrent.py [--kinds GRU LSTM RNN] [--grid] [--installed] [--threads N]
 
-Both sides run in turns in one process, on as many threads as PyTorch uses by default. A figure is the ratio of the
+Both sides run in turns in one process, on as many threads as PyTorch uses by default (or N). A figure is the ratio of the
 lower quartiles of the two sides. Input size = hidden size; x has no gradient.
 """
 import argparse
@@ -93,9 +93,10 @@ def main():
     parser.add_argument("--kinds", nargs="*", default=["GRU", "LSTM", "RNN"])
     parser.add_argument("--grid", action="store_true")
     parser.add_argument("--installed", action="store_true", help="measure torch.nn's modules with Ferrite installed")
-    parser.add_argument("--threads", type=int, default=torch.get_num_threads(), help="Ferrite's threads")
+    parser.add_argument("--threads", type=int, default=torch.get_num_threads(), help="threads of both sides")
     parser.add_argument("--seconds", type=float, default=0.5)
     args = parser.parse_args()
+    torch.set_num_threads(args.threads)
     ferrite.set_threads(args.threads)
     print(f"PyTorch {torch.__version__}: {torch.get_num_threads()} threads; Ferrite: {ferrite.thread_count()} threads")
     print("H/T/B; microseconds of PyTorch, of Ferrite, and their ratio, forward and forward + backward; *: left to PyTorch")

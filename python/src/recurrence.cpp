@@ -362,7 +362,7 @@ void run_backward(const Sizes& s, const Operands<T>& o, const T* saved, const Gr
 /// Names and objects of PyTorch that each call needs, made once.
 struct Torch {
   nb::object tensor, parameter, f32, f64, strided;
-  nb::object transforms, modes, functions, autocast, tracing, forward_ad;  ///< what says that others watch
+  nb::object threads, transforms, modes, functions, autocast, tracing, forward_ad;  ///< what says that others watch
   nb::str cpu = nb::str("cpu");
 };
 Torch* torch = nullptr;
@@ -527,8 +527,25 @@ class Call_ {
   std::vector<nb::object> kept_{};
 };
 
-/// The tables of shapes at which PyTorch is faster.
-bool torch_is_faster(const Sizes&, bool) { return false; }
+/// Returns whether PyTorch runs these sizes faster, by measurement (bench/python/torch_recurrent.py): few steps of large
+/// layers read each weight so seldom that packing it costs more than the steps. oneDNN packs an LSTM's weights, too.
+bool torch_is_faster(const Sizes& s, bool with_gradient, bool is_double) {
+  if (s.T > 4 || (s.cell->has_memory && s.P == s.H && !is_double)) return false;
+  std::int64_t most = 0;
+  for (std::int64_t l = 0; l < std::min<std::int64_t>(s.layers, 2); ++l)
+    most = std::max(most, s.columns() * (s.features_into(l) + s.P));
+  if (!with_gradient) return s.T == 1 && most >= 1'000'000;
+  return most >= (s.T == 1 ? 120'000 : s.T == 2 ? 350'000 : 2'000'000);
+}
+
+/// Makes large calls use as many threads as PyTorch does.
+void follow_threads(const Sizes& s) {
+  if (s.T * s.B * s.columns() * (s.D + s.P) < ferrite::detail::kWorthSharing) return;
+  PyObject* found = PyObject_CallNoArgs(torch->threads.ptr());
+  if (!found) throw nb::python_error();
+  const long n = PyLong_AsLong(nb::steal(found).ptr());
+  if (n >= 1 && n != thread_count()) set_threads(static_cast<int>(std::min<long>(n, 1024)));
+}
 
 /// Checks the operands; returns the reason to leave the call to PyTorch, or none and fills `c`.
 Reason check(Call_& c, int kind, nb::handle x, nb::handle batch_sizes, nb::handle h0, nb::handle c0, nb::handle weights,
@@ -606,7 +623,7 @@ Reason check(Call_& c, int kind, nb::handle x, nb::handle batch_sizes, nb::handl
   if (const Reason r = state(h0, s.P); r != Reason::none) return r;
   if (const Reason r = state(c0, s.H); r != Reason::none) return r;
   c.wants_grad = wants;
-  if (torch_is_faster(s, wants)) return Reason::slower;
+  if (torch_is_faster(s, wants, c.is_double)) return Reason::slower;
   return Reason::none;
 }
 
@@ -630,6 +647,7 @@ nb::object forward_of(Call_& c, nb::handle x, nb::handle batch_sizes, nb::handle
   if (save) saved = empty(x, {Saved(s).all});
   T *const py = pointer<T>(y), *const ph = pointer<T>(h), *const pc = memory ? pointer<T>(memory) : nullptr,
           *const ps = saved ? pointer<T>(saved) : nullptr;
+  follow_threads(s);
   run([&] { run_forward<T>(s, o, py, ph, pc, ps); });
   c.drop();
   const Py_ssize_t n = (s.cell->has_memory ? 3 : 2) + (save ? 1 : 0);
@@ -697,6 +715,7 @@ nb::object backward_of(Call_& c, nb::handle x, nb::handle batch_sizes, nb::handl
     }
   }
   const T* const ps = pointer<const T>(saved);
+  follow_threads(s);
   run([&] { run_backward<T>(s, o, ps, g); });
   c.drop();
   return result;
@@ -754,7 +773,7 @@ void define_recurrence(nb::module_& m) {
     if (!torch) torch = new Torch();  // lives as long as the process
     torch->tensor = objects["tensor"], torch->parameter = objects["parameter"];
     torch->f32 = objects["f32"], torch->f64 = objects["f64"], torch->strided = objects["strided"];
-    torch->transforms = objects["transforms"], torch->modes = objects["modes"];
+    torch->threads = objects["threads"], torch->transforms = objects["transforms"], torch->modes = objects["modes"];
     torch->functions = objects["functions"], torch->autocast = objects["autocast"];
     torch->tracing = objects["tracing"], torch->forward_ad = objects["forward_ad"];
   }, "Gives the objects of PyTorch that calls need.");
