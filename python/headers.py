@@ -1,5 +1,6 @@
 """Reads the library's public headers: functions, structs of options and enumerations with their comments. It knows the
 way in which these headers are written and formatted, not C++."""
+
 import dataclasses
 import functools
 import pathlib
@@ -17,6 +18,7 @@ class Parameter:
 @dataclasses.dataclass
 class Declared:
     """What a header declares: a function, a struct or an enumeration."""
+
     header: str
     space: str
     name: str
@@ -26,7 +28,9 @@ class Declared:
     values: list = dataclasses.field(default_factory=list)
     base: str = ""
     body: str = ""
-    fallback: list = dataclasses.field(default_factory=list)  # the comment of the declarations before it in its paragraph
+    fallback: list = dataclasses.field(
+        default_factory=list
+    )  # the comment of the declarations before it in its paragraph
 
     @property
     def full(self):
@@ -71,7 +75,7 @@ def parameter(text):
     default = None
     m = re.search(r"\s=\s", text)
     if m:
-        text, default = text[:m.start()], text[m.end():].strip()
+        text, default = text[: m.start()], text[m.end() :].strip()
     m = re.match(r"(.*[\s&*>])(\w+)(\{.*\})?$", text)
     if not m or m[1].strip() in ("const", "unsigned"):
         return Parameter(text, "", default)
@@ -98,9 +102,12 @@ class Headers:
         self.root = pathlib.Path(root)
         self.enums, self.structs, self.classes = {}, {}, {}
         self._functions = {}
-        paths = [p for folder in ("tensor", "autograd", "nn", "dsl", "train", "io", "compile", "exchange")
-                 for p in sorted((self.root / folder).rglob("*.h"))
-                 if not {"detail", "kernel"} & set(p.relative_to(self.root).parts)]
+        paths = [
+            p
+            for folder in ("tensor", "autograd", "nn", "dsl", "train", "io", "compile", "exchange")
+            for p in sorted((self.root / folder).rglob("*.h"))
+            if not {"detail", "kernel"} & set(p.relative_to(self.root).parts)
+        ]
         for path in paths:
             self._read(path)
 
@@ -125,7 +132,7 @@ class Headers:
             m = re.match(r"enum class (\w+)[^{]*\{", line)
             if m and not line.startswith("template"):
                 body, k = self._until(lines, k, "}")
-                inner = re.sub(r"//.*", "", body[body.index("{") + 1:body.rindex("}")])
+                inner = re.sub(r"//.*", "", body[body.index("{") + 1 : body.rindex("}")])
                 values = [re.match(r"\w+", v)[0] for v in split(inner)]
                 self.enums[f"{space}::{m[1]}"] = Declared(header, space, m[1], comment, values=values)
                 comment = []
@@ -136,7 +143,7 @@ class Headers:
                 if "}" not in line:
                     while not lines[end].startswith("};"):
                         end += 1
-                body = "\n".join(lines[k:end + 1])
+                body = "\n".join(lines[k : end + 1])
                 base = re.sub(r"\b(public|private) ", "", m[3] or "").strip()
                 made = Declared(header, space, m[2], comment, base=base, body=body)
                 (self.structs if m[1] == "struct" else self.classes)[made.full] = made
@@ -146,13 +153,22 @@ class Headers:
             if m and m[1] not in ("return", "using", "template", "requires", "else", "explicit"):
                 text, k = self._until(lines, k, ")")
                 begin = text.index("(", text.index(m[2]))
-                inside = re.sub(r"//.*", "", text[begin + 1:closing(text, begin)])
+                inside = re.sub(r"//.*", "", text[begin + 1 : closing(text, begin)])
                 own = comment or [line for line in last if f"`{m[2]}`" in " ".join(last)]
-                found.append(Declared(header, space, m[2], own, returns=m[1], parameters=[parameter(p) for p in split(inside)],
-                                      fallback=last))
+                found.append(
+                    Declared(
+                        header,
+                        space,
+                        m[2],
+                        own,
+                        returns=m[1],
+                        parameters=[parameter(p) for p in split(inside)],
+                        fallback=last,
+                    )
+                )
                 last, comment = comment or last, []
                 # a body on the lines that follow
-                rest = text[closing(text, begin) + 1:]
+                rest = text[closing(text, begin) + 1 :]
                 if rest.strip().startswith("{") and "}" not in rest:
                     while not lines[k - 1].startswith("}"):
                         k += 1
@@ -216,7 +232,7 @@ class Headers:
             base = self.struct_named(struct.base, struct)
             members += self._members(base.full) if base else []
         comment = []
-        text = struct.body[struct.body.index("{") + 1:]
+        text = struct.body[struct.body.index("{") + 1 :]
         lines = text.splitlines()
         k = 0
         while k < len(lines):
@@ -227,7 +243,9 @@ class Headers:
                 continue
             code, _, after = line.partition("///<")
             code = re.sub(r"//.*", "", code).strip()
-            if not code or code.startswith(("static ", "using ", "friend ", "template", "explicit", "bool operator", "~")):
+            if not code or code.startswith(
+                ("static ", "using ", "friend ", "template", "explicit", "bool operator", "~")
+            ):
                 while code.startswith(("static ", "template")) and not code.endswith((";", "}")) and k < len(lines):
                     code = lines[k].strip()
                     k += 1
@@ -265,8 +283,8 @@ class Headers:
     def methods(self, full):
         """Returns the public functions of a class, in order."""
         body = self.classes[full].body
-        body = body[body.index("public:") + len("public:"):]
-        body = body[:body.index(" private:")] if " private:" in body else body
+        body = body[body.index("public:") + len("public:") :]
+        body = body[: body.index(" private:")] if " private:" in body else body
         lines, found, comment, k = [line[2:] for line in body.splitlines()], [], [], 0
         last = []
         while k < len(lines):
@@ -279,10 +297,12 @@ class Headers:
             if m and m[1] not in ("return", "explicit") and not lines[k - 1].startswith("template"):
                 text, k = self._until(lines, k, ")")
                 begin = text.index("(", text.index(m[2]))
-                inside = text[begin + 1:closing(text, begin)]
+                inside = text[begin + 1 : closing(text, begin)]
                 last = comment or last
                 if "= delete" not in lines[k - 1]:
-                    found.append(Declared("", full, m[2], last, returns=m[1], parameters=[parameter(p) for p in split(inside)]))
+                    found.append(
+                        Declared("", full, m[2], last, returns=m[1], parameters=[parameter(p) for p in split(inside)])
+                    )
                 while "{" in text and lines[k - 1].count("}") < 1:
                     k += 1
                 comment = []

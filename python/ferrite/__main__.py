@@ -1,4 +1,5 @@
 """`python -m ferrite` is the command `ferrite`: info, convert, train, run, export and others; see its --help."""
+
 import sys
 
 from ._ferrite import _command

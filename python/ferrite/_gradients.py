@@ -1,4 +1,5 @@
 """Gradients of Python functions."""
+
 import functools
 
 from ._ferrite import _value_and_grad
@@ -10,6 +11,7 @@ def value_and_grad(f, parameters=None):
     Without `parameters` the gradients are those of the inputs: one tensor for one input, else a tuple. With a list of
     parameters, such as `net.parameters()`, they are a list, in its order, with None for a parameter that f does not read.
     """
+
     @functools.wraps(f)
     def both(*inputs):
         if parameters is not None:
@@ -17,6 +19,7 @@ def value_and_grad(f, parameters=None):
             return value, gradients
         value, gradients, _ = _value_and_grad(f, list(inputs), [])
         return value, gradients[0] if len(inputs) == 1 else tuple(gradients)
+
     return both
 
 
@@ -27,4 +30,5 @@ def grad(f, parameters=None):
     @functools.wraps(f)
     def gradients(*inputs):
         return both(*inputs)[1]
+
     return gradients

@@ -1,4 +1,7 @@
 """Context managers for the calling thread, and the library's log in Python's logging."""
+
+from typing import Any
+
 import contextlib
 import logging
 
@@ -8,7 +11,7 @@ from . import _ferrite
 class _Guard(contextlib.ContextDecorator):
     """A guard that may be entered several times; the inner one ends first."""
 
-    _kind = None
+    _kind: Any = None
 
     def __init__(self):
         self._entered = []

@@ -1,4 +1,5 @@
 """Layers under PyTorch's names, losses, and `Module`, the base of layers written in Python."""
+
 import sys
 
 from . import _ferrite
@@ -53,21 +54,37 @@ class Module(_Layer):
         return made
 
     def __repr__(self):
-        rows = [f"  ({name}): " + repr(part).replace("\n", "\n  ") for name, part in vars(self).items()
-                if isinstance(part, _Module)]
+        rows = [
+            f"  ({name}): " + repr(part).replace("\n", "\n  ")
+            for name, part in vars(self).items()
+            if isinstance(part, _Module)
+        ]
         return type(self).__name__ + ("(\n" + "\n".join(rows) + "\n)" if rows else "()")
-
 
 
 def _activation(name, kind, doc):
     def make():
         return Activation(kind)  # noqa: F405
+
     make.__name__ = make.__qualname__ = name
     make.__doc__ = doc
     return make
 
 
-for _name, _kind in {"ReLU": "relu", "Tanh": "tanh", "Sigmoid": "sigmoid", "GELU": "gelu", "SiLU": "silu", "Softplus": "softplus",
-                     "Softsign": "softsign", "LogSigmoid": "log_sigmoid", "SELU": "selu", "Mish": "mish", "Hardswish": "hardswish",
-                     "Hardsigmoid": "hardsigmoid", "Softmax": "softmax", "LogSoftmax": "log_softmax"}.items():
+for _name, _kind in {
+    "ReLU": "relu",
+    "Tanh": "tanh",
+    "Sigmoid": "sigmoid",
+    "GELU": "gelu",
+    "SiLU": "silu",
+    "Softplus": "softplus",
+    "Softsign": "softsign",
+    "LogSigmoid": "log_sigmoid",
+    "SELU": "selu",
+    "Mish": "mish",
+    "Hardswish": "hardswish",
+    "Hardsigmoid": "hardsigmoid",
+    "Softmax": "softmax",
+    "LogSoftmax": "log_softmax",
+}.items():
     globals()[_name] = _activation(_name, _kind, f"Makes the layer of the activation `{_kind}`.")

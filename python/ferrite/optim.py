@@ -1,4 +1,5 @@
 """Optimisers and schedules under PyTorch's names."""
+
 import sys
 
 from . import _ferrite

@@ -1,4 +1,5 @@
 """Data sets, training in one call, callbacks, metrics and checkpoints."""
+
 import sys
 
 from . import _ferrite

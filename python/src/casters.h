@@ -81,7 +81,8 @@ Dtype dtype_of_object(nb::handle object);
 /// Returns the Python object of a dtype.
 nb::object object_of(Dtype dtype);
 /// Returns a tuple with named fields, the Python form of a struct of results.
-nb::object named_tuple(const char* type, std::initializer_list<const char*> names, std::initializer_list<nb::object> values);
+nb::object named_tuple(const char* type, std::initializer_list<const char*> names,
+                       std::initializer_list<nb::object> values);
 
 /// Returns the line of the reference pages for an operation, which is the docstring of a function without a comment;
 /// without one, the comment of the functions before it.
@@ -141,7 +142,7 @@ struct late_caster {
 template <>
 struct type_caster<ferrite::Tensor> : type_caster_base_tag {
   using Type = ferrite::Tensor;
-  static constexpr auto Name = const_name<ferrite::Tensor>() + io_name(" | numpy.typing.ArrayLike", "");
+  static constexpr auto Name = const_name<ferrite::Tensor>() + io_name(" | ArrayLike", "");
   template <class T>
   using Cast = precise_cast_t<T>;
   bool from_python(handle src, uint32_t flags, cleanup_list*) noexcept {
@@ -192,7 +193,7 @@ struct type_caster<ferrite::Tensor> : type_caster_base_tag {
 
 template <>
 struct type_caster<ferrite::python::OperandArgument> : late_caster<ferrite::python::OperandArgument> {
-  static constexpr auto Name = const_name<ferrite::Tensor>() + const_name(" | numpy.typing.ArrayLike | float");
+  static constexpr auto Name = const_name<ferrite::Tensor>() + const_name(" | ArrayLike | float");
   bool from_python(handle src, uint32_t, cleanup_list*) noexcept {
     using namespace ferrite::python;
     if (is_number(src)) return keep([&] { return OperandArgument(scalar_of(src)); });
@@ -237,7 +238,7 @@ struct type_caster<ferrite::Shape> : late_caster<ferrite::Shape> {
 
 template <>
 struct type_caster<ferrite::Dtype> : late_caster<ferrite::Dtype> {
-  static constexpr auto Name = const_name<ferrite::python::DtypeObject>() + io_name(" | numpy.typing.DTypeLike", "");
+  static constexpr auto Name = const_name<ferrite::python::DtypeObject>() + io_name(" | DTypeLike", "");
   bool from_python(handle src, uint32_t, cleanup_list*) noexcept {
     if (src.is_none() || PyLong_Check(src.ptr()) || PyFloat_Check(src.ptr())) return false;
     return keep([&] { return ferrite::python::dtype_of_object(src); });
@@ -263,7 +264,8 @@ struct type_caster<ferrite::Label> : late_caster<ferrite::Label> {
 /// The caster of lists of tensors. Not nanobind's, which would let a refused dtype escape where nothing may throw.
 template <class List>
 struct tensors_caster : late_caster<List> {
-  static constexpr auto Name = io_name("collections.abc.Sequence[", "list[") + const_name<ferrite::Tensor>() + io_name(" | numpy.typing.ArrayLike]", "]");
+  static constexpr auto Name =
+      io_name("collections.abc.Sequence[", "list[") + const_name<ferrite::Tensor>() + io_name(" | ArrayLike]", "]");
   bool from_python(handle src, uint32_t, cleanup_list*) noexcept {
     if (!PyList_Check(src.ptr()) && !PyTuple_Check(src.ptr())) return false;
     return this->keep([&] {

@@ -5,9 +5,9 @@
 #include <deque>
 #include <unordered_map>
 
-#include "module.h"
 #include "ferrite/nn/operations.h"
 #include "ferrite/tensor/ops.h"
+#include "module.h"
 
 namespace ferrite::python {
 namespace {
@@ -18,16 +18,16 @@ std::optional<Dtype> dtype_of_dlpack(nb::dlpack::dtype t) {
   using Code = nb::dlpack::dtype_code;
   switch (static_cast<Code>(t.code)) {
     case Code::Float:
-      return t.bits == 32 ? std::optional(Dtype::f32)
+      return t.bits == 32   ? std::optional(Dtype::f32)
              : t.bits == 64 ? std::optional(Dtype::f64)
              : t.bits == 16 ? std::optional(Dtype::f16)
                             : std::nullopt;
     case Code::Bfloat: return t.bits == 16 ? std::optional(Dtype::bf16) : std::nullopt;
     case Code::Int:
-      return t.bits == 32 ? std::optional(Dtype::i32)
+      return t.bits == 32   ? std::optional(Dtype::i32)
              : t.bits == 64 ? std::optional(Dtype::i64)
-             : t.bits == 8 ? std::optional(Dtype::i8)
-                           : std::nullopt;
+             : t.bits == 8  ? std::optional(Dtype::i8)
+                            : std::nullopt;
     case Code::Bool: return t.bits == 8 ? std::optional(Dtype::boolean) : std::nullopt;
     default: return {};
   }
@@ -228,7 +228,7 @@ namespace {
 const std::unordered_map<std::string, Dtype>& dtype_names() {
   static const std::unordered_map<std::string, Dtype> names = [] {
     std::unordered_map<std::string, Dtype> all{
-        {"float32", Dtype::f32}, {"float64", Dtype::f64}, {"int32", Dtype::i32},     {"int64", Dtype::i64},
+        {"float32", Dtype::f32},  {"float64", Dtype::f64},   {"int32", Dtype::i32},   {"int64", Dtype::i64},
         {"bool", Dtype::boolean}, {"bfloat16", Dtype::bf16}, {"float16", Dtype::f16}, {"int8", Dtype::i8}};
     for (const Dtype t : kDtypes) all.emplace(name_of(t), t);
     return all;
@@ -284,16 +284,23 @@ const char* summary_of(const char* operation, const char* comment) {
 
 void define_dtypes(nb::module_& m) {
   nb::class_<DtypeObject>(m, "Dtype", "The type of a tensor's elements, such as ``ferrite.f32``.")
-      .def("__repr__", [](const DtypeObject& d) { return "ferrite." + std::string(d.dtype == Dtype::boolean ? "bool_" : name_of(d.dtype)); })
-      .def("__eq__", [](const DtypeObject& d, nb::handle o) {
-        try {
-          return dtype_of_object(o) == d.dtype;
-        } catch (const DtypeError&) {
-          return false;
-        }
-      })
+      .def("__repr__",
+           [](const DtypeObject& d) {
+             return "ferrite." + std::string(d.dtype == Dtype::boolean ? "bool_" : name_of(d.dtype));
+           })
+      .def("__eq__",
+           [](const DtypeObject& d, nb::handle o) {
+             try {
+               return dtype_of_object(o) == d.dtype;
+             } catch (const DtypeError&) {
+               return false;
+             }
+           })
       .def("__hash__", [](const DtypeObject& d) { return static_cast<int>(d.dtype); })
-      .def("__reduce__", [](const DtypeObject& d) { return d.dtype == Dtype::boolean ? std::string("bool_") : std::string(name_of(d.dtype)); })
+      .def("__reduce__",
+           [](const DtypeObject& d) {
+             return d.dtype == Dtype::boolean ? std::string("bool_") : std::string(name_of(d.dtype));
+           })
       .def_prop_ro("name", [](const DtypeObject& d) { return std::string(name_of(d.dtype)); })
       .def_prop_ro("itemsize", [](const DtypeObject& d) { return size_of(d.dtype); });
   for (const Dtype t : kDtypes) {

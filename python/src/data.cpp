@@ -16,7 +16,7 @@ namespace {
 
 using AnySet = Typed<"Dataset | tuple">;
 using AnyFields = Typed<"collections.abc.Sequence[bool | float | None]">;
-using AnySequence = Typed<"collections.abc.Sequence[ferrite._ferrite.Tensor | numpy.typing.ArrayLike]">;
+using AnySequence = Typed<"collections.abc.Sequence[ferrite._ferrite.Tensor | ArrayLike]">;
 
 /// Whether an object is a list of arrays of at least one axis each.
 bool is_list_of_arrays(nb::handle o) {

@@ -185,7 +185,7 @@ void define_onnx_stream(nb::module_& m) {
       "time_axes"_a = std::map<std::string, int>{}, "states"_a = States{}, "verify"_a = true);
   c.def(
       "step", &OnnxStreamObject::step, "inputs"_a,
-      nb::sig("def step(self, **inputs: ferrite._ferrite.Tensor | numpy.typing.ArrayLike) -> dict[str, Tensor]"),
+      nb::sig("def step(self, **inputs: ferrite._ferrite.Tensor | ArrayLike) -> dict[str, Tensor]"),
       "Runs one step on inputs by name and returns the outputs by name. An input that is not given keeps its values.");
   c.def(
       "reset", [](OnnxStreamObject& s) { s.stream().reset(); }, "Starts a new sequence.");
@@ -223,7 +223,7 @@ constexpr const char* kOnnxDoc =
     "that\n"
     "the program writes inputs, so that a caller carries them from run to run. Raises ExportError.";
 
-using AnySpecs = Typed<"collections.abc.Sequence[ferrite._ferrite.Tensor | numpy.typing.ArrayLike | tuple[int, ...]]">;
+using AnySpecs = Typed<"collections.abc.Sequence[ferrite._ferrite.Tensor | ArrayLike | tuple[int, ...]]">;
 
 void define_exports(nb::module_& m) {
   static const std::string to =

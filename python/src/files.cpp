@@ -237,7 +237,7 @@ void define_module_files(nb::module_& m) {
       "module_states"_a = false, "optimizer"_a = nb::none(), "rename"_a = nb::none(), "key"_a = "", "keras"_a = false,
       "map"_a = false,
       nb::sig("def load(module: ferrite._ferrite._nn._Module, "
-              "source: str | os.PathLike | TensorFile | dict[str, numpy.typing.ArrayLike], "
+              "source: str | os.PathLike | TensorFile | dict[str, ArrayLike], "
               "strict: bool = True, prefix: str = '', *, convert: bool = True, module_states: bool = False, "
               "optimizer: ferrite._ferrite._optim.Optimizer | None = None, "
               "rename: collections.abc.Callable[[str], str] | dict[str, str] | None = None, "

@@ -129,8 +129,7 @@ void define_metric(nb::module_& m) {
       "reset", [](train::Metric& s) { s.reset(); }, "Forgets everything added.");
   c.def(
       "add",
-      [](train::Metric& s, const Tensor& prediction,
-         Typed<"Batch | ferrite._ferrite.Tensor | numpy.typing.ArrayLike"> target) {
+      [](train::Metric& s, const Tensor& prediction, Typed<"Batch | ferrite._ferrite.Tensor | ArrayLike"> target) {
         const train::Batch batch = nb::isinstance<train::Batch>(target)
                                        ? *nb::inst_ptr<train::Batch>(target)
                                        : train::Batch{{prediction, tensor_of(target)}, {Tensor(), Tensor()}};

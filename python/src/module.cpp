@@ -29,12 +29,13 @@ NB_MODULE(_ferrite, m) {
   using nb::literals::operator""_a;
   nb::set_leak_warnings(false);  // dtypes and named tuples live as long as the process
   m.doc() = "Ferrite: trains and runs small neural networks, recurrent ones above all, on the CPU.";
-  m.attr("__version__") = FERRITE_PYTHON_VERSION;
+  m.attr("_version") = FERRITE_PYTHON_VERSION;
   define_errors(m);
   define_dtypes(m);
   define_tensor(m);
   define_gradients(m);
-  nb::module_ nn = m.def_submodule("_nn", "Layers and losses."), optim = m.def_submodule("_optim", "Optimisers and schedules.");
+  nb::module_ nn = m.def_submodule("_nn", "Layers and losses."),
+              optim = m.def_submodule("_optim", "Optimisers and schedules.");
   define_operations(m, nn);
   define_layers(nn);
   define_written_layers(nn);

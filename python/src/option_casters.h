@@ -19,7 +19,8 @@ struct type_caster<ferrite::ConvolutionPadding> : late_caster<ferrite::Convoluti
       return keep([&] {
         for (const auto& [rule, name] : kRules)
           if (text.value == name) return Padding(rule);
-        throw ferrite::ValueError("padding: unknown value \"" + text.value + "\"; known are same, valid, causal and numbers");
+        throw ferrite::ValueError("padding: unknown value \"" + text.value +
+                                  "\"; known are same, valid, causal and numbers");
       });
     }
     make_caster<ferrite::Shape> numbers;

@@ -117,7 +117,7 @@ void define_csv(nb::module_& m) {
   c.def_prop_ro("columns", &io::CsvTable::columns, "The number of columns.");
   c.def_prop_ro("names", &io::CsvTable::names, "The names of all columns, in the order of the file.");
   c.def("numbers", numbers_of, "names"_a = nb::none(), "dtype"_a = Dtype::f32,
-        nb::sig("def numbers(self, names: Sequence[str] | None = None, dtype: numpy.typing.DTypeLike = ...) -> Tensor"),
+        nb::sig("def numbers(self, names: Sequence[str] | None = None, dtype: DTypeLike = ...) -> Tensor"),
         "Returns columns as numbers [N, D] of f32, f64 or i64: those of a list of names, or all.\n\n"
         "Raises IoError with line, column and text for a field that is not a number.");
   c.def(
@@ -174,7 +174,7 @@ void define_csv(nb::module_& m) {
         run([&] { io::write_csv(path, names, values, delimiter[0]); });
       },
       "path"_a, "columns"_a, "delimiter"_a = ",",
-      nb::sig("def write_csv(path: str | os.PathLike, columns: dict[str, numpy.typing.ArrayLike], "
+      nb::sig("def write_csv(path: str | os.PathLike, columns: dict[str, ArrayLike], "
               "delimiter: str = ',') -> None"),
       "Writes a CSV file of columns by name: numbers [N] or lists of texts. Numbers have the fewest digits that read "
       "back\n"
@@ -242,7 +242,7 @@ void define_gguf(nb::module_& m) {
         });
       },
       "path"_a, "tensors"_a, "metadata"_a = nb::dict(), nb::kw_only(), "type"_a = "same",
-      nb::sig("def write_gguf(path: str | os.PathLike, tensors: dict[str, numpy.typing.ArrayLike], "
+      nb::sig("def write_gguf(path: str | os.PathLike, tensors: dict[str, ArrayLike], "
               "metadata: dict[str, object] = {}, *, "
               "type: str | dict[str, str] = 'same') -> None"),
       "Writes a GGUF file. ``type`` is \"same\" (the tensor's own dtype), \"f16\", \"bf16\", \"q8_0\" or \"q4_0\", for "

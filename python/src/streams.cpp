@@ -243,7 +243,7 @@ Any report_of(const nn::StreamReport& r) {
 void define_steps(nb::class_<StreamObject>& c) {
   c.def(
       "step", &StreamObject::step, "x"_a, "out"_a = nb::none(),
-      nb::sig("def step(self, x: ferrite._ferrite.Tensor | numpy.typing.ArrayLike, out: numpy.ndarray | None = None) "
+      nb::sig("def step(self, x: ferrite._ferrite.Tensor | ArrayLike, out: numpy.ndarray | None = None) "
               "-> numpy.ndarray"),
       "Runs one step: x [B, D] -> y [B, N], or with a batch of 1 also [D] -> [N]. A model that begins with an "
       "embedding\n"
@@ -252,14 +252,14 @@ void define_steps(nb::class_<StreamObject>& c) {
       "output for each input (use ``feed``).");
   c.def("__call__", &StreamObject::step, "x"_a, "out"_a = nb::none(), "Runs one step, as ``step`` does.");
   c.def("steps", &StreamObject::steps, "x"_a, "out"_a = nb::none(),
-        nb::sig("def steps(self, x: ferrite._ferrite.Tensor | numpy.typing.ArrayLike, out: numpy.ndarray | None = "
+        nb::sig("def steps(self, x: ferrite._ferrite.Tensor | ArrayLike, out: numpy.ndarray | None = "
                 "None) -> numpy.ndarray"),
         "Runs n steps, x [n, B, D] -> y [n, B, N], or with a batch of 1 also [n, D] -> [n, N], with the bits of n "
         "calls of\n"
         "``step`` and in less time. If one raises an error, those before it have been made.");
   c.def(
       "feed", &StreamObject::feed, "x"_a, "out"_a = nb::none(),
-      nb::sig("def feed(self, x: ferrite._ferrite.Tensor | numpy.typing.ArrayLike, out: numpy.ndarray | None = None) "
+      nb::sig("def feed(self, x: ferrite._ferrite.Tensor | ArrayLike, out: numpy.ndarray | None = None) "
               "-> numpy.ndarray | None"),
       "Feeds one step to a model that may give no output for it, because of strides, or none yet, because of windows.\n"
       "Returns the output, or None if there is none.");

@@ -36,9 +36,9 @@ inline Any any_tuple(const char* type, std::initializer_list<const char*> names,
   return named_tuple(type, names, values);
 }
 
-using AnyArray = Typed<"ferrite._ferrite.Tensor | numpy.typing.ArrayLike">;
+using AnyArray = Typed<"ferrite._ferrite.Tensor | ArrayLike">;
 using AnyFunction = Typed<"collections.abc.Callable">;
 /// Tensors, and tuples, lists and dictionaries of them.
-using AnyTensors = Typed<"ferrite._ferrite.Tensor | numpy.typing.ArrayLike | tuple | list | dict">;
+using AnyTensors = Typed<"ferrite._ferrite.Tensor | ArrayLike | tuple | list | dict">;
 
 }  // namespace ferrite::python

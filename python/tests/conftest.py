@@ -1,4 +1,5 @@
 """What the tests of the Python package share."""
+
 import mmap
 
 import numpy as np
@@ -15,6 +16,7 @@ settings.load_profile("ferrite")
 def guarded():
     """Returns a function that copies an array so that its last byte is the last one before a page nobody may read."""
     import ctypes
+
     libc = ctypes.CDLL(None, use_errno=True)
     libc.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
     kept = []
@@ -24,7 +26,9 @@ def guarded():
         memory = mmap.mmap(-1, size + mmap.PAGESIZE)
         address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
         assert libc.mprotect(address + size, mmap.PAGESIZE, 0) == 0
-        out = np.frombuffer(memory, dtype=array.dtype, count=array.size, offset=size - array.nbytes).reshape(array.shape)
+        out = np.frombuffer(memory, dtype=array.dtype, count=array.size, offset=size - array.nbytes).reshape(
+            array.shape
+        )
         out[...] = array
         kept.append((memory, address + size))
         return out

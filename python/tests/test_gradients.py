@@ -1,4 +1,5 @@
 """Gradients of Python functions against closed forms and PyTorch's."""
+
 import threading
 
 import numpy as np
@@ -16,7 +17,7 @@ def random(*shape, seed=0):
 
 def test_grad_of_one_input():
     x = random(3, 4)
-    assert np.allclose(np.asarray(ferrite.grad(lambda t: (t * t * t).sum())(x)), 3 * x ** 2)
+    assert np.allclose(np.asarray(ferrite.grad(lambda t: (t * t * t).sum())(x)), 3 * x**2)
     value, g = ferrite.value_and_grad(lambda t: t.exp().sum())(x)
     assert np.allclose(value.item(), np.exp(x).sum()) and np.allclose(np.asarray(g), np.exp(x))
 
@@ -34,12 +35,12 @@ def test_grad_of_parameters():
 
 
 def test_second_derivatives():
-    f = lambda t: (t ** 4.0).sum()  # noqa: E731
+    f = lambda t: (t**4.0).sum()  # noqa: E731
     x = np.array([1.0, 2, -3])
-    assert np.allclose(np.asarray(ferrite.hessian(f, x)), np.diag(12 * x ** 2))
-    assert np.allclose(np.asarray(ferrite.grad(lambda t: ferrite.grad(f)(t).sum())(x)), 12 * x ** 2)
+    assert np.allclose(np.asarray(ferrite.hessian(f, x)), np.diag(12 * x**2))
+    assert np.allclose(np.asarray(ferrite.grad(lambda t: ferrite.grad(f)(t).sum())(x)), 12 * x**2)
     value, product = ferrite.hvp(f, x, np.ones(3))
-    assert np.allclose(value.item(), (x ** 4).sum()) and np.allclose(np.asarray(product), 12 * x ** 2)
+    assert np.allclose(value.item(), (x**4).sum()) and np.allclose(np.asarray(product), 12 * x**2)
 
 
 @pytest.mark.parametrize("by", ["rows", "columns", "smaller"])
@@ -89,6 +90,7 @@ def test_hooks_and_checkpoints():
     def look(g):
         seen.append(np.asarray(g).copy())
         return g * 10
+
     g = ferrite.grad(lambda t: (ferrite.hook_gradient(t * 2, look) * 3).sum())(x)
     assert np.allclose(seen[0], 3) and np.allclose(np.asarray(g), 60)
     calls = []
@@ -96,6 +98,7 @@ def test_hooks_and_checkpoints():
     def part(t):
         calls.append(1)
         return ferrite.sin(t)
+
     g = ferrite.grad(lambda t: ferrite.checkpoint(part, [t])[0].sum())(x)
     assert np.allclose(np.asarray(g), np.cos(x)) and len(calls) == 2
 
@@ -106,6 +109,7 @@ def test_errors_inside_functions_come_through():
 
     def f(t):
         raise Mine("here")
+
     for call in (ferrite.grad(f), lambda x: ferrite.jacobian(f, x), lambda x: ferrite.vjp(f, x, x)):
         with pytest.raises(Mine, match="here"):
             call(ferrite.ones([2]))
@@ -123,6 +127,7 @@ def test_tapes_of_threads_are_their_own():
             g = ferrite.grad(lambda t: (t * t * k).sum())(x)
             if not np.allclose(np.asarray(g), 2 * k * np.asarray(x)):
                 wrong.append(k)
+
     threads = [threading.Thread(target=work, args=(k,)) for k in range(1, 6)]
     for t in threads:
         t.start()

@@ -1,4 +1,5 @@
 """Layers against PyTorch's, layers written in Python, the builder, optimisers and schedules."""
+
 import copy
 import gc
 import weakref
@@ -28,31 +29,70 @@ PAIRS = {  # name: (ours, PyTorch's, input)
     "RMSNorm": (lambda: nn.RMSNorm(6), lambda: torch.nn.RMSNorm(6), (3, 6)),
     "GroupNorm": (lambda: nn.GroupNorm(2, 6), lambda: torch.nn.GroupNorm(2, 6), (3, 6, 5)),
     "BatchNorm1d": (lambda: nn.BatchNorm1d(6), lambda: torch.nn.BatchNorm1d(6), (3, 6, 5)),
-    "BatchNorm2d": (lambda: nn.BatchNorm2d(3, momentum=0.2), lambda: torch.nn.BatchNorm2d(3, momentum=0.2), (2, 3, 4, 5)),
+    "BatchNorm2d": (
+        lambda: nn.BatchNorm2d(3, momentum=0.2),
+        lambda: torch.nn.BatchNorm2d(3, momentum=0.2),
+        (2, 3, 4, 5),
+    ),
     "InstanceNorm1d": (lambda: nn.InstanceNorm1d(6), lambda: torch.nn.InstanceNorm1d(6), (3, 6, 5)),
-    "Conv1d": (lambda: nn.Conv1d(4, 6, 3, stride=2, padding=1, groups=2), lambda: torch.nn.Conv1d(4, 6, 3, 2, 1, groups=2), (2, 4, 9)),
-    "Conv2d": (lambda: nn.Conv2d(3, 5, (3, 2), padding="same"), lambda: torch.nn.Conv2d(3, 5, (3, 2), padding="same"), (2, 3, 6, 7)),
+    "Conv1d": (
+        lambda: nn.Conv1d(4, 6, 3, stride=2, padding=1, groups=2),
+        lambda: torch.nn.Conv1d(4, 6, 3, 2, 1, groups=2),
+        (2, 4, 9),
+    ),
+    "Conv2d": (
+        lambda: nn.Conv2d(3, 5, (3, 2), padding="same"),
+        lambda: torch.nn.Conv2d(3, 5, (3, 2), padding="same"),
+        (2, 3, 6, 7),
+    ),
     "Conv3d": (lambda: nn.Conv3d(2, 3, 2, dilation=2), lambda: torch.nn.Conv3d(2, 3, 2, dilation=2), (1, 2, 5, 5, 5)),
-    "ConvTranspose1d": (lambda: nn.ConvTranspose1d(4, 3, 3, stride=2), lambda: torch.nn.ConvTranspose1d(4, 3, 3, 2), (2, 4, 6)),
-    "ConvTranspose2d": (lambda: nn.ConvTranspose2d(2, 3, 3, stride=2, padding=1, output_padding=1),
-                        lambda: torch.nn.ConvTranspose2d(2, 3, 3, 2, 1, 1), (2, 2, 4, 4)),
+    "ConvTranspose1d": (
+        lambda: nn.ConvTranspose1d(4, 3, 3, stride=2),
+        lambda: torch.nn.ConvTranspose1d(4, 3, 3, 2),
+        (2, 4, 6),
+    ),
+    "ConvTranspose2d": (
+        lambda: nn.ConvTranspose2d(2, 3, 3, stride=2, padding=1, output_padding=1),
+        lambda: torch.nn.ConvTranspose2d(2, 3, 3, 2, 1, 1),
+        (2, 2, 4, 4),
+    ),
     "MaxPool1d": (lambda: nn.MaxPool1d(3, stride=2), lambda: torch.nn.MaxPool1d(3, 2), (2, 3, 9)),
     "AvgPool2d": (lambda: nn.AvgPool2d(2), lambda: torch.nn.AvgPool2d(2), (2, 3, 6, 6)),
     "LPPool": (lambda: nn.LpPool1d(2, 3), lambda: torch.nn.LPPool1d(2, 3), (2, 3, 9)),
     "AdaptiveAvgPool2d": (lambda: nn.AdaptiveAvgPool2d(3), lambda: torch.nn.AdaptiveAvgPool2d(3), (2, 3, 7, 7)),
-    "ELU": (lambda: nn.ELU(0.5), lambda: torch.nn.ELU(0.5), (3, 4)), "CELU": (lambda: nn.CELU(0.5), lambda: torch.nn.CELU(0.5), (3, 4)),
+    "ELU": (lambda: nn.ELU(0.5), lambda: torch.nn.ELU(0.5), (3, 4)),
+    "CELU": (lambda: nn.CELU(0.5), lambda: torch.nn.CELU(0.5), (3, 4)),
     "LeakyReLU": (lambda: nn.LeakyReLU(0.2), lambda: torch.nn.LeakyReLU(0.2), (3, 4)),
     "Hardtanh": (lambda: nn.Hardtanh(-0.5, 0.7), lambda: torch.nn.Hardtanh(-0.5, 0.7), (3, 4)),
     "Softshrink": (lambda: nn.Softshrink(0.3), lambda: torch.nn.Softshrink(0.3), (3, 4)),
     "Hardshrink": (lambda: nn.Hardshrink(lambd=0.3), lambda: torch.nn.Hardshrink(lambd=0.3), (3, 4)),
     "Threshold": (lambda: nn.Threshold(0.1, 5), lambda: torch.nn.Threshold(0.1, 5), (3, 4)),
-    "GLU": (lambda: nn.GLU(), lambda: torch.nn.GLU(), (3, 4)), "PReLU": (lambda: nn.PReLU(3), lambda: torch.nn.PReLU(3), (2, 3, 4)),
+    "GLU": (lambda: nn.GLU(), lambda: torch.nn.GLU(), (3, 4)),
+    "PReLU": (lambda: nn.PReLU(3), lambda: torch.nn.PReLU(3), (2, 3, 4)),
     "Flatten": (lambda: nn.Flatten(), lambda: torch.nn.Flatten(), (2, 3, 4)),
     "MultiheadAttention": (lambda: nn.MultiheadAttention(8, 2), None, (2, 5, 8)),
-    "TransformerEncoderLayer": (lambda: nn.TransformerEncoderLayer(8, 2, dim_feedforward=16, dropout=0.0),
-                                lambda: torch.nn.TransformerEncoderLayer(8, 2, 16, 0.0, batch_first=True), (2, 5, 8)),
-    **{n: ((lambda n=n: getattr(nn, n)()), (lambda n=n: getattr(torch.nn, n)()), (3, 4)) for n in
-       ["ReLU", "Tanh", "Sigmoid", "GELU", "SiLU", "Softplus", "LogSigmoid", "SELU", "Mish", "Hardswish", "Hardsigmoid", "Softsign"]},
+    "TransformerEncoderLayer": (
+        lambda: nn.TransformerEncoderLayer(8, 2, dim_feedforward=16, dropout=0.0),
+        lambda: torch.nn.TransformerEncoderLayer(8, 2, 16, 0.0, batch_first=True),
+        (2, 5, 8),
+    ),
+    **{
+        n: ((lambda n=n: getattr(nn, n)()), (lambda n=n: getattr(torch.nn, n)()), (3, 4))
+        for n in [
+            "ReLU",
+            "Tanh",
+            "Sigmoid",
+            "GELU",
+            "SiLU",
+            "Softplus",
+            "LogSigmoid",
+            "SELU",
+            "Mish",
+            "Hardswish",
+            "Hardsigmoid",
+            "Softsign",
+        ]
+    },
     "Softmax": (lambda: nn.Softmax(), lambda: torch.nn.Softmax(-1), (3, 4)),
     "LogSoftmax": (lambda: nn.LogSoftmax(), lambda: torch.nn.LogSoftmax(-1), (3, 4)),
 }
@@ -72,7 +112,9 @@ def test_layers_are_pytorchs(name, training):
     take(theirs, ours)
     ours.train(training), theirs.train(training)
     for _ in range(2):  # batch norms track
-        np.testing.assert_allclose(np.asarray(ours(x)), call(torch.from_numpy(x)).detach().numpy(), rtol=1e-4, atol=2e-5)
+        np.testing.assert_allclose(
+            np.asarray(ours(x)), call(torch.from_numpy(x)).detach().numpy(), rtol=1e-4, atol=2e-5
+        )
     for k, v in theirs.state_dict().items():
         np.testing.assert_allclose(np.asarray(ferrite.state_dict(ours)[k]), v.numpy(), rtol=1e-4, atol=1e-5)
 
@@ -94,7 +136,9 @@ def test_recurrent_layers_are_pytorchs(name, layers, bidirectional):
     assert (result.cell is None) == (c is None)
     if c is not None:
         np.testing.assert_allclose(np.asarray(result.cell), flat(c), rtol=1e-4, atol=1e-5)
-    packed = torch.nn.utils.rnn.pack_padded_sequence(torch.from_numpy(x), lengths, batch_first=True, enforce_sorted=False)
+    packed = torch.nn.utils.rnn.pack_padded_sequence(
+        torch.from_numpy(x), lengths, batch_first=True, enforce_sorted=False
+    )
     expected, _ = torch.nn.utils.rnn.pad_packed_sequence(theirs(packed)[0], batch_first=True)
     np.testing.assert_allclose(np.asarray(ours(x, lengths=lengths)), expected.detach().numpy(), rtol=1e-4, atol=1e-5)
 
@@ -111,8 +155,18 @@ def test_other_sequence_layers(name):
     assert np.array_equal(np.asarray(layer(x[:, :3])), y[:, :3])  # causal
 
 
-@pytest.mark.parametrize("make", [lambda: nn.Mamba(4), lambda: nn.MLSTM(8, num_heads=2), lambda: nn.SLSTM(8, num_heads=2), lambda: nn.RGLRU(4),
-                                  lambda: nn.CausalConv1d(4, 6, 3), lambda: nn.Standardize(4), lambda: nn.SinusoidalPositions(4)])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: nn.Mamba(4),
+        lambda: nn.MLSTM(8, num_heads=2),
+        lambda: nn.SLSTM(8, num_heads=2),
+        lambda: nn.RGLRU(4),
+        lambda: nn.CausalConv1d(4, 6, 3),
+        lambda: nn.Standardize(4),
+        lambda: nn.SinusoidalPositions(4),
+    ],
+)
 def test_layers_of_one_width(make):
     layer = make()
     x = random(2, 5, 8 if "lstm" in layer.kind else 4)
@@ -150,7 +204,15 @@ class Net(nn.Module):
 
 def test_a_layer_in_python():
     net = Net()
-    assert list(net.named_parameters()) == ["gru.weight_ih_l0", "gru.weight_hh_l0", "gru.bias_ih_l0", "gru.bias_hh_l0", "head.weight", "head.bias", "scale"]
+    assert list(net.named_parameters()) == [
+        "gru.weight_ih_l0",
+        "gru.weight_hh_l0",
+        "gru.bias_ih_l0",
+        "gru.bias_hh_l0",
+        "head.weight",
+        "head.bias",
+        "scale",
+    ]
     assert list(net.named_buffers()) == ["count"] and net.parameter_count == 3 * 24 + 8 * 24 + 48 + 8 + 1 + 1
     assert net.scale.name == "scale" and net.named_parameters()["gru.weight_ih_l0"] == net.gru.weight_ih_l0
     x = random(2, 5, 3)
@@ -168,7 +230,12 @@ def test_a_layer_in_python():
 
 @pytest.mark.parametrize("copied", [lambda n: n.copy(), copy.copy, copy.deepcopy])
 def test_copies_are_independent(copied):
-    for net in (Net(4), nn.GRU(3, 4), nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1)), ferrite.sequence(3).gru(4).build(0)):
+    for net in (
+        Net(4),
+        nn.GRU(3, 4),
+        nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1)),
+        ferrite.sequence(3).gru(4).build(0),
+    ):
         other, x = copied(net), random(2, 5, 3)
         assert type(other) is type(net) and np.array_equal(np.asarray(other(x)), np.asarray(net(x)))
         p = other.parameters()[0]
@@ -179,6 +246,7 @@ def test_copies_are_independent(copied):
 def test_a_module_without_forward():
     class Empty(nn.Module):
         pass
+
     with pytest.raises(NotImplementedError, match="Empty"):
         Empty()(1)
 
@@ -187,7 +255,12 @@ def test_chains_share_the_layers_that_they_are_made_of():
     first = nn.Linear(3, 4)
     net = nn.Sequential(first, nn.Tanh(), Net.__mro__ and nn.Linear(4, 2))
     x = random(2, 3)
-    assert len(net) == 3 and net[0].weight == first.weight and net["2"].weight.name == "2.weight" and net[-1].kind == "linear"
+    assert (
+        len(net) == 3
+        and net[0].weight == first.weight
+        and net["2"].weight.name == "2.weight"
+        and net[-1].kind == "linear"
+    )
     first.weight.assign(ferrite.zeros([3, 4]))
     first.bias.assign(ferrite.zeros([4]))
     assert np.allclose(np.asarray(net(x)), np.asarray(net["2"].bias))
@@ -197,7 +270,9 @@ def test_chains_share_the_layers_that_they_are_made_of():
         nn.Sequential(3)
     named = nn.Sequential({"a": nn.Linear(3, 4), "b": nn.ReLU()})
     assert named["a"].weight.name == "a.weight"
-    assert np.allclose(np.asarray(nn.Residual(nn.Linear(3, 3, seed=1))(x)), x + np.asarray(nn.Linear(3, 3, seed=1)(x)), atol=1e-6)
+    assert np.allclose(
+        np.asarray(nn.Residual(nn.Linear(3, 3, seed=1))(x)), x + np.asarray(nn.Linear(3, 3, seed=1)(x)), atol=1e-6
+    )
     assert nn.Concat(nn.Linear(3, 2), nn.Linear(3, 5))(x).shape == (2, 7)
     assert nn.Parallel(nn.Linear(3, 2), nn.Linear(3, 2))(x).shape == (2, 2)
 
@@ -210,6 +285,7 @@ def test_a_python_layer_in_a_chain():
     class Wrong(nn.Module):
         def forward(self, x):
             return "text"
+
     x = random(2, 3)
     assert np.allclose(np.asarray(nn.Sequential(Double(), Double())(x)), x * 4)
     with pytest.raises(ferrite.ValueError, match="Wrong: forward returned a str"):
@@ -247,16 +323,34 @@ def test_parameters_count_in_arithmetic():
 
 # ---- the builder ----
 
+
 def test_the_builder():
-    net = (ferrite.sequence(3).causal_conv1d(8, 3, dilation=2).gru(16, num_layers=2, dropout=0.1).residual(lambda b: b.linear(16).tanh())
-           .concat([lambda b: b.linear(4), lambda b: b.linear(5)]).layer_norm().last_step().linear(2, name="out").build(seed=3))
+    net = (
+        ferrite.sequence(3)
+        .causal_conv1d(8, 3, dilation=2)
+        .gru(16, num_layers=2, dropout=0.1)
+        .residual(lambda b: b.linear(16).tanh())
+        .concat([lambda b: b.linear(4), lambda b: b.linear(5)])
+        .layer_norm()
+        .last_step()
+        .linear(2, name="out")
+        .build(seed=3)
+    )
     assert net(random(4, 6, 3)).shape == (4, 2) and "out.weight" in net.named_parameters()
     assert "total" in net.summary() and len(net) == 7
     same = ferrite.sequence(3).gru(4).build(seed=1)
-    assert np.array_equal(np.asarray(same[0].weight_ih_l0), np.asarray(ferrite.sequence(3).gru(4).build(seed=1)[0].weight_ih_l0))
-    assert ferrite.image(1, 8, 8).conv2d(4, 3, padding="same").relu().max_pool2d(2).flatten().linear(10).build()(random(2, 1, 8, 8)).shape == (2, 10)
-    assert ferrite.tokens(20).embedding(8).positions().attention(2, causal=True).mean_over_time().linear(3).build()([[1, 2, 3]]).shape == (1, 3)
-    assert ferrite.features(4).repeat(3, lambda b: b.linear(8).relu()).add(nn.Linear(8, 1)).build()(random(2, 4)).shape == (2, 1)
+    assert np.array_equal(
+        np.asarray(same[0].weight_ih_l0), np.asarray(ferrite.sequence(3).gru(4).build(seed=1)[0].weight_ih_l0)
+    )
+    assert ferrite.image(1, 8, 8).conv2d(4, 3, padding="same").relu().max_pool2d(2).flatten().linear(10).build()(
+        random(2, 1, 8, 8)
+    ).shape == (2, 10)
+    assert ferrite.tokens(20).embedding(8).positions().attention(2, causal=True).mean_over_time().linear(3).build()(
+        [[1, 2, 3]]
+    ).shape == (1, 3)
+    assert ferrite.features(4).repeat(3, lambda b: b.linear(8).relu()).add(nn.Linear(8, 1)).build()(
+        random(2, 4)
+    ).shape == (2, 1)
     with pytest.raises(ferrite.ShapeError):
         ferrite.features(4).add(nn.Linear(5, 1)).build()
     with pytest.raises(ZeroDivisionError):
@@ -266,9 +360,16 @@ def test_the_builder():
 # ---- optimisers and schedules ----
 
 OPTIMISERS = {
-    "SGD": dict(lr=0.1, momentum=0.9, nesterov=True), "Adam": dict(lr=0.05, betas=(0.8, 0.95), amsgrad=True), "AdamW": dict(lr=0.05, weight_decay=0.1),
-    "RMSprop": dict(lr=0.01, momentum=0.5, centered=True), "Adagrad": dict(lr=0.1, lr_decay=0.01), "Adadelta": dict(lr=1.0, rho=0.8),
-    "Adamax": dict(lr=0.05), "NAdam": dict(lr=0.05), "RAdam": dict(lr=0.05), "Adafactor": dict(lr=0.05),
+    "SGD": dict(lr=0.1, momentum=0.9, nesterov=True),
+    "Adam": dict(lr=0.05, betas=(0.8, 0.95), amsgrad=True),
+    "AdamW": dict(lr=0.05, weight_decay=0.1),
+    "RMSprop": dict(lr=0.01, momentum=0.5, centered=True),
+    "Adagrad": dict(lr=0.1, lr_decay=0.01),
+    "Adadelta": dict(lr=1.0, rho=0.8),
+    "Adamax": dict(lr=0.05),
+    "NAdam": dict(lr=0.05),
+    "RAdam": dict(lr=0.05),
+    "Adafactor": dict(lr=0.05),
 }
 
 
@@ -313,17 +414,30 @@ def test_groups_freezing_and_rates():
 
 
 SCHEDULES = {
-    "StepLR": dict(step_size=3, gamma=0.5), "MultiStepLR": dict(milestones=[2, 5], gamma=0.3), "ExponentialLR": dict(gamma=0.9),
-    "CosineAnnealingLR": dict(T_max=7, eta_min=0.01), "LinearLR": dict(start_factor=0.5, total_iters=4), "ConstantLR": dict(factor=0.5, total_iters=3),
-    "PolynomialLR": dict(total_iters=6, power=2.0), "CosineAnnealingWarmRestarts": dict(T_0=3, T_mult=2), "LambdaLR": dict(lr_lambda=lambda n: 1 / (n + 1)),
-    "OneCycleLR": dict(max_lr=0.5, total_steps=12), "CyclicLR": dict(base_lr=0.1, max_lr=0.5, step_size_up=3),
+    "StepLR": dict(step_size=3, gamma=0.5),
+    "MultiStepLR": dict(milestones=[2, 5], gamma=0.3),
+    "ExponentialLR": dict(gamma=0.9),
+    "CosineAnnealingLR": dict(T_max=7, eta_min=0.01),
+    "LinearLR": dict(start_factor=0.5, total_iters=4),
+    "ConstantLR": dict(factor=0.5, total_iters=3),
+    "PolynomialLR": dict(total_iters=6, power=2.0),
+    "CosineAnnealingWarmRestarts": dict(T_0=3, T_mult=2),
+    "LambdaLR": dict(lr_lambda=lambda n: 1 / (n + 1)),
+    "OneCycleLR": dict(max_lr=0.5, total_steps=12),
+    "CyclicLR": dict(base_lr=0.1, max_lr=0.5, step_size_up=3),
 }
 
 
 @pytest.mark.parametrize("name", SCHEDULES)
 def test_schedules_are_pytorchs(name):
-    ours, theirs = optim.SGD([ferrite.Parameter([1.0])], lr=0.4, momentum=0.9), torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=0.4, momentum=0.9)
-    s, t = getattr(optim, name)(ours, **SCHEDULES[name]), getattr(torch.optim.lr_scheduler, name)(theirs, **SCHEDULES[name])
+    ours, theirs = (
+        optim.SGD([ferrite.Parameter([1.0])], lr=0.4, momentum=0.9),
+        torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=0.4, momentum=0.9),
+    )
+    s, t = (
+        getattr(optim, name)(ours, **SCHEDULES[name]),
+        getattr(torch.optim.lr_scheduler, name)(theirs, **SCHEDULES[name]),
+    )
     for _ in range(11):
         assert np.isclose(ours.lr, theirs.param_groups[0]["lr"], rtol=1e-6)
         theirs.step(), t.step(), s.step()
@@ -356,6 +470,7 @@ def test_averages_accumulation_and_lbfgs():
     def closure():
         value, grads = step()
         return value.item(), grads
+
     solver.step(closure)
     assert np.isclose(w.item(), 5, atol=1e-4)
 

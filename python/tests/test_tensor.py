@@ -1,4 +1,5 @@
 """Tensors: construction, NumPy and DLPack, indexing, operators, dtypes."""
+
 import copy
 import gc
 import pickle
@@ -18,9 +19,13 @@ DTYPES = ["float32", "float64", "int32", "int64", "bool", "float16", "int8"]
 
 
 def arrays(dtypes=DTYPES, min_dims=0, max_dims=4, max_side=5):
-    return st.sampled_from(dtypes).flatmap(lambda t: hnp.arrays(
-        t, hnp.array_shapes(min_dims=min_dims, max_dims=max_dims, min_side=0, max_side=max_side),
-        elements=None if t in ("bool", "int8", "int32", "int64") else st.integers(-100, 100)))
+    return st.sampled_from(dtypes).flatmap(
+        lambda t: hnp.arrays(
+            t,
+            hnp.array_shapes(min_dims=min_dims, max_dims=max_dims, min_side=0, max_side=max_side),
+            elements=None if t in ("bool", "int8", "int32", "int64") else st.integers(-100, 100),
+        )
+    )
 
 
 @st.composite
@@ -55,7 +60,7 @@ def test_read_only_arrays(a):
 def test_arrays_are_shared_only_where_memory_behind_them_is_mapped(guarded):
     inside = np.frombuffer(bytearray(4096 * 3), "float32")
     start = (-inside.ctypes.data % 4096) // 4
-    middle = inside[start:start + 100]
+    middle = inside[start : start + 100]
     assert ferrite.shares_memory(ferrite.asarray(middle), middle)
     last = guarded(np.arange(100, dtype="float32"))
     t = ferrite.asarray(last)
@@ -75,7 +80,7 @@ def test_operations_do_not_read_behind_a_protected_page(guarded, count):
 def test_an_array_that_is_written_to_is_seen_by_its_tensor():
     whole = np.frombuffer(bytearray(4096 * 4), "float32")
     start = (-whole.ctypes.data % 4096) // 4
-    weights = whole[start:start + 64].reshape(8, 8)
+    weights = whole[start : start + 64].reshape(8, 8)
     t, x = ferrite.asarray(weights), ferrite.ones([8, 8])
     assert ferrite.shares_memory(t, weights)
     for k in range(40):  # products that repeat keep packed copies of constants, but not of these
@@ -85,7 +90,7 @@ def test_an_array_that_is_written_to_is_seen_by_its_tensor():
 
 def test_arrays_live_as_long_as_their_tensors():
     whole = np.frombuffer(bytearray(4096 * 3), "float32")
-    a = whole[(-whole.ctypes.data % 4096) // 4:][:16]
+    a = whole[(-whole.ctypes.data % 4096) // 4 :][:16]
     seen = weakref.ref(a)
     t = ferrite.asarray(a)
     del a
@@ -170,9 +175,16 @@ def test_indices_that_do_not_exist():
 
 
 OPERATORS = {
-    "+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b, "/": lambda a, b: a / b,
-    "<": lambda a, b: a < b, "<=": lambda a, b: a <= b, ">": lambda a, b: a > b, ">=": lambda a, b: a >= b,
-    "==": lambda a, b: a == b, "!=": lambda a, b: a != b,
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "/": lambda a, b: a / b,
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+    ">": lambda a, b: a > b,
+    ">=": lambda a, b: a >= b,
+    "==": lambda a, b: a == b,
+    "!=": lambda a, b: a != b,
 }
 
 
@@ -203,8 +215,8 @@ def test_other_operators():
     assert np.array_equal(np.asarray(a @ a), [[7, 10], [15, 22]])
     assert np.array_equal(np.asarray(np.ones((2, 2), "float32") @ a), [[4, 6], [4, 6]])
     assert np.array_equal(np.asarray(-a), -np.asarray(a)) and np.array_equal(np.asarray(abs(-a)), np.asarray(a))
-    assert np.array_equal(np.asarray(a ** 2), [[1, 4], [9, 16]])
-    assert np.array_equal(np.asarray(2 ** a), [[2, 4], [8, 16]])
+    assert np.array_equal(np.asarray(a**2), [[1, 4], [9, 16]])
+    assert np.array_equal(np.asarray(2**a), [[2, 4], [8, 16]])
     p, q = ferrite.tensor([True, True, False]), ferrite.tensor([True, False, False])
     assert (p & q).tolist() == [True, False, False] and (p | q).tolist() == [True, True, False]
     assert (p ^ q).tolist() == [False, True, False] and (~p).tolist() == [False, False, True]
@@ -229,7 +241,7 @@ def test_numbers_of_one_element():
 
 
 def test_integers_keep_their_bits():
-    big = 2 ** 62 + 3
+    big = 2**62 + 3
     assert ferrite.tensor([big]).item() == big and (ferrite.tensor([big]) + 1).item() == big + 1
     with pytest.raises(ferrite.DtypeError):
         ferrite.tensor([1]) + 0.5
@@ -282,14 +294,20 @@ def test_dlpack():
 
 
 def test_errors_are_pythons_too():
-    for error, python in [(ferrite.ShapeError, ValueError), (ferrite.DtypeError, TypeError), (ferrite.ValueError, ValueError),
-                          (ferrite.IoError, OSError), (ferrite.MemoryError, MemoryError), (ferrite.TapeError, RuntimeError),
-                          (ferrite.TraceError, RuntimeError)]:
+    for error, python in [
+        (ferrite.ShapeError, ValueError),
+        (ferrite.DtypeError, TypeError),
+        (ferrite.ValueError, ValueError),
+        (ferrite.IoError, OSError),
+        (ferrite.MemoryError, MemoryError),
+        (ferrite.TapeError, RuntimeError),
+        (ferrite.TraceError, RuntimeError),
+    ]:
         assert issubclass(error, python) and issubclass(error, ferrite.Error)
     with pytest.raises(ValueError, match="too large"):
-        ferrite.zeros([2 ** 40, 100])
+        ferrite.zeros([2**40, 100])
     with pytest.raises(MemoryError):
-        ferrite.zeros([2 ** 43])
+        ferrite.zeros([2**43])
     with pytest.raises(ferrite.ShapeError, match=r"matmul.*\[2, 3\] \. \[2, 3\]"):
         ferrite.ones([2, 3]) @ ferrite.ones([2, 3])
 
@@ -312,6 +330,7 @@ def test_many_calls_leave_no_memory_and_no_references():
                 x @ ferrite.ones([3])
             except ferrite.ShapeError:
                 pass
+
     work(2000)
     before, counts = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, (sys.getrefcount(a), sys.getrefcount(x))
     work(60000)
@@ -328,6 +347,7 @@ def test_threads_compute_at_once():
         for _ in range(300):
             if not np.array_equal(np.asarray(ferrite.tanh(x @ x)), expected):
                 wrong.append(1)
+
     threads = [threading.Thread(target=work) for _ in range(6)]
     for t in threads:
         t.start()
