@@ -495,7 +495,6 @@ enum class Reason : std::uint8_t {
   device,
   layout,
   dtype,
-  dropout,
   empty,
   shape,
   slower,
@@ -503,7 +502,7 @@ enum class Reason : std::uint8_t {
 };
 constexpr const char* kReasons[] = {"ferrite", "transform",     "dispatch mode", "autocast", "forward-mode AD",
                                     "tracing", "function mode", "subclass",      "device",   "layout",
-                                    "dtype",   "dropout",       "empty",         "shape",    "slower"};
+                                    "dtype",          "empty",         "shape",    "slower"};
 static_assert(std::size(kReasons) == static_cast<std::size_t>(Reason::count));
 std::array<std::atomic<std::int64_t>, std::size_t(Reason::count)> counts{};
 thread_local Reason last = Reason::none;
@@ -820,19 +819,18 @@ void define_recurrence(nb::module_& m) {
   sub.def(
       "prepare",
       [](int kind, nb::handle x, nb::handle batch_sizes, nb::handle h0, nb::handle c0, nb::handle weights, bool bias,
-         std::int64_t layers, bool bidirectional, bool batch_first, bool dropout, bool grad_enabled,
+         std::int64_t layers, bool bidirectional, bool batch_first, bool grad_enabled,
          bool modules) -> nb::object {
         LayerCall c;
-        Reason r = check(c, kind, x, batch_sizes, h0, c0, weights, bias, layers, bidirectional, batch_first,
+        const Reason r = check(c, kind, x, batch_sizes, h0, c0, weights, bias, layers, bidirectional, batch_first,
                          grad_enabled, modules);
-        if (r == Reason::none && dropout && layers > 1) r = Reason::dropout;
         last = r;
         counts[static_cast<std::size_t>(r)].fetch_add(1, std::memory_order_relaxed);
         if (r != Reason::none) return nb::none();
         return nb::cast(std::move(c));
       },
       nb::arg(), nb::arg().none(), nb::arg().none(), nb::arg().none(), nb::arg().none(), nb::arg(), nb::arg(),
-      nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
+      nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
       "Checks the operands of layers; returns None if PyTorch must run them, as ``why`` tells.");
   sub.def(
       "why",

@@ -128,11 +128,43 @@ def _zeros(o, x, batch_sizes, weights):
     return h, x.new_zeros((*shape, weights[1].size(0) // 4)) if o.kind == LSTM else None
 
 
-def run(call, o, x, batch_sizes, h0, c0, weights):
-    """Runs a call that `prepare` accepted; returns y and the last states."""
+def run(call, o, x, batch_sizes, h0, c0, weights, dropout=0.0):
+    """Runs a call that `prepare` accepted, with dropout between layers; returns y and the last states."""
+    if dropout > 0 and o.layers > 1:
+        return _with_dropout(o, x, batch_sizes, h0, c0, weights, dropout)
     if call.wants_grad:
         return _Layers.apply(call, o, x, batch_sizes, h0, c0, *weights)
     return call.forward(x, batch_sizes, h0, c0, weights, False)
+
+
+def _with_dropout(o, x, batch_sizes, h0, c0, weights, dropout):
+    """Runs layers one by one with PyTorch's dropout between them, which draws what its own layers draw."""
+    unbatched = batch_sizes is None and x.dim() == 2
+    batch_first = o.batch_first and batch_sizes is None and not unbatched
+    one = Options(o.kind, o.bias, 1, o.bidirectional, False)
+    directions = 2 if o.bidirectional else 1
+    each = len(weights) // o.layers
+    if unbatched:
+        x, h0, c0 = (t if t is None else t.unsqueeze(1) for t in (x, h0, c0))
+    elif batch_first:
+        x = x.transpose(0, 1)
+    last = []
+    for k in range(o.layers):
+        h, c = (t if t is None else t[k * directions:(k + 1) * directions] for t in (h0, c0))
+        own = weights[k * each:(k + 1) * each]
+        call = prepare(o.kind, x, batch_sizes, h, c, own, o.bias, 1, o.bidirectional, False, _is_grad_enabled(), False)
+        if call is None:
+            if h is None:
+                h, c = _zeros(one, x, batch_sizes, own)
+            y, *states = original(one, x, batch_sizes, h, c, own)
+        else:
+            y, *states = run(call, one, x, batch_sizes, h, c, own)
+        last.append(states)
+        x = torch.dropout(y, dropout, True) if k + 1 < o.layers else y
+    states = [torch.cat(s) for s in zip(*last)]
+    if unbatched:
+        return x.squeeze(1), *(s.squeeze(1) for s in states)
+    return x.transpose(0, 1) if batch_first else x, *states
 
 
 def leave_alone(*functions):

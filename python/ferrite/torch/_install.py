@@ -16,25 +16,23 @@ def _kernels(kind):
 
     def padded(x, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first):
         h0, c0 = hx if lstm and len(hx) == 2 else (hx, None)
-        call = None
-        if not lstm or c0 is not None:
-            call = prepare(kind, x, None, h0, c0, params, has_biases, num_layers, bidirectional, batch_first,
-                           train and dropout > 0, _is_grad_enabled(), False)
+        call = prepare(kind, x, None, h0, c0, params, has_biases, num_layers, bidirectional, batch_first,
+                       _is_grad_enabled(), False)
         if call is None:
             return composite(_call._PADDED[kind], x, hx, params, has_biases, num_layers, dropout, train, bidirectional,
-                                                 batch_first)
-        return run(call, Options(kind, has_biases, num_layers, bidirectional, batch_first), x, None, h0, c0, params)
+                             batch_first)
+        return run(call, Options(kind, has_biases, num_layers, bidirectional, batch_first), x, None, h0, c0, params,
+                   dropout if train else 0)
 
     def packed(data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional):
         h0, c0 = hx if lstm and len(hx) == 2 else (hx, None)
-        call = None
-        if not lstm or c0 is not None:
-            call = prepare(kind, data, batch_sizes, h0, c0, params, has_biases, num_layers, bidirectional, False,
-                           train and dropout > 0, _is_grad_enabled(), False)
+        call = prepare(kind, data, batch_sizes, h0, c0, params, has_biases, num_layers, bidirectional, False,
+                       _is_grad_enabled(), False)
         if call is None:
             return composite(_call._PACKED[kind], data, batch_sizes, hx, params, has_biases, num_layers, dropout, train,
-                                                 bidirectional)
-        return run(call, Options(kind, has_biases, num_layers, bidirectional, False), data, batch_sizes, h0, c0, params)
+                             bidirectional)
+        return run(call, Options(kind, has_biases, num_layers, bidirectional, False), data, batch_sizes, h0, c0, params,
+                   dropout if train else 0)
 
     leave_alone(padded, packed)
     return padded, packed

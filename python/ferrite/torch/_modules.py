@@ -27,9 +27,9 @@ class _OnFerrite:
         weights = self._flat_weights
         if (h0 is None or isinstance(h0, torch.Tensor)) and (c0 is not None or h0 is None or o.kind != _call.LSTM):
             call = prepare(o.kind, input, None, h0, c0, weights, o.bias, o.layers, o.bidirectional, o.batch_first,
-                           self.dropout > 0 and self.training, _is_grad_enabled(), True)
+                           _is_grad_enabled(), True)
             if call is not None:
-                out = run(call, o, input, None, h0, c0, weights)
+                out = run(call, o, input, None, h0, c0, weights, self.dropout if self.training else 0)
                 return out if o.kind != _call.LSTM else (out[0], (out[1], out[2]))
         return super().forward(input, hx)
 
@@ -43,10 +43,10 @@ class _OnFerrite:
         h0, c0 = given if o.kind == _call.LSTM and given is not None else (given, None)
         weights = self._flat_weights
         call = prepare(o.kind, data, batch_sizes, h0, c0, weights, o.bias, o.layers, o.bidirectional, False,
-                       self.dropout > 0 and self.training, _is_grad_enabled(), True)
+                       _is_grad_enabled(), True)
         if call is None:
             return super().forward(input, hx)
-        y, *states = run(call, o, data, batch_sizes, h0, c0, weights)
+        y, *states = run(call, o, data, batch_sizes, h0, c0, weights, self.dropout if self.training else 0)
         states = tuple(states) if o.kind == _call.LSTM else states[0]
         return PackedSequence(y, batch_sizes, order, back), self.permute_hidden(states, back)
 

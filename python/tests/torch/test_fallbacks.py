@@ -250,17 +250,22 @@ class TestReasons:
             ferrite.torch.uninstall()
             torch.testing.assert_close(y, plain(x)[0])
 
-    def test_dropout(self, kind):
-        plain, ours, x = layers(kind, num_layers=3, dropout=0.4, bidirectional=True)
+    @pytest.mark.parametrize("form", ["batch", "batch first", "unbatched", "packed"])
+    def test_dropout(self, kind, form):
+        plain, ours, x = layers(kind, num_layers=3, dropout=0.4, bidirectional=True, batch_first=form == "batch first")
+        given = x[:, 0] if form == "unbatched" else x
+        if form == "packed":
+            given = torch.nn.utils.rnn.pack_padded_sequence(x, [2, 5, 3], enforce_sorted=False)
 
         def f(m):
             m.zero_grad()
             torch.manual_seed(8)
-            y = m(x)[0]
+            y, states = m(given)
+            y = y.data if form == "packed" else y
             y.sin().sum().backward()
-            return [y, *(p.grad.clone() for p in m.parameters())]
+            return [y, *(states if kind == "LSTM" else [states]), *(p.grad.clone() for p in m.parameters())]
 
-        check("dropout", f, plain, ours)
+        check("ferrite", f, plain, ours)  # with the masks that PyTorch draws
         plain.eval(), ours.eval()
         with Counted() as c:
             torch.testing.assert_close(ours(x)[0], plain(x)[0])
