@@ -66,6 +66,10 @@ function(ferrite_add_levels library levels)
       # one level's for all, which a processor may not have the instructions for.
       target_compile_options(${target} PRIVATE $<$<NOT:$<CONFIG:Release,RelWithDebInfo>>:-O2>)
     endif()
+    # Processors without AVX2 are rare: for them the smaller code.
+    if(FERRITE_SMALL AND level STREQUAL "sse2" AND count GREATER 1)
+      target_compile_options(${target} PRIVATE "$<$<CONFIG:Release>:-Os>")
+    endif()
     set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
     target_sources(${library} PRIVATE $<TARGET_OBJECTS:${target}>)
   endforeach()

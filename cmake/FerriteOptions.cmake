@@ -43,7 +43,7 @@ option(FERRITE_BUILD_PYTHON "Build the Python package's extension module" OFF)
 option(FERRITE_BUILD_FUZZ "Build the fuzz targets with libFuzzer (clang)" OFF)
 option(FERRITE_PRECOMPILE "Precompile the headers that most sources include" ${PROJECT_IS_TOP_LEVEL})
 option(FERRITE_UNITY "Compile several sources together: a build from nothing is shorter, one after a change longer" OFF)
-option(FERRITE_SMALL "Compile for size what is not a kernel" OFF)
+option(FERRITE_SMALL "Compile for size what is not a kernel of AVX2 or later" OFF)
 # FERRITE_WITH_PNG: build the component png. Unless it is said, a build of its own has it where libpng is found, and a
 # subproject does without. Not kept in the cache: libpng may be installed later.
 if(NOT DEFINED FERRITE_WITH_PNG)
