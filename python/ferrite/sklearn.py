@@ -198,7 +198,7 @@ class _Estimator(BaseEstimator):
                 each = np.repeat(each, [len(x[i]) for i in kept])
             self._inputs = _Scaling(steps, each, self.standardize)
             self.net_ = self._build(*made_for, seed)
-            self._dtype = next((p.dtype.name for p in self.net_.parameters()), "float32")
+            self._dtype = next((p.numpy().dtype.name for p in self.net_.parameters()), "float32")
             if isinstance(y, np.ndarray) and y.ndim == 2:
                 self._targets = _Scaling(y[kept], None if weight is None else weight[kept], self.standardize)
         if y.ndim == 2:
