@@ -64,7 +64,9 @@ _PARAMETERS = """
     Attributes
     ----------
     net_ : layer
-        The network, which computes with standardized inputs: ``ferrite.save(model.net_, "net.safetensors")``.
+        The network, which computes with standardized numbers: ``ferrite.save(model.net_, "net.safetensors")``.
+    input_scaling_, target_scaling_ : objects with the arrays ``mean`` and ``deviation``
+        The numbers that inputs, and targets that are numbers, are standardized with.
     history_ : dict
         The losses of every epoch: "loss", and with early stopping "val_loss".
     n_iter_ : int
@@ -170,8 +172,8 @@ class _Estimator(BaseEstimator):
     def _column(self, x):
         """Returns standardized inputs as a column of a data set."""
         if not self._made_for[0]:
-            return self._inputs.apply(x, self._dtype)
-        each = [self._inputs.apply(s, self._dtype) for s in x]
+            return self.input_scaling_.apply(x, self._dtype)
+        each = [self.input_scaling_.apply(s, self._dtype) for s in x]
         same = all(len(s) == len(each[0]) for s in each)
         return np.stack(each) if same else train.sequences(each)
 
@@ -196,13 +198,13 @@ class _Estimator(BaseEstimator):
             each = None if weight is None else weight[kept]
             if sequences and each is not None:
                 each = np.repeat(each, [len(x[i]) for i in kept])
-            self._inputs = _Scaling(steps, each, self.standardize)
+            self.input_scaling_ = _Scaling(steps, each, self.standardize)
             self.net_ = self._build(*made_for, seed)
             self._dtype = next((p.numpy().dtype.name for p in self.net_.parameters()), "float32")
             if isinstance(y, np.ndarray) and y.ndim == 2:
-                self._targets = _Scaling(y[kept], None if weight is None else weight[kept], self.standardize)
+                self.target_scaling_ = _Scaling(y[kept], None if weight is None else weight[kept], self.standardize)
         if y.ndim == 2:
-            y = self._targets.apply(y, self._dtype)
+            y = self.target_scaling_.apply(y, self._dtype)
         validating = held_out(random) if self.early_stopping else np.arange(0)
         training = np.setdiff1d(kept, validating)
 
@@ -241,7 +243,7 @@ class _Estimator(BaseEstimator):
         if not 0 < self.validation_fraction < 1:
             raise ValueError(f"validation_fraction is {self.validation_fraction}; it lies between 0 and 1")
         if count < 2:
-            raise ValueError("early_stopping needs at least two samples")
+            raise ValueError(f"early_stopping needs at least two samples; n_samples = {count}")
         return min(max(1, round(self.validation_fraction * count)), count - 1)
 
     def _outputs(self, x):
@@ -372,7 +374,7 @@ class Regressor(RegressorMixin, _Supervised):
     def predict(self, X):
         """Returns the predicted numbers, in the shape of y."""
         scaled = self._predicted(X)
-        out = self._targets.undo(scaled)
+        out = self.target_scaling_.undo(scaled)
         return out[:, 0] if self._flat else out
 
 
@@ -440,7 +442,7 @@ class Forecaster(_Estimator):
             raise ValueError(f"horizon is {horizon}; it is at least 1")
         known = windows
         for _ in range(-(-horizon // self.steps)):
-            y = self._targets.undo(self._outputs(list(known[:, -self.window:])))
+            y = self.target_scaling_.undo(self._outputs(list(known[:, -self.window:])))
             known = np.concatenate([known, y.reshape(len(known), self.steps, -1)], axis=1)
         return known[:, self.window:self.window + horizon]
 
