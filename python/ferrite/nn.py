@@ -57,3 +57,17 @@ class Module(_Layer):
                 if isinstance(part, _Module)]
         return type(self).__name__ + ("(\n" + "\n".join(rows) + "\n)" if rows else "()")
 
+
+
+def _activation(name, kind, doc):
+    def make():
+        return Activation(kind)  # noqa: F405
+    make.__name__ = make.__qualname__ = name
+    make.__doc__ = doc
+    return make
+
+
+for _name, _kind in {"ReLU": "relu", "Tanh": "tanh", "Sigmoid": "sigmoid", "GELU": "gelu", "SiLU": "silu", "Softplus": "softplus",
+                     "Softsign": "softsign", "LogSigmoid": "log_sigmoid", "SELU": "selu", "Mish": "mish", "Hardswish": "hardswish",
+                     "Hardsigmoid": "hardsigmoid", "Softmax": "softmax", "LogSoftmax": "log_softmax"}.items():
+    globals()[_name] = _activation(_name, _kind, f"Makes the layer of the activation `{_kind}`.")

@@ -10,6 +10,7 @@
 
 #include "module.h"
 #include "training.h"
+#include "typed.h"
 
 namespace ferrite::python {
 
@@ -33,12 +34,33 @@ thread_local Session* current = nullptr;
 
 /// The methods of a Callback.
 enum class Method : std::uint8_t {
-  train_begin, epoch_begin, batch_end, validation_begin, validation_end, epoch_end, train_end, not_finite, name, settings,
-  sets_rate, state, restore
+  train_begin,
+  epoch_begin,
+  batch_end,
+  validation_begin,
+  validation_end,
+  epoch_end,
+  train_end,
+  not_finite,
+  name,
+  settings,
+  sets_rate,
+  state,
+  restore
 };
-constexpr std::array<const char*, 13> kMethods{
-    "on_train_begin", "on_epoch_begin", "on_batch_end", "on_validation_begin", "on_validation_end", "on_epoch_end",
-    "on_train_end", "on_not_finite", "name", "settings", "sets_rate", "state", "restore"};
+constexpr std::array<const char*, 13> kMethods{"on_train_begin",
+                                               "on_epoch_begin",
+                                               "on_batch_end",
+                                               "on_validation_begin",
+                                               "on_validation_end",
+                                               "on_epoch_end",
+                                               "on_train_end",
+                                               "on_not_finite",
+                                               "name",
+                                               "settings",
+                                               "sets_rate",
+                                               "state",
+                                               "restore"};
 
 /// A callback whose class is written in Python.
 class PythonCallback final : public train::Callback {
@@ -168,34 +190,56 @@ train::Monitor monitor_of(const std::string& value, std::optional<bool> larger, 
 
 void define_training_object(nb::module_& m) {
   nb::class_<TrainingObject> c(m, "Training", "The running training, as callbacks see it.");
-  c.def_prop_ro("model", [](const TrainingObject& t) { return t.get(), t.model; }, "The model.");
-  c.def_prop_ro("optimizer", [](const TrainingObject& t) { return t.get(), t.optimizer; }, "What ``fit`` got as optimizer.");
-  c.def_prop_ro("data", [](const TrainingObject& t) { return t.get(), t.data; }, "What ``fit`` got as data.");
-  c.def_prop_ro("epoch", [](const TrainingObject& t) { return t.get().epoch(); }, "The running epoch, counted from 0.");
-  c.def_prop_ro("epochs", [](const TrainingObject& t) { return t.get().epochs(); }, "The number of epochs that the training is to have.");
-  c.def_prop_ro("batch", [](const TrainingObject& t) { return t.get().batch(); }, "The number of finished batches of this epoch.");
-  c.def_prop_ro("batches", [](const TrainingObject& t) { return t.get().data().batches(); }, "The number of batches of an epoch.");
-  c.def_prop_ro("step", [](const TrainingObject& t) { return t.get().step(); }, "The number of updates so far, in all epochs.");
-  c.def_prop_ro("logs", [](const TrainingObject& t) { return dict_of(t.get().logs()); },
-                "The values of this epoch's batches so far, at its end also those of the validation.");
-  c.def_prop_ro("history", [](const TrainingObject& t) { return train::History(t.get().history()); },
-                "A copy of the values of the epochs that have ended.");
-  c.def("validated", [](const TrainingObject& t) { return t.get().validated(); },
-        "Returns the parameters and buffers with which the values \"val_...\" of this epoch were computed.");
-  c.def("log", [](const TrainingObject& t, const std::string& name, double value) { t.get().log(name, value); }, "name"_a,
-        "value"_a, "Adds a value to this epoch's logs, and in on_epoch_end to the history; later callbacks see it.");
-  c.def("stop", [](const TrainingObject& t, const std::string& reason) { t.get().stop(reason); }, "reason"_a = "a callback",
-        "Ends the training after this batch or epoch. The reason becomes History.stopped.");
+  c.def_prop_ro(
+      "model", [](const TrainingObject& t) { return t.get(), t.model; }, "The model.");
+  c.def_prop_ro(
+      "optimizer", [](const TrainingObject& t) { return t.get(), t.optimizer; }, "What ``fit`` got as optimizer.");
+  c.def_prop_ro(
+      "data", [](const TrainingObject& t) { return t.get(), t.data; }, "What ``fit`` got as data.");
+  c.def_prop_ro(
+      "epoch", [](const TrainingObject& t) { return t.get().epoch(); }, "The running epoch, counted from 0.");
+  c.def_prop_ro(
+      "epochs", [](const TrainingObject& t) { return t.get().epochs(); },
+      "The number of epochs that the training is to have.");
+  c.def_prop_ro(
+      "batch", [](const TrainingObject& t) { return t.get().batch(); },
+      "The number of finished batches of this epoch.");
+  c.def_prop_ro(
+      "batches", [](const TrainingObject& t) { return t.get().data().batches(); },
+      "The number of batches of an epoch.");
+  c.def_prop_ro(
+      "step", [](const TrainingObject& t) { return t.get().step(); }, "The number of updates so far, in all epochs.");
+  c.def_prop_ro(
+      "logs", [](const TrainingObject& t) { return dict_of(t.get().logs()); },
+      "The values of this epoch's batches so far, at its end also those of the validation.");
+  c.def_prop_ro(
+      "history", [](const TrainingObject& t) { return train::History(t.get().history()); },
+      "A copy of the values of the epochs that have ended.");
+  c.def(
+      "validated", [](const TrainingObject& t) { return t.get().validated(); },
+      "Returns the parameters and buffers with which the values \"val_...\" of this epoch were computed.");
+  c.def(
+      "log", [](const TrainingObject& t, const std::string& name, double value) { t.get().log(name, value); }, "name"_a,
+      "value"_a, "Adds a value to this epoch's logs, and in on_epoch_end to the history; later callbacks see it.");
+  c.def(
+      "stop", [](const TrainingObject& t, const std::string& reason) { t.get().stop(reason); },
+      "reason"_a = "a callback", "Ends the training after this batch or epoch. The reason becomes History.stopped.");
 }
 
 void define_base(nb::module_& m) {
-  nb::class_<train::Callback, PythonCallback> c(m, "Callback",
-      "An observer of a training, to derive from. ``fit`` calls callbacks in the order of its list; an exception from one\n"
+  nb::class_<train::Callback, PythonCallback> c(
+      m, "Callback",
+      "An observer of a training, to derive from. ``fit`` calls callbacks in the order of its list; an exception from "
+      "one\n"
       "ends the training::\n\n"
-      "    class Printer(Callback):\n        def on_epoch_end(self, training):\n            print(training.epoch, training.logs)\n\n"
+      "    class Printer(Callback):\n        def on_epoch_end(self, training):\n            print(training.epoch, "
+      "training.logs)\n\n"
       "``state`` and ``restore`` give checkpoints the numbers that the callback needs when training resumes.");
   c.def(nb::init<>());
-  const auto event = [&](const char* name, const char* doc) { c.def(name, [](train::Callback&, nb::handle) {}, "training"_a, doc); };
+  const auto event = [&](const char* name, const char* doc) {
+    c.def(
+        name, [](train::Callback&, Typed<"Training">) {}, "training"_a, doc);
+  };
   event("on_train_begin", "Called at the beginning.");
   event("on_epoch_begin", "Called at the beginning of each epoch.");
   event("on_batch_end", "Called after each batch, its update included.");
@@ -203,79 +247,115 @@ void define_base(nb::module_& m) {
   event("on_validation_end", "Called after the validation, even when it raised an error.");
   event("on_epoch_end", "Called after each epoch and its validation, whose values the logs then hold.");
   event("on_train_end", "Called once after the last epoch, but not when training ended by an exception.");
-  c.def("on_not_finite", [](train::Callback&, nb::handle, nb::handle) { return false; }, "training"_a, "what"_a,
-        "Called when a loss or gradient is not finite. Returns whether training ends without an exception.");
-  c.def("name", [](nb::handle self) { return name_of_object(nb::handle(self.type())); },
-        "Returns the callback's name in checkpoints; by default that of the class.");
-  c.def("settings", [](train::Callback&) { return ""; },
-        "Returns the options as text, of a callback that changes what training computes; a checkpoint resumes only with\n"
-        "the same ones.");
-  c.def("sets_rate", [](train::Callback&) { return false; }, "Returns whether the callback sets learning rates.");
-  c.def("state", [](train::Callback&) { return std::vector<double>(); },
-        "Returns the list of numbers that the callback needs when training resumes.");
-  c.def("restore", [](train::Callback& c, const std::vector<double>& state) { c.Callback::restore(state); }, "state"_a,
-        "Restores what ``state`` returned.");
+  c.def(
+      "on_not_finite", [](train::Callback&, Typed<"Training">, Typed<"str">) { return false; }, "training"_a, "what"_a,
+      "Called when a loss or gradient is not finite. Returns whether training ends without an exception.");
+  c.def(
+      "name", [](nb::handle self) { return name_of_object(nb::handle(self.type())); },
+      "Returns the callback's name in checkpoints; by default that of the class.");
+  c.def(
+      "settings", [](train::Callback&) { return ""; },
+      "Returns the options as text, of a callback that changes what training computes; a checkpoint resumes only with\n"
+      "the same ones.");
+  c.def(
+      "sets_rate", [](train::Callback&) { return false; }, "Returns whether the callback sets learning rates.");
+  c.def(
+      "state", [](train::Callback&) { return std::vector<double>(); },
+      "Returns the list of numbers that the callback needs when training resumes.");
+  c.def(
+      "restore", [](train::Callback& c, const std::vector<double>& state) { c.Callback::restore(state); }, "state"_a,
+      "Restores what ``state`` returned.");
 }
 
 void define_stopping(nb::module_& m) {
-  nb::class_<train::EarlyStopping, train::Callback>(m, "EarlyStopping",
+  nb::class_<train::EarlyStopping, train::Callback>(
+      m, "EarlyStopping",
       "Ends training when a value has not become better for more than ``patience`` epochs in a row, and by default\n"
       "restores the best weights.\n\n"
-      "``monitor``: a name of the logs. ``larger_is_better``: None: the name decides. ``least_change``: a value counts as\n"
+      "``monitor``: a name of the logs. ``larger_is_better``: None: the name decides. ``least_change``: a value counts "
+      "as\n"
       "better only when it beats the best by more than this. ``start_from_epoch``: the first epoch that is compared.")
-      .def("__init__", [](train::EarlyStopping* p, const std::string& monitor, std::int64_t patience, std::optional<bool> larger,
-                          double least_change, bool restore, std::int64_t start) {
-        new (p) train::EarlyStopping({monitor_of(monitor, larger, least_change), patience, restore, start});
-      }, "monitor"_a = "val_loss", "patience"_a = 0, nb::kw_only(), "larger_is_better"_a.none() = nb::none(),
-      "least_change"_a = 0.0, "restore_best_weights"_a = true, "start_from_epoch"_a = 0)
+      .def(
+          "__init__",
+          [](train::EarlyStopping* p, const std::string& monitor, std::int64_t patience, std::optional<bool> larger,
+             double least_change, bool restore, std::int64_t start) {
+            new (p) train::EarlyStopping({monitor_of(monitor, larger, least_change), patience, restore, start});
+          },
+          "monitor"_a = "val_loss", "patience"_a = 0, nb::kw_only(), "larger_is_better"_a.none() = nb::none(),
+          "least_change"_a = 0.0, "restore_best_weights"_a = true, "start_from_epoch"_a = 0)
       .def_prop_ro("best", &train::EarlyStopping::best, "The best value so far; NaN when no epoch had a value.")
-      .def_prop_ro("best_epoch", &train::EarlyStopping::best_epoch, "The epoch with the best value, counted from 1; 0: none.");
-  nb::class_<train::ReduceLROnPlateau, train::Callback>(m, "ReduceLROnPlateau",
+      .def_prop_ro("best_epoch", &train::EarlyStopping::best_epoch,
+                   "The epoch with the best value, counted from 1; 0: none.");
+  nb::class_<train::ReduceLROnPlateau, train::Callback>(
+      m, "ReduceLROnPlateau",
       "Lowers the learning rate by ``factor`` when a value has not improved for more than ``patience`` epochs.")
-      .def("__init__", [](train::ReduceLROnPlateau* p, const std::string& monitor, double factor, std::int64_t patience,
-                          std::int64_t cooldown, double least_rate, std::optional<bool> larger, double least_change) {
-        new (p) train::ReduceLROnPlateau({monitor_of(monitor, larger, least_change), factor, patience, cooldown, least_rate});
-      }, "monitor"_a = "val_loss", "factor"_a = 0.1, "patience"_a = 10, nb::kw_only(), "cooldown"_a = 0, "least_rate"_a = 0.0,
-      "larger_is_better"_a.none() = nb::none(), "least_change"_a = 0.0);
-  nb::class_<train::TerminateOnNaN, train::Callback>(m, "TerminateOnNaN",
+      .def(
+          "__init__",
+          [](train::ReduceLROnPlateau* p, const std::string& monitor, double factor, std::int64_t patience,
+             std::int64_t cooldown, double least_rate, std::optional<bool> larger, double least_change) {
+            new (p) train::ReduceLROnPlateau(
+                {monitor_of(monitor, larger, least_change), factor, patience, cooldown, least_rate});
+          },
+          "monitor"_a = "val_loss", "factor"_a = 0.1, "patience"_a = 10, nb::kw_only(), "cooldown"_a = 0,
+          "least_rate"_a = 0.0, "larger_is_better"_a.none() = nb::none(), "least_change"_a = 0.0);
+  nb::class_<train::TerminateOnNaN, train::Callback>(
+      m, "TerminateOnNaN",
       "Ends training without an exception when a loss or a gradient is not finite; History.stopped says where.")
       .def(nb::init<>());
-  nb::class_<train::Ema, train::Callback>(m, "Ema",
+  nb::class_<train::Ema, train::Callback>(
+      m, "Ema",
       "Keeps exponential moving averages of the weights, which replace the weights during validation and, with\n"
       "``in_the_end``, when training has ended.")
       .def(nb::init<std::vector<Parameter>, double, bool>(), "parameters"_a, "decay"_a = 0.999, "in_the_end"_a = true);
 }
 
 void define_writers(nb::module_& m) {
-  nb::class_<PythonProgress, train::Callback>(m, "ProgressBar",
-      "Writes the progress of training to a file object, by default sys.stdout. On a terminal it updates one line with a\n"
+  nb::class_<PythonProgress, train::Callback>(
+      m, "ProgressBar",
+      "Writes the progress of training to a file object, by default sys.stdout. On a terminal it updates one line with "
+      "a\n"
       "bar, the values, samples per second and the time left; elsewhere it writes one plain line per epoch.\n\n"
       "``terminal``: None: what ``file.isatty()`` says. ``columns``: the width of a line; 0: that of the terminal.")
-      .def("__init__", [](PythonProgress* p, nb::handle file, std::optional<bool> terminal, int columns) {
-        new (p) PythonProgress(file, terminal, columns);
-      }, "file"_a.none() = nb::none(), "terminal"_a.none() = nb::none(), "columns"_a = 0);
+      .def(
+          "__init__",
+          [](PythonProgress* p, Typed<"typing.TextIO"> file, std::optional<bool> terminal, int columns) {
+            new (p) PythonProgress(file, terminal, columns);
+          },
+          "file"_a.none() = nb::none(), "terminal"_a.none() = nb::none(), "columns"_a = 0);
   nb::class_<train::ModelCheckpoint, train::Callback>(m, "ModelCheckpoint",
-      "Saves the model's best weights as \"best.safetensors\" in a folder, and those of its ``last`` epochs. To resume\n"
-      "training, use ``fit(checkpoint=...)`` instead.")
-      .def("__init__", [](train::ModelCheckpoint* p, const Path& folder, const std::string& monitor, bool best, std::int64_t last,
-                          std::optional<bool> larger, double least_change) {
-        new (p) train::ModelCheckpoint(folder, {monitor_of(monitor, larger, least_change), best, last});
-      }, "folder"_a, "monitor"_a = "val_loss", nb::kw_only(), "best"_a = true, "last"_a = 0,
-      "larger_is_better"_a.none() = nb::none(), "least_change"_a = 0.0)
+                                                      "Saves the model's best weights as \"best.safetensors\" in a "
+                                                      "folder, and those of its ``last`` epochs. To resume\n"
+                                                      "training, use ``fit(checkpoint=...)`` instead.")
+      .def(
+          "__init__",
+          [](train::ModelCheckpoint* p, const Path& folder, const std::string& monitor, bool best, std::int64_t last,
+             std::optional<bool> larger, double least_change) {
+            new (p) train::ModelCheckpoint(folder, {monitor_of(monitor, larger, least_change), best, last});
+          },
+          "folder"_a, "monitor"_a = "val_loss", nb::kw_only(), "best"_a = true, "last"_a = 0,
+          "larger_is_better"_a.none() = nb::none(), "least_change"_a = 0.0)
       .def_prop_ro("best_path", &train::ModelCheckpoint::best_path, "The path of the best weights.");
-  nb::class_<train::CSVLogger, train::Callback>(m, "CSVLogger", "Writes the values of all epochs to a CSV file after every epoch.")
+  nb::class_<train::CSVLogger, train::Callback>(m, "CSVLogger",
+                                                "Writes the values of all epochs to a CSV file after every epoch.")
       .def(nb::init<Path>(), "path"_a);
   nb::class_<train::Curves, train::Callback>(m, "Curves",
-      "Draws the values of these names over epochs as curves in one SVG picture, after every epoch. No names: the losses.")
-      .def(nb::init<Path, std::vector<std::string>, std::string>(), "path"_a, "names"_a = std::vector<std::string>{}, "title"_a = "");
+                                             "Draws the values of these names over epochs as curves in one SVG "
+                                             "picture, after every epoch. No names: the losses.")
+      .def(nb::init<Path, std::vector<std::string>, std::string>(), "path"_a, "names"_a = std::vector<std::string>{},
+           "title"_a = "");
   nb::class_<train::TensorBoard, train::Callback>(m, "TensorBoard",
-      "Writes the values of epochs to event files that ``tensorboard --logdir`` shows, as the runs \"<folder>/train\" and\n"
-      "\"<folder>/validation\".\n\n"
-      "``histograms``: histograms of all parameters after every epoch divisible by this; 0: none. ``update_losses``: also\n"
-      "writes the mean loss of the epoch so far after every batch.")
-      .def("__init__", [](train::TensorBoard* p, const Path& folder, std::int64_t histograms, bool update_losses) {
-        new (p) train::TensorBoard(folder, {histograms, update_losses});
-      }, "folder"_a, nb::kw_only(), "histograms"_a = 0, "update_losses"_a = false);
+                                                  "Writes the values of epochs to event files that ``tensorboard "
+                                                  "--logdir`` shows, as the runs \"<folder>/train\" and\n"
+                                                  "\"<folder>/validation\".\n\n"
+                                                  "``histograms``: histograms of all parameters after every epoch "
+                                                  "divisible by this; 0: none. ``update_losses``: also\n"
+                                                  "writes the mean loss of the epoch so far after every batch.")
+      .def(
+          "__init__",
+          [](train::TensorBoard* p, const Path& folder, std::int64_t histograms, bool update_losses) {
+            new (p) train::TensorBoard(folder, {histograms, update_losses});
+          },
+          "folder"_a, nb::kw_only(), "histograms"_a = 0, "update_losses"_a = false);
 }
 
 std::function<void(train::Training&)> event_of(nb::handle f) {
@@ -286,14 +366,21 @@ std::function<void(train::Training&)> event_of(nb::handle f) {
   };
 }
 
+using AnyEvent = Typed<"collections.abc.Callable[[Training], object]">;
+
 void define_lambda(nb::module_& m) {
-  nb::class_<train::LambdaCallback, train::Callback>(m, "LambdaCallback", "Calls functions of the training; those that are not given are skipped.")
-      .def("__init__", [](train::LambdaCallback* p, nb::handle train_begin, nb::handle epoch_begin, nb::handle batch_end,
-                          nb::handle epoch_end, nb::handle train_end) {
-        new (p) train::LambdaCallback({event_of(train_begin), event_of(epoch_begin), event_of(batch_end), event_of(epoch_end),
-                                       event_of(train_end)});
-      }, nb::kw_only(), "on_train_begin"_a.none() = nb::none(), "on_epoch_begin"_a.none() = nb::none(),
-      "on_batch_end"_a.none() = nb::none(), "on_epoch_end"_a.none() = nb::none(), "on_train_end"_a.none() = nb::none());
+  nb::class_<train::LambdaCallback, train::Callback>(
+      m, "LambdaCallback", "Calls functions of the training; those that are not given are skipped.")
+      .def(
+          "__init__",
+          [](train::LambdaCallback* p, AnyEvent train_begin, AnyEvent epoch_begin, AnyEvent batch_end,
+             AnyEvent epoch_end, AnyEvent train_end) {
+            new (p) train::LambdaCallback({event_of(train_begin), event_of(epoch_begin), event_of(batch_end),
+                                           event_of(epoch_end), event_of(train_end)});
+          },
+          nb::kw_only(), "on_train_begin"_a.none() = nb::none(), "on_epoch_begin"_a.none() = nb::none(),
+          "on_batch_end"_a.none() = nb::none(), "on_epoch_end"_a.none() = nb::none(),
+          "on_train_end"_a.none() = nb::none());
 }
 
 }  // namespace

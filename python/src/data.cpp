@@ -6,12 +6,17 @@
 #include "ferrite/train/windows.h"
 #include "module.h"
 #include "training.h"
+#include "typed.h"
 
 namespace ferrite::python {
 
 using nb::literals::operator""_a;
 
 namespace {
+
+using AnySet = Typed<"Dataset | tuple">;
+using AnyFields = Typed<"collections.abc.Sequence[bool | float | None]">;
+using AnySequence = Typed<"collections.abc.Sequence[ferrite._ferrite.Tensor | numpy.typing.ArrayLike]">;
 
 /// Whether an object is a list of arrays of at least one axis each.
 bool is_list_of_arrays(nb::handle o) {
@@ -77,21 +82,25 @@ std::function<Tensors(const Tensors&, const More&...)> function_of_example(nb::h
   };
 }
 
-train::Dataset from_function(std::int64_t size, nb::handle example, nb::handle fields) {
-  return {size, [kept = Kept(example)](std::int64_t i) {
+train::Dataset from_function(std::int64_t size, AnyFunction example, AnyFields fields) {
+  return {size,
+          [kept = Kept(example)](std::int64_t i) {
             const nb::gil_scoped_acquire lock;
             return example_of(kept.get()(i));
-          }, fields_of(fields)};
+          },
+          fields_of(fields)};
 }
 
-train::Dataset collect(nb::handle examples, nb::handle fields) {
+train::Dataset collect(Typed<"collections.abc.Iterable"> examples, AnyFields fields) {
   nb::iterator next = nb::iter(examples);
-  return train::Dataset::collect([&]() -> std::optional<Tensors> {
-    if (next == nb::iterator::sentinel()) return {};
-    const Tensors example = example_of(*next);
-    ++next;
-    return example;
-  }, fields_of(fields));
+  return train::Dataset::collect(
+      [&]() -> std::optional<Tensors> {
+        if (next == nb::iterator::sentinel()) return {};
+        const Tensors example = example_of(*next);
+        ++next;
+        return example;
+      },
+      fields_of(fields));
 }
 
 std::int64_t in_range(const train::Dataset& d, std::int64_t i) {
@@ -113,18 +122,24 @@ nb::object item_of(const train::Dataset& d, nb::handle key) {
 }
 
 void define_batch(nb::module_& m) {
-  nb::class_<train::Batch> c(m, "Batch",
-                             "Examples joined along a new first axis; sequences are padded to the longest. It unpacks into\n"
-                             "its fields: ``for x, y in loader``.");
-  c.def_prop_ro("fields", [](const train::Batch& b) { return tuple_of(b.fields); },
-                "Each field of the examples: [B, ...], sequences [B, T, ...].");
-  c.def_prop_ro("lengths", [](const train::Batch& b) { return tuple_of(b.lengths); },
-                "The lengths of each field: i64 [B] for sequences, None for others.");
-  c.def_prop_ro("x", [](const train::Batch& b) { return b.x(); }, "The first field, by convention the input.");
-  c.def_prop_ro("y", [](const train::Batch& b) { return b.y(); }, "The second field, by convention the target.");
+  nb::class_<train::Batch> c(
+      m, "Batch",
+      "Examples joined along a new first axis; sequences are padded to the longest. It unpacks into\n"
+      "its fields: ``for x, y in loader``.");
+  c.def_prop_ro(
+      "fields", [](const train::Batch& b) { return tuple_of(b.fields); },
+      "Each field of the examples: [B, ...], sequences [B, T, ...].");
+  c.def_prop_ro(
+      "lengths", [](const train::Batch& b) { return tuple_of(b.lengths); },
+      "The lengths of each field: i64 [B] for sequences, None for others.");
+  c.def_prop_ro(
+      "x", [](const train::Batch& b) { return b.x(); }, "The first field, by convention the input.");
+  c.def_prop_ro(
+      "y", [](const train::Batch& b) { return b.y(); }, "The second field, by convention the target.");
   c.def_prop_ro("size", &train::Batch::size, "The number of examples.");
-  c.def_prop_ro("target_lengths", [](const train::Batch& b) { return b.target_lengths(); },
-                "The number of steps of the target that count, i64 [B]; None if all do.");
+  c.def_prop_ro(
+      "target_lengths", [](const train::Batch& b) { return b.target_lengths(); },
+      "The number of steps of the target that count, i64 [B]; None if all do.");
   c.def("__len__", [](const train::Batch& b) { return b.fields.size(); });
   c.def("__getitem__", [](const train::Batch& b, std::int64_t i) {
     const auto n = static_cast<std::int64_t>(b.fields.size());
@@ -140,20 +155,30 @@ void define_batch(nb::module_& m) {
 }
 
 void define_dataset_changes(nb::class_<train::Dataset>& c) {
-  c.def("subset", [](const train::Dataset& d, std::vector<std::int64_t> examples) { return d.subset(std::move(examples)); },
-        "examples"_a, "Returns the set of the examples with these numbers, in that order; numbers may repeat.");
-  c.def("first", &train::Dataset::first, "n"_a, "Returns the set of the first n examples, or of all if there are fewer.");
-  c.def("map", [](const train::Dataset& d, nb::handle f, nb::handle fields) {
-      return d.map(function_of_example<>(f), fields_of(fields));
-    }, "f"_a, "fields"_a = nb::none(),
-    "Returns the set in which ``f(*tensors)`` changes each example on demand, on any thread. ``fields`` describes the\n"
-    "examples after the change, as for from_function; by default they stay as they are.");
-  c.def("augment", [](const train::Dataset& d, nb::handle f) { return d.augment(function_of_example<train::ExampleKey>(f)); },
-        "f"_a,
-        "Returns the set in which ``f(*tensors, key)`` changes each example at random. ``key(name)`` gives the keyword\n"
-        "arguments of a draw, which depend on the loader's seed, the epoch and the place in its order alone::\n\n"
-        "    data.augment(lambda x, y, key: (x + ferrite.normal(x.shape, deviation=0.01, **key(\"noise\")), y))");
-  c.def("__add__", [](const train::Dataset& a, const train::Dataset& b) { return a + b; }, nb::is_operator());
+  c.def(
+      "subset",
+      [](const train::Dataset& d, std::vector<std::int64_t> examples) { return d.subset(std::move(examples)); },
+      "examples"_a, "Returns the set of the examples with these numbers, in that order; numbers may repeat.");
+  c.def("first", &train::Dataset::first, "n"_a,
+        "Returns the set of the first n examples, or of all if there are fewer.");
+  c.def(
+      "map",
+      [](const train::Dataset& d, AnyFunction f, AnyFields fields) {
+        return d.map(function_of_example<>(f), fields_of(fields));
+      },
+      "f"_a, "fields"_a.none() = nb::none(),
+      "Returns the set in which ``f(*tensors)`` changes each example on demand, on any thread. ``fields`` describes "
+      "the\n"
+      "examples after the change, as for from_function; by default they stay as they are.");
+  c.def(
+      "augment",
+      [](const train::Dataset& d, AnyFunction f) { return d.augment(function_of_example<train::ExampleKey>(f)); },
+      "f"_a,
+      "Returns the set in which ``f(*tensors, key)`` changes each example at random. ``key(name)`` gives the keyword\n"
+      "arguments of a draw, which depend on the loader's seed, the epoch and the place in its order alone::\n\n"
+      "    data.augment(lambda x, y, key: (x + ferrite.normal(x.shape, deviation=0.01, **key(\"noise\")), y))");
+  c.def(
+      "__add__", [](const train::Dataset& a, const train::Dataset& b) { return a + b; }, nb::is_operator());
 }
 
 void define_dataset(nb::module_& m) {
@@ -163,46 +188,60 @@ void define_dataset(nb::module_& m) {
         if (i < 0 || i >= c.size()) throw nb::index_error("an example that the column does not have");
         return c[i];
       });
-  m.def("sequences", [](nb::handle each, double padding) { return train::sequences(tensors_in(each), padding); }, "each"_a,
-        "padding"_a = 0.0,
-        "Returns a column of sequences [T, ...] of different lengths, which batches pad with ``padding``.");
-  m.def("sequences", [](const Tensor& steps, const Tensor& lengths, double padding) {
-      return train::sequences(steps, lengths, padding);
-    }, "steps"_a, "lengths"_a, "padding"_a = 0.0,
-    "Returns a column of concatenated sequences: steps [sum of lengths, ...], lengths i64 or i32 [N].");
+  m.def(
+      "sequences", [](AnySequence each, double padding) { return train::sequences(tensors_in(each), padding); },
+      "each"_a, "padding"_a = 0.0,
+      "Returns a column of sequences [T, ...] of different lengths, which batches pad with ``padding``.");
+  m.def(
+      "sequences",
+      [](const Tensor& steps, const Tensor& lengths, double padding) {
+        return train::sequences(steps, lengths, padding);
+      },
+      "steps"_a, "lengths"_a, "padding"_a = 0.0,
+      "Returns a column of concatenated sequences: steps [sum of lengths, ...], lengths i64 or i32 [N].");
   nb::class_<train::ExampleKey>(m, "ExampleKey", "The key of an example's random numbers.")
       .def_ro("seed", &train::ExampleKey::seed)
       .def_ro("epoch", &train::ExampleKey::epoch)
       .def_ro("place", &train::ExampleKey::place)
-      .def("__call__", [](const train::ExampleKey& k, const std::string& name) {
-        const RandomKey r = k(name);
-        nb::dict all;
-        all["seed"] = r.seed, all["stream"] = r.stream, all["call"] = r.call;
-        return all;
-      }, "name"_a,
-      "Returns the keyword arguments (seed, stream, call) for a named draw: draws with different names are independent.");
-  nb::class_<train::Dataset> c(m, "Dataset",
+      .def(
+          "__call__",
+          [](const train::ExampleKey& k, const std::string& name) {
+            const RandomKey r = k(name);
+            nb::dict all;
+            all["seed"] = r.seed, all["stream"] = r.stream, all["call"] = r.call;
+            return all;
+          },
+          "name"_a,
+          "Returns the keyword arguments (seed, stream, call) for a named draw: draws with different names are "
+          "independent.");
+  nb::class_<train::Dataset> c(
+      m, "Dataset",
       "Numbered examples, each a tuple of tensors: inputs, targets, and whatever else a step needs::\n\n"
       "    Dataset(x, y)                        # example i is row i of each array\n"
       "    Dataset([wave_a, wave_b], labels)    # sequences of different lengths, padded in batches\n"
       "    Dataset(sequences(waves, padding=-1), labels)\n\n"
-      "A column is an array [N, ...], a list of arrays, or what ``sequences`` returns. Arrays are copied. Raises ShapeError\n"
+      "A column is an array [N, ...], a list of arrays, or what ``sequences`` returns. Arrays are copied. Raises "
+      "ShapeError\n"
       "for columns of different sizes.");
   c.def("__init__", [](train::Dataset* p, nb::args columns) { new (p) train::Dataset(dataset_of(columns)); });
-  c.def_static("from_function", from_function, "size"_a, "example"_a, "fields"_a = nb::none(),
-               "Returns a set whose examples ``example(i)`` computes on demand, a tensor or a tuple of them. It must return\n"
-               "the same for the same number, and threads of a loader may call it. ``fields`` has an entry for each tensor:\n"
-               "None or False, or the number that pads sequences (True: 0).");
-  c.def_static("collect", collect, "examples"_a, "fields"_a = nb::none(),
+  c.def_static(
+      "from_function", from_function, "size"_a, "example"_a, "fields"_a.none() = nb::none(),
+      "Returns a set whose examples ``example(i)`` computes on demand, a tensor or a tuple of them. It must return\n"
+      "the same for the same number, and threads of a loader may call it. ``fields`` has an entry for each tensor:\n"
+      "None or False, or the number that pads sequences (True: 0).");
+  c.def_static("collect", collect, "examples"_a, "fields"_a.none() = nb::none(),
                "Collects examples from an iterable and keeps them in memory. ``fields`` as for from_function.");
   c.def("__len__", &train::Dataset::size);
-  c.def("__getitem__", item_of, "key"_a, "Returns an example as a tuple of tensors, or the subset of a slice.");
-  c.def("length", [](const train::Dataset& d, std::int64_t i) { return d.length(in_range(d, i)); }, "i"_a, Call(),
-        "Returns the first extent of the longest sequence of example i; 0 without sequences.");
+  c.def("__getitem__", item_of, "key"_a, nb::sig("def __getitem__(self, key: int | slice) -> typing.Any"),
+        "Returns an example as a tuple of tensors, or the subset of a slice.");
+  c.def(
+      "length", [](const train::Dataset& d, std::int64_t i) { return d.length(in_range(d, i)); }, "i"_a, Call(),
+      "Returns the first extent of the longest sequence of example i; 0 without sequences.");
   c.def("fingerprint", &train::Dataset::fingerprint, Call(), "Returns a text that identifies this set.");
   c.def("__repr__", [](const train::Dataset& d) { return "Dataset(" + run([&] { return d.fingerprint(); }) + ")"; });
-  c.def("batch", [](const train::Dataset& d, const std::vector<std::int64_t>& examples) { return d.batch(examples); },
-        "examples"_a, Call(), "Returns several examples as one batch.");
+  c.def(
+      "batch", [](const train::Dataset& d, const std::vector<std::int64_t>& examples) { return d.batch(examples); },
+      "examples"_a, Call(), "Returns several examples as one batch.");
   c.def("all", &train::Dataset::all, Call(), "Returns all examples as one batch.");
   define_dataset_changes(c);
 }
@@ -246,42 +285,62 @@ void define_loader(nb::module_& m) {
       .def("__iter__", [](nb::object self) { return self; })
       .def("__next__", &EpochObject::next);
   nb::class_<train::DataLoader>(m, "_DataLoader");
-  nb::class_<LoaderObject, train::DataLoader> c(m, "DataLoader",
+  nb::class_<LoaderObject, train::DataLoader> c(
+      m, "DataLoader",
       "Makes the batches of epochs over a data set::\n\n"
       "    loader = DataLoader(data, batch_size=64, threads=2)\n"
       "    for epoch in range(10):\n        for x, y in loader: ...\n\n"
-      "Each ``for`` is the next epoch, with an order of its own; ``loader.epoch(n)`` is a given one. A batch depends only on\n"
+      "Each ``for`` is the next epoch, with an order of its own; ``loader.epoch(n)`` is a given one. A batch depends "
+      "only on\n"
       "the set, the options, the epoch and its number: it is the same for any number of threads.\n\n"
-      "``data``: a Dataset, or a tuple of columns. ``batch_size``: number of examples in a batch. ``shuffle``: whether every\n"
-      "epoch has its own random order, drawn from ``seed``. ``drop_last``: leaves out a smaller last batch. ``weights``: of\n"
-      "the examples, which are drawn with replacement in proportion to them, ``samples`` in an epoch. ``bucket_lengths``:\n"
+      "``data``: a Dataset, or a tuple of columns. ``batch_size``: number of examples in a batch. ``shuffle``: whether "
+      "every\n"
+      "epoch has its own random order, drawn from ``seed``. ``drop_last``: leaves out a smaller last batch. "
+      "``weights``: of\n"
+      "the examples, which are drawn with replacement in proportion to them, ``samples`` in an epoch. "
+      "``bucket_lengths``:\n"
       "the largest length of each bucket; a batch holds sequences of one bucket. ``buckets``: number of buckets whose\n"
-      "lengths are chosen from the data. ``threads``: number of threads that make batches in the background. ``prefetch``:\n"
+      "lengths are chosen from the data. ``threads``: number of threads that make batches in the background. "
+      "``prefetch``:\n"
       "number of batches that each makes ahead.");
-  c.def("__init__", [](LoaderObject* p, nb::handle data, std::int64_t batch_size, bool shuffle, std::uint64_t seed,
-                       bool drop_last, const Tensor& weights, std::int64_t samples, std::vector<std::int64_t> bucket_lengths,
-                       int buckets, int threads, int prefetch) {
-      const train::Dataset set = dataset_of(data);
-      const train::LoaderOptions options{batch_size, shuffle, seed, drop_last, weights, samples, std::move(bucket_lengths),
-                                         buckets, threads, prefetch};
-      run([&] { new (p) LoaderObject(set, options); });
-    }, "data"_a, "batch_size"_a = 32, nb::kw_only(), "shuffle"_a = true, "seed"_a = 0, "drop_last"_a = false,
-    "weights"_a.none() = nb::none(), "samples"_a = 0, "bucket_lengths"_a = std::vector<std::int64_t>{}, "buckets"_a = 0,
-    "threads"_a = 0, "prefetch"_a = 2);
+  c.def(
+      "__init__",
+      [](LoaderObject* p, AnySet data, std::int64_t batch_size, bool shuffle, std::uint64_t seed, bool drop_last,
+         const Tensor& weights, std::int64_t samples, std::vector<std::int64_t> bucket_lengths, int buckets,
+         int threads, int prefetch) {
+        const train::Dataset set = dataset_of(data);
+        const train::LoaderOptions options{
+            batch_size, shuffle, seed,    drop_last, weights, samples, std::move(bucket_lengths),
+            buckets,    threads, prefetch};
+        run([&] { new (p) LoaderObject(set, options); });
+      },
+      "data"_a, "batch_size"_a = 32, nb::kw_only(), "shuffle"_a = true, "seed"_a = 0, "drop_last"_a = false,
+      "weights"_a.none() = nb::none(), "samples"_a = 0, "bucket_lengths"_a = std::vector<std::int64_t>{},
+      "buckets"_a = 0, "threads"_a = 0, "prefetch"_a = 2);
   c.def("__len__", [](const LoaderObject& l) { return l.batches(); });
-  c.def("__iter__", [](LoaderObject& l) { return EpochObject(l, l.next_epoch++, 0); }, nb::keep_alive<0, 1>());
-  c.def("epoch", [](const LoaderObject& l, std::int64_t epoch, std::int64_t first) { return EpochObject(l, epoch, first); },
-        "epoch"_a, "first"_a = 0, nb::keep_alive<0, 1>(), "Returns the batches of an epoch from ``first`` on.");
-  c.def("batch", [](const LoaderObject& l, std::int64_t epoch, std::int64_t i) { return l.batch(epoch, i); }, "epoch"_a,
-        "i"_a, Call(), "Makes batch i of an epoch.");
-  c.def("examples", [](const LoaderObject& l, std::int64_t epoch, std::int64_t i) { return l.examples(epoch, i); },
-        "epoch"_a, "i"_a, Call(), "Returns the numbers of the examples in batch i of an epoch.");
-  c.def_prop_ro("data", [](const LoaderObject& l) { return l.data(); }, "The data set.");
-  c.def_prop_ro("batches", [](const LoaderObject& l) { return l.batches(); }, "The number of batches of every epoch.");
-  c.def_prop_ro("samples", [](const LoaderObject& l) { return l.samples(); }, "The number of examples of every epoch.");
-  c.def_prop_ro("bucket_lengths", [](const LoaderObject& l) { return l.bucket_lengths(); }, "The largest length of each bucket.");
-  m.def("balanced_weights", [](const Tensor& labels) { return train::balanced_weights(labels); }, "labels"_a, Call(),
-        "Returns weights with which every class is drawn equally often: labels i64 or i32 [N] -> f64 [N].");
+  c.def(
+      "__iter__", [](LoaderObject& l) { return EpochObject(l, l.next_epoch++, 0); }, nb::keep_alive<0, 1>());
+  c.def(
+      "epoch",
+      [](const LoaderObject& l, std::int64_t epoch, std::int64_t first) { return EpochObject(l, epoch, first); },
+      "epoch"_a, "first"_a = 0, nb::keep_alive<0, 1>(), "Returns the batches of an epoch from ``first`` on.");
+  c.def(
+      "batch", [](const LoaderObject& l, std::int64_t epoch, std::int64_t i) { return l.batch(epoch, i); }, "epoch"_a,
+      "i"_a, Call(), "Makes batch i of an epoch.");
+  c.def(
+      "examples", [](const LoaderObject& l, std::int64_t epoch, std::int64_t i) { return l.examples(epoch, i); },
+      "epoch"_a, "i"_a, Call(), "Returns the numbers of the examples in batch i of an epoch.");
+  c.def_prop_ro(
+      "data", [](const LoaderObject& l) { return l.data(); }, "The data set.");
+  c.def_prop_ro(
+      "batches", [](const LoaderObject& l) { return l.batches(); }, "The number of batches of every epoch.");
+  c.def_prop_ro(
+      "samples", [](const LoaderObject& l) { return l.samples(); }, "The number of examples of every epoch.");
+  c.def_prop_ro(
+      "bucket_lengths", [](const LoaderObject& l) { return l.bucket_lengths(); }, "The largest length of each bucket.");
+  m.def(
+      "balanced_weights", [](const Tensor& labels) { return train::balanced_weights(labels); }, "labels"_a, Call(),
+      "Returns weights with which every class is drawn equally often: labels i64 or i32 [N] -> f64 [N].");
 }
 
 nb::list pairs_of(const std::vector<train::Fold>& folds) {
@@ -292,32 +351,49 @@ nb::list pairs_of(const std::vector<train::Fold>& folds) {
 }
 
 void define_splits(nb::module_& m) {
-  m.def("split", [](nb::handle data, const std::vector<double>& shares, bool shuffle, std::uint64_t seed,
-                    const Tensor& stratify, std::int64_t gap) {
-      const train::Dataset set = dataset_of(data);
-      return nb::cast(run([&] { return train::split(set, shares, {shuffle, seed, stratify, gap}); }));
-    }, "data"_a, "shares"_a, nb::kw_only(), "shuffle"_a = true, "seed"_a = 0, "stratify"_a.none() = nb::none(), "gap"_a = 0,
-    "Splits a data set into a list of parts in proportion to shares that add up to 1 or less.\n\n"
-    "``shuffle``: deals examples out in random order, of ``seed``. ``stratify``: classes of the examples, i64 [N]; every\n"
-    "part gets about the same share of each. ``gap``: number of examples to leave out between parts without shuffling.");
-  m.def("k_folds", [](nb::handle data, std::int64_t k, bool shuffle, std::uint64_t seed, const Tensor& stratify) {
-      const train::Dataset set = dataset_of(data);
-      return pairs_of(run([&] { return train::k_folds(set, k, {shuffle, seed, stratify, 0}); }));
-    }, "data"_a, "k"_a, nb::kw_only(), "shuffle"_a = true, "seed"_a = 0, "stratify"_a.none() = nb::none(),
-    "Returns k folds (training, validation), each with another k-th of the examples for validation.");
-  m.def("time_folds", [](nb::handle data, std::int64_t k, std::int64_t gap) {
-      return pairs_of(train::time_folds(dataset_of(data), k, gap));
-    }, "data"_a, "k"_a, "gap"_a = 0,
-    "Returns k folds along time: fold f trains on the first f + 1 of k + 1 parts and is validated on the next part.");
-  m.def("windows", [](const Tensor& series, std::int64_t length, std::int64_t horizon, std::int64_t step, std::int64_t delay,
-                      std::vector<std::int64_t> targets, bool every_step, bool flat) {
-      return train::windows(series, {length, horizon, step, delay, std::move(targets), every_step, flat});
-    }, "series"_a, "length"_a = 32, "horizon"_a = 1, nb::kw_only(), "step"_a = 1, "delay"_a = 0,
-    "targets"_a = std::vector<std::int64_t>{}, "every_step"_a = false, "flat"_a = false, Call(),
-    "Returns the windows of a series [T] or [T, D] as a data set: ``length`` past steps are the input, the ``horizon``\n"
-    "following ones, in the columns ``targets``, the target.\n\n"
-    "``step``: steps from one window to the next. ``delay``: steps left out between input and target. ``every_step``: the\n"
-    "target of each step of the input is the step ``delay`` + 1 later. ``flat``: the target is one row.");
+  m.def(
+      "split",
+      [](AnySet data, const std::vector<double>& shares, bool shuffle, std::uint64_t seed, const Tensor& stratify,
+         std::int64_t gap) {
+        const train::Dataset set = dataset_of(data);
+        return nb::cast(run([&] { return train::split(set, shares, {shuffle, seed, stratify, gap}); }));
+      },
+      "data"_a, "shares"_a, nb::kw_only(), "shuffle"_a = true, "seed"_a = 0, "stratify"_a.none() = nb::none(),
+      "gap"_a = 0,
+      "Splits a data set into a list of parts in proportion to shares that add up to 1 or less.\n\n"
+      "``shuffle``: deals examples out in random order, of ``seed``. ``stratify``: classes of the examples, i64 [N]; "
+      "every\n"
+      "part gets about the same share of each. ``gap``: number of examples to leave out between parts without "
+      "shuffling.");
+  m.def(
+      "k_folds",
+      [](AnySet data, std::int64_t k, bool shuffle, std::uint64_t seed, const Tensor& stratify) {
+        const train::Dataset set = dataset_of(data);
+        return pairs_of(run([&] { return train::k_folds(set, k, {shuffle, seed, stratify, 0}); }));
+      },
+      "data"_a, "k"_a, nb::kw_only(), "shuffle"_a = true, "seed"_a = 0, "stratify"_a.none() = nb::none(),
+      "Returns k folds (training, validation), each with another k-th of the examples for validation.");
+  m.def(
+      "time_folds",
+      [](AnySet data, std::int64_t k, std::int64_t gap) {
+        return pairs_of(train::time_folds(dataset_of(data), k, gap));
+      },
+      "data"_a, "k"_a, "gap"_a = 0,
+      "Returns k folds along time: fold f trains on the first f + 1 of k + 1 parts and is validated on the next part.");
+  m.def(
+      "windows",
+      [](const Tensor& series, std::int64_t length, std::int64_t horizon, std::int64_t step, std::int64_t delay,
+         std::vector<std::int64_t> targets, bool every_step, bool flat) {
+        return train::windows(series, {length, horizon, step, delay, std::move(targets), every_step, flat});
+      },
+      "series"_a, "length"_a = 32, "horizon"_a = 1, nb::kw_only(), "step"_a = 1, "delay"_a = 0,
+      "targets"_a = std::vector<std::int64_t>{}, "every_step"_a = false, "flat"_a = false, Call(),
+      "Returns the windows of a series [T] or [T, D] as a data set: ``length`` past steps are the input, the "
+      "``horizon``\n"
+      "following ones, in the columns ``targets``, the target.\n\n"
+      "``step``: steps from one window to the next. ``delay``: steps left out between input and target. "
+      "``every_step``: the\n"
+      "target of each step of the input is the step ``delay`` + 1 later. ``flat``: the target is one row.");
   m.def("side_by_side", &train::side_by_side, "series"_a, "rows"_a, "length"_a, Call(),
         "Cuts a long series [T, ...] into parallel parts, for truncated back-propagation through time: batch p of an\n"
         "unshuffled loader of ``rows`` examples holds the p-th piece of ``length`` steps of each part.");
@@ -326,16 +402,18 @@ void define_splits(nb::module_& m) {
 }
 
 void define_characters(nb::module_& m) {
-  nb::class_<train::Characters>(m, "Characters", "Converts between characters and tokens: those of an alphabet, numbered from 0 in its order.")
+  nb::class_<train::Characters>(
+      m, "Characters", "Converts between characters and tokens: those of an alphabet, numbered from 0 in its order.")
       .def(nb::init<std::string_view>(), "alphabet"_a)
       .def_static("of", &train::Characters::of, "text"_a, "Returns the alphabet of all characters in a text.")
       .def("__len__", &train::Characters::size)
       .def("tokens", &train::Characters::tokens, "text"_a, "Returns the tokens of a text, i64 [T].")
       .def("text", &train::Characters::text, "tokens"_a, "Returns the text of tokens i64 [T].");
-  m.def("next_tokens", [](const std::vector<Tensor>& each, std::int64_t stop) { return train::next_tokens(each, stop); },
-        "each"_a, "stop"_a, Call(),
-        "Returns examples for models that predict the next token: for each sequence t the input stop, t[0], ... and the\n"
-        "target t[0], ..., stop.");
+  m.def(
+      "next_tokens", [](const std::vector<Tensor>& each, std::int64_t stop) { return train::next_tokens(each, stop); },
+      "each"_a, "stop"_a, Call(),
+      "Returns examples for models that predict the next token: for each sequence t the input stop, t[0], ... and the\n"
+      "target t[0], ..., stop.");
 }
 
 }  // namespace

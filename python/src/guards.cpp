@@ -12,6 +12,7 @@
 #include "ferrite/tensor/profiler.h"
 #include "kept.h"
 #include "module.h"
+#include "typed.h"
 
 namespace ferrite::python {
 
@@ -23,9 +24,8 @@ double milliseconds(std::chrono::nanoseconds t) { return std::chrono::duration<d
 
 struct ProfileKinds {
   static constexpr const char* what = "profile";
-  static constexpr std::pair<ProfileBy, const char*> all[] = {{ProfileBy::kernel_and_layer, "kernel_and_layer"},
-                                                              {ProfileBy::kernel, "kernel"},
-                                                              {ProfileBy::layer, "layer"}};
+  static constexpr std::pair<ProfileBy, const char*> all[] = {
+      {ProfileBy::kernel_and_layer, "kernel_and_layer"}, {ProfileBy::kernel, "kernel"}, {ProfileBy::layer, "layer"}};
   static const auto& of() { return all; }
 };
 
@@ -64,33 +64,45 @@ nb::list rows_of(const ProfileObject& p, ProfileBy by) {
 }
 
 void define_profile(nb::module_& m) {
-  nb::class_<ProfileObject> c(m, "Profile",
+  nb::class_<ProfileObject> c(
+      m, "Profile",
       "Measures the time of everything that runs in this process, on all threads, inside a with statement::\n\n"
       "    with ferrite.Profile() as profile:\n        net(x)\n    print(profile.table())\n"
       "    profile.chrome_trace(\"trace.json\")  # for ui.perfetto.dev or chrome://tracing\n\n"
-      "Results are the same with a profile as without. ``trace_events`` is the number of events of each thread that the\n"
+      "Results are the same with a profile as without. ``trace_events`` is the number of events of each thread that "
+      "the\n"
       "trace holds; the table counts all. Raises ProfileError while another profile runs.");
   c.def(nb::init<std::size_t>(), nb::kw_only(), "trace_events"_a = ProfileOptions{}.trace_events);
-  c.def("__enter__", [](ProfileObject& p) -> ProfileObject& { return p.begin(), p; }, nb::rv_policy::reference);
+  c.def(
+      "__enter__", [](ProfileObject& p) -> ProfileObject& { return p.begin(), p; }, nb::rv_policy::reference);
   c.def("__exit__", [](ProfileObject& p, nb::args) { p.get().stop(); });
-  c.def("stop", [](ProfileObject& p) { p.get().stop(); }, "Ends the profile; its counts remain.");
-  c.def_prop_ro("duration_ms", [](const ProfileObject& p) { return milliseconds(p.get().duration()); },
-                "The time from the beginning of the profile to its end, or until now, in milliseconds.");
-  c.def_prop_ro("threads", [](const ProfileObject& p) { return p.get().threads(); },
-                "The number of threads on which something ran.");
-  c.def_prop_ro("dropped", [](const ProfileObject& p) { return p.get().dropped(); },
-                "The number of events that did not fit the trace.");
+  c.def(
+      "stop", [](ProfileObject& p) { p.get().stop(); }, "Ends the profile; its counts remain.");
+  c.def_prop_ro(
+      "duration_ms", [](const ProfileObject& p) { return milliseconds(p.get().duration()); },
+      "The time from the beginning of the profile to its end, or until now, in milliseconds.");
+  c.def_prop_ro(
+      "threads", [](const ProfileObject& p) { return p.get().threads(); },
+      "The number of threads on which something ran.");
+  c.def_prop_ro(
+      "dropped", [](const ProfileObject& p) { return p.get().dropped(); },
+      "The number of events that did not fit the trace.");
   c.def("rows", rows_of, "by"_a = ProfileBy::kernel_and_layer,
         "Returns the rows, those with the longest self time first, as (kernel, layer, calls, self_ms, total_ms,\n"
         "longest_ms). ``by`` is \"kernel_and_layer\", \"kernel\" or \"layer\".");
-  c.def("table", [](const ProfileObject& p, ProfileBy by, std::size_t most) { return p.get().table(by, most); },
-        "by"_a = ProfileBy::kernel_and_layer, "most"_a = 0, "Returns the rows as a text table of at most ``most`` rows; 0: all.");
-  c.def("chrome_trace", [](const ProfileObject& p, const std::filesystem::path& path) {
-      std::ofstream file(path);
-      p.get().chrome_trace(file);
-      if (!file.flush()) throw IoError(path.string() + ": cannot be written");
-    }, "path"_a, Call(),
-    "Writes all events as JSON in the Trace Event format, which Perfetto, chrome://tracing and speedscope open.");
+  c.def(
+      "table", [](const ProfileObject& p, ProfileBy by, std::size_t most) { return p.get().table(by, most); },
+      "by"_a = ProfileBy::kernel_and_layer, "most"_a = 0,
+      "Returns the rows as a text table of at most ``most`` rows; 0: all.");
+  c.def(
+      "chrome_trace",
+      [](const ProfileObject& p, const std::filesystem::path& path) {
+        std::ofstream file(path);
+        p.get().chrome_trace(file);
+        if (!file.flush()) throw IoError(path.string() + ": cannot be written");
+      },
+      "path"_a, Call(),
+      "Writes all events as JSON in the Trace Event format, which Perfetto, chrome://tracing and speedscope open.");
 }
 
 /// A guard of C++ that a Python object makes and ends, on one thread.
@@ -121,9 +133,8 @@ void define_guard_objects(nb::module_& m) {
       .def("end", &GuardObject<NoGrad>::end);
   nb::class_<GuardObject<DetectAnomaly>>(m, "_DetectAnomaly")
       .def(nb::init<>())
-      .def("begin", [](GuardObject<DetectAnomaly>& g, bool infinities) {
-        g.begin(AnomalyOptions{.infinities = infinities});
-      })
+      .def("begin",
+           [](GuardObject<DetectAnomaly>& g, bool infinities) { g.begin(AnomalyOptions{.infinities = infinities}); })
       .def("end", &GuardObject<DetectAnomaly>::end);
   nb::class_<GuardObject<Flushing>>(m, "_FlushDenormals")
       .def(nb::init<>())
@@ -173,19 +184,22 @@ class LogQueue {
 };
 
 void define_log(nb::module_& m) {
-  m.def("_set_log", [](nb::object to, int lowest) {
-    LogQueue& queue = LogQueue::instance();
-    queue.deliver();
-    const bool on = !to.is_none();
-    queue.send_to(std::move(to));
-    run([&] {
-      if (on)
-        set_log_sink([](LogLevel level, std::string_view line) { LogQueue::instance().add(level, line); },
-                     static_cast<LogLevel>(lowest));
-      else
-        set_log_sink({});
-    });
-  }, "to"_a.none(), "lowest"_a = 1);
+  m.def(
+      "_set_log",
+      [](nb::object to, int lowest) {
+        LogQueue& queue = LogQueue::instance();
+        queue.deliver();
+        const bool on = !to.is_none();
+        queue.send_to(std::move(to));
+        run([&] {
+          if (on)
+            set_log_sink([](LogLevel level, std::string_view line) { LogQueue::instance().add(level, line); },
+                         static_cast<LogLevel>(lowest));
+          else
+            set_log_sink({});
+        });
+      },
+      "to"_a.none(), "lowest"_a = 1);
   m.def("_deliver_log", [] { LogQueue::instance().deliver(); });
 }
 

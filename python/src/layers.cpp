@@ -9,6 +9,7 @@
 #include "ferrite/nn/carry.h"
 #include "ferrite/nn/layers/attention.h"
 #include "ferrite/nn/layers/branches.h"
+#include "ferrite/nn/layers/layers.h"
 #include "ferrite/nn/layers/parametrized.h"
 #include "ferrite/nn/layers/sequential.h"
 #include "ferrite/nn/layers/transformer.h"
@@ -157,8 +158,10 @@ void define_layer(nb::module_& m) {
     if (!own) throw nb::type_error("only layers that are written in Python take variables as attributes");
     if (v.kind() == VariableKind::parameter) {
       const auto& p = static_cast<const Parameter&>(v);
-      p.rename(name);
-      return nb::cast(own->parameter(name, p));
+      const Parameter named(std::string(name), p.peek(), p.layout());
+      const Parameter held = own->parameter(name, named);
+      p.tie(held);  // every handle to it has the name now
+      return nb::cast(held);
     }
     Buffer b = own->buffer(name, v.peek());
     v.tie(b);
@@ -235,6 +238,15 @@ void define_layers(nb::module_& m) {
       "Returns the output and the last states: (output, state, cell), where cell is None unless the layer is an LSTM.");
   r.def_prop_ro("input_size", &nn::Recurrent::input_size);
   r.def_prop_ro("hidden_size", &nn::Recurrent::hidden_size);
+  nb::class_<nn::Activation, nn::Layer>(m, "Activation", "The layer of an activation by its name, such as \"relu\".")
+      .def("__init__", [](nn::Activation* self, std::string name) {
+        const auto f = nn::activation(name);
+        std::string all;
+        if (!f)
+          for (const std::string& known : nn::activation_names()) all += (all.empty() ? "" : ", ") + known;
+        if (!f) throw ValueError("activation: unknown name \"" + name + "\"; known are " + all);
+        new (self) nn::Activation(std::move(name), f);
+      }, "name"_a);
   nb::class_<nn::SequenceLayer, nn::Layer> s(m, "SequenceLayer", "A layer over sequences that carries states from step to step.");
   s.def("run", [](const nn::SequenceLayer& l, const Tensor& x, const Tensor& lengths, const Tensor& reset_mask, const Tensor& state) {
         return result_of(run([&] { return l.run(x, context_of(lengths, reset_mask, state, {}, nullptr)); }));

@@ -1,11 +1,11 @@
 // Lets a wheel that is built with a new C library run with older ones, down to 2.34: the few functions that came later
 // are made of earlier ones.
+#include <cstdint>  // with the C library's version
+
 #if defined(__linux__) && defined(__GLIBC__)
 #include <dlfcn.h>
 #include <link.h>
 #include <sys/random.h>
-
-#include <cstdint>
 
 #if __GLIBC_PREREQ(2, 35)
 #define FERRITE_HIDDEN extern "C" __attribute__((visibility("hidden")))

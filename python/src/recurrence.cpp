@@ -1,16 +1,16 @@
-// Recurrent layers on the memory of PyTorch's tensors: what ferrite/torch calls. Layers have PyTorch's layout of weights,
-// which are packed anew in each call, so that no change of them can be missed.
+// Recurrent layers on the memory of PyTorch's tensors: what ferrite/torch calls. Layers have PyTorch's layout of
+// weights, which are packed anew in each call, so that no change of them can be missed.
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstring>
 
-#include "module.h"
 #include "ferrite/nn/recurrent/detail/cells.h"
 #include "ferrite/nn/recurrent/detail/recurrence.h"
 #include "ferrite/tensor/kernel/pack.h"
 #include "ferrite/tensor/kernel/scratch.h"
 #include "ferrite/tensor/threads.h"
+#include "module.h"
 
 // ---- layers on raw memory ------------------------------------------------------------------------------
 
@@ -114,19 +114,36 @@ class RowsAsGate {
   std::int64_t K_, units_;
 };
 
-/// Writes the transpose of from [rows, columns] to `to` [columns, rows].
+/// Copies blocks of N elements to rows that are `row` apart.
+template <std::size_t N, class T>
+void scatter(const T* block, std::int64_t count, T* to, std::int64_t row) {
+  for (std::int64_t i = 0; i < count; ++i)
+    std::memcpy(to + i * row, block + i * static_cast<std::int64_t>(N), N * sizeof(T));
+}
+
+/// Writes the transpose of from [rows, columns] to `to` [columns, rows], in bands of rows of the result that stay in
+/// the second cache.
 template <class T>
 void transpose_to(const T* from, std::int64_t rows, std::int64_t columns, T* to) {
   const std::int64_t W = lanes<T>();
   if (rows == W) return ferrite::detail::pack_transposed<T>(from, columns, columns, rows, to, columns);
-  constexpr std::int64_t kAtOnce = 64;
-  alignas(64) T block[kAtOnce * 16];
-  for (std::int64_t j = 0; j < rows; j += W) {
-    const std::int64_t n = std::min(W, rows - j);
-    for (std::int64_t k = 0; k < columns; k += kAtOnce) {
-      const std::int64_t m = std::min(kAtOnce, columns - k);
+  constexpr std::int64_t kBand = 32;
+  alignas(64) T block[kBand * 16];
+  for (std::int64_t k = 0; k < columns; k += kBand) {
+    const std::int64_t m = std::min(kBand, columns - k);
+    for (std::int64_t j = 0; j < rows; j += W) {
+      const std::int64_t n = std::min(W, rows - j);
       ferrite::detail::pack_transposed<T>(from + j * columns + k, columns, m, n, block, m);
-      for (std::int64_t i = 0; i < m; ++i) std::memcpy(to + (k + i) * rows + j, block + i * W, static_cast<std::size_t>(n) * sizeof(T));
+      T* const at = to + k * rows + j;
+      if (n == W && W == 16) {
+        scatter<16>(block, m, at, rows);
+      } else if (n == W && W == 8) {
+        scatter<8>(block, m, at, rows);
+      } else if (n == W && W == 4) {
+        scatter<4>(block, m, at, rows);
+      } else {
+        for (std::int64_t i = 0; i < m; ++i) std::copy_n(block + i * W, n, at + i * rows);
+      }
     }
   }
 }
@@ -141,7 +158,8 @@ bool stays_on_page(const void* first, std::size_t bytes) {
 
 /// A copy of rows [T, B, n] that packed sequences hold without padding, with zeros after their ends.
 template <class T>
-void unpack(const T* from, std::int64_t from_row, const std::int64_t* batch_sizes, const Sizes& s, std::int64_t n, T* to) {
+void unpack(const T* from, std::int64_t from_row, const std::int64_t* batch_sizes, const Sizes& s, std::int64_t n,
+            T* to) {
   for (std::int64_t t = 0; t < s.T; ++t, to += s.B * n) {
     for (std::int64_t b = 0; b < batch_sizes[t]; ++b, from += from_row) std::copy_n(from, n, to + b * n);
     std::fill(to + batch_sizes[t] * n, to + s.B * n, T(0));
@@ -202,8 +220,19 @@ void run_forward(const Sizes& s, const Operands<T>& o, T* y, T* h, T* c, T* save
   const bool apart = o.batch_sizes != nullptr;
   if (!saved && (s.layers > 1 || apart)) between.emplace(2 * parts.output);
   Room<T> biases(2 * G);
-  nn::detail::Recurrence<T> r{.cell = s.cell, .T_ = s.T, .B = s.B, .D = s.D, .H = s.H, .P = s.P, .reverse = false,
-                              .x = in.x, .w = {}, .h0 = nullptr, .c0 = nullptr, .lengths = in.lengths(), .resets = {}};
+  nn::detail::Recurrence<T> r{.cell = s.cell,
+                              .T_ = s.T,
+                              .B = s.B,
+                              .D = s.D,
+                              .H = s.H,
+                              .P = s.P,
+                              .reverse = false,
+                              .x = in.x,
+                              .w = {},
+                              .h0 = nullptr,
+                              .c0 = nullptr,
+                              .lengths = in.lengths(),
+                              .resets = {}};
   T* out = y;
   for (std::int64_t l = 0; l < s.layers; ++l) {
     r.D = s.features_into(l);
@@ -255,8 +284,19 @@ void run_backward(const Sizes& s, const Operands<T>& o, const T* saved, const Gr
   const Saved parts(s);
   const std::int64_t G = s.columns(), rows = s.T * s.B, each = s.weights_each();
   const bool apart = o.batch_sizes != nullptr;
-  nn::detail::Recurrence<T> r{.cell = s.cell, .T_ = s.T, .B = s.B, .D = s.D, .H = s.H, .P = s.P, .reverse = false,
-                              .x = in.x, .w = {}, .h0 = nullptr, .c0 = nullptr, .lengths = in.lengths(), .resets = {}};
+  nn::detail::Recurrence<T> r{.cell = s.cell,
+                              .T_ = s.T,
+                              .B = s.B,
+                              .D = s.D,
+                              .H = s.H,
+                              .P = s.P,
+                              .reverse = false,
+                              .x = in.x,
+                              .w = {},
+                              .h0 = nullptr,
+                              .c0 = nullptr,
+                              .lengths = in.lengths(),
+                              .resets = {}};
   // Layers below the lowest one whose gradients are wanted are left out.
   std::int64_t lowest = 0;
   if (!g.dx && !g.dh0 && !g.dc0)
@@ -312,8 +352,10 @@ void run_backward(const Sizes& s, const Operands<T>& o, const T* saved, const Gr
       T* const dc = !s.cell->has_memory ? nullptr : g.dc0 ? g.dc0 + k * s.B * s.H : states.get() + s.B * s.P;
       const auto begin = [&](T* to, const T* from, std::int64_t n) {
         if (!to) return;
-        if (from) std::copy_n(from + k * n, n, to);
-        else std::fill_n(to, n, T(0));
+        if (from)
+          std::copy_n(from + k * n, n, to);
+        else
+          std::fill_n(to, n, T(0));
       };
       begin(dh, g.dhn, s.B * s.P);
       begin(dc, g.dcn, s.B * s.H);
@@ -346,50 +388,69 @@ void run_backward(const Sizes& s, const Operands<T>& o, const T* saved, const Gr
 /// Names and objects of PyTorch that each call needs, made once.
 struct Torch {
   nb::object tensor, parameter, f32, f64, strided;
-  nb::object transforms, modes, functions, autocast, tracing, forward_ad;  ///< what says that others watch
+  nb::object threads, transforms, modes, functions, autocast, tracing, forward_ad;  ///< what says that others watch
   nb::str cpu = nb::str("cpu");
 };
 Torch* torch = nullptr;
 
-struct Names {
-  PyObject* operator()(const char* text) const { return PyUnicode_InternFromString(text); }
+/// The attributes and methods of tensors that calls use.
+enum Name : std::size_t {
+  kDtype,
+  kIsCpu,
+  kLayout,
+  kIsNeg,
+  kIsZero,
+  kShape,
+  kStride,
+  kDataPtr,
+  kIsContiguous,
+  kContiguous,
+  kRequiresGrad,
+  kNewEmpty,
+  kNewEmptyStrided,
+  kLevel,
+  kNames
 };
-PyObject* const* names() {
-  static PyObject* const all[] = {
-      Names()("dtype"),         Names()("is_cpu"),    Names()("layout"),     Names()("is_neg"),
-      Names()("shape"),         Names()("stride"),    Names()("data_ptr"),   Names()("is_contiguous"),
-      Names()("requires_grad"), Names()("new_empty"), Names()("contiguous"), Names()("new_empty_strided"),
-      Names()("_is_zerotensor"), Names()("_current_level")};
+/// Returns the interned texts of the names.
+const std::array<PyObject*, kNames>& names() {
+  static const std::array<PyObject*, kNames> all = [] {
+    constexpr std::array<const char*, kNames> texts = {"dtype",
+                                                       "is_cpu",
+                                                       "layout",
+                                                       "is_neg",
+                                                       "_is_zerotensor",
+                                                       "shape",
+                                                       "stride",
+                                                       "data_ptr",
+                                                       "is_contiguous",
+                                                       "contiguous",
+                                                       "requires_grad",
+                                                       "new_empty",
+                                                       "new_empty_strided",
+                                                       "_current_level"};
+    std::array<PyObject*, kNames> made{};
+    for (std::size_t i = 0; i < kNames; ++i) made[i] = PyUnicode_InternFromString(texts[i]);
+    return made;
+  }();
   return all;
 }
-enum Name { kDtype, kIsCpu, kLayout, kIsNeg, kShape, kStride, kDataPtr, kIsContiguous, kRequiresGrad, kNewEmpty, kContiguous, kNewEmptyStrided, kIsZero, kLevel };
 
-nb::object get(nb::handle o, Name name) {
-  PyObject* found = PyObject_GetAttr(o.ptr(), names()[name]);
-  if (!found) throw nb::python_error();
-  return nb::steal(found);
+/// Takes a new reference; throws Python's error if there is none.
+nb::object owned(PyObject* o) {
+  if (!o) throw nb::python_error();
+  return nb::steal(o);
 }
-nb::object call(nb::handle o, Name name) {
-  PyObject* args[] = {o.ptr()};
-  PyObject* found = PyObject_VectorcallMethod(names()[name], args, 1, nullptr);
-  if (!found) throw nb::python_error();
-  return nb::steal(found);
+nb::object get(nb::handle o, Name name) { return owned(PyObject_GetAttr(o.ptr(), names()[name])); }
+/// Calls a method with up to two arguments.
+template <class... Args>
+nb::object call(nb::handle o, Name name, Args... args) {
+  PyObject* all[] = {o.ptr(), args.ptr()...};
+  return owned(PyObject_VectorcallMethod(names()[name], all, std::size(all), nullptr));
 }
-nb::object call(nb::handle o, Name name, nb::handle a) {
-  PyObject* args[] = {o.ptr(), a.ptr()};
-  PyObject* found = PyObject_VectorcallMethod(names()[name], args, 2, nullptr);
-  if (!found) throw nb::python_error();
-  return nb::steal(found);
-}
-nb::object call(nb::handle o, Name name, nb::handle a, nb::handle b) {
-  PyObject* args[] = {o.ptr(), a.ptr(), b.ptr()};
-  PyObject* found = PyObject_VectorcallMethod(names()[name], args, 3, nullptr);
-  if (!found) throw nb::python_error();
-  return nb::steal(found);
-}
+nb::object call_function(nb::handle f) { return owned(PyObject_CallNoArgs(f.ptr())); }
 bool is_true(const nb::object& o) { return o.ptr() == Py_True; }
 
-/// Up to 3 numbers of a tuple.
+/// The numbers of a tuple, of which at most 4 are kept.
 struct Numbers {
   int n = 0;
   std::array<std::int64_t, 4> at{};
@@ -422,9 +483,27 @@ nb::object tuple_of(std::initializer_list<std::int64_t> all) {
 }
 
 /// Why a call is left to PyTorch; `none` if it is not.
-enum class Reason : std::uint8_t { none, transform, mode, autocast, forward_ad, tracing, function_mode, subclass, device, layout, dtype, dropout, empty, shape, slower, count };
-constexpr const char* kReasons[] = {"ferrite",  "transform", "dispatch mode", "autocast", "forward-mode AD", "tracing", "function mode", "subclass",
-                                    "device",   "layout",    "dtype",         "dropout",  "empty",           "shape",   "slower"};
+enum class Reason : std::uint8_t {
+  none,
+  transform,
+  mode,
+  autocast,
+  forward_ad,
+  tracing,
+  function_mode,
+  subclass,
+  device,
+  layout,
+  dtype,
+  dropout,
+  empty,
+  shape,
+  slower,
+  count
+};
+constexpr const char* kReasons[] = {"ferrite", "transform",     "dispatch mode", "autocast", "forward-mode AD",
+                                    "tracing", "function mode", "subclass",      "device",   "layout",
+                                    "dtype",   "dropout",       "empty",         "shape",    "slower"};
 static_assert(std::size(kReasons) == static_cast<std::size_t>(Reason::count));
 std::array<std::atomic<std::int64_t>, std::size_t(Reason::count)> counts{};
 thread_local Reason last = Reason::none;
@@ -442,25 +521,18 @@ Reason plain(nb::handle t, nb::handle dtype) {
 
 /// Whether something besides autograd watches what this thread computes.
 Reason watched(bool modules) {
-  const auto value = [](const nb::object& f) {
-    PyObject* v = PyObject_CallNoArgs(f.ptr());
-    if (!v) throw nb::python_error();
-    return nb::steal(v);
-  };
-  if (!value(torch->transforms).is_none()) return Reason::transform;
-  if (PyObject_IsTrue(value(torch->modes).ptr())) return Reason::mode;
+  if (!call_function(torch->transforms).is_none()) return Reason::transform;
+  if (PyObject_IsTrue(call_function(torch->modes).ptr())) return Reason::mode;
   PyObject* args[] = {torch->cpu.ptr()};
-  PyObject* autocast = PyObject_Vectorcall(torch->autocast.ptr(), args, 1, nullptr);
-  if (!autocast) throw nb::python_error();
-  if (is_true(nb::steal(autocast))) return Reason::autocast;
+  if (is_true(owned(PyObject_Vectorcall(torch->autocast.ptr(), args, 1, nullptr)))) return Reason::autocast;
   if (PyLong_AsLong(get(torch->forward_ad, kLevel).ptr()) >= 0) return Reason::forward_ad;
-  if (!value(torch->tracing).is_none()) return Reason::tracing;
-  if (modules && PyObject_IsTrue(value(torch->functions).ptr())) return Reason::function_mode;
+  if (!call_function(torch->tracing).is_none()) return Reason::tracing;
+  if (modules && PyObject_IsTrue(call_function(torch->functions).ptr())) return Reason::function_mode;
   return Reason::none;
 }
 
 /// One call of a stack of layers: its sizes, and while it runs its operands.
-class Call_ {
+class LayerCall {
  public:
   Sizes sizes;
   bool is_double = false, batch_first = false, batched = true, packed = false;
@@ -511,12 +583,29 @@ class Call_ {
   std::vector<nb::object> kept_{};
 };
 
-/// The tables of shapes at which PyTorch is faster.
-bool torch_is_faster(const Sizes&, bool) { return false; }
+/// Returns whether PyTorch runs these sizes faster, by measurement (bench/python/torch_recurrent.py): few steps of
+/// large layers read each weight so seldom that packing it costs more than the steps. oneDNN packs an LSTM's weights,
+/// too.
+bool torch_is_faster(const Sizes& s, bool with_gradient, bool is_double) {
+  if (s.T > 4 || (s.cell->has_memory && s.P == s.H && !is_double)) return false;
+  std::int64_t most = 0;
+  for (std::int64_t l = 0; l < std::min<std::int64_t>(s.layers, 2); ++l)
+    most = std::max(most, s.columns() * (s.features_into(l) + s.P));
+  if (!with_gradient) return s.T == 1 && most >= 1'000'000;
+  return most >= (s.T == 1 ? 120'000 : s.T == 2 ? 350'000 : 2'000'000);
+}
+
+/// Makes large calls use as many threads as PyTorch does.
+void follow_threads(const Sizes& s) {
+  if (s.T * s.B * s.columns() * (s.D + s.P) < ferrite::detail::kWorthSharing) return;
+  const long n = PyLong_AsLong(call_function(torch->threads).ptr());
+  if (n >= 1 && n != thread_count()) set_threads(static_cast<int>(std::min<long>(n, 1024)));
+}
 
 /// Checks the operands; returns the reason to leave the call to PyTorch, or none and fills `c`.
-Reason check(Call_& c, int kind, nb::handle x, nb::handle batch_sizes, nb::handle h0, nb::handle c0, nb::handle weights,
-             bool bias, std::int64_t layers, bool bidirectional, bool batch_first, bool grad_enabled, bool modules) {
+Reason check(LayerCall& c, int kind, nb::handle x, nb::handle batch_sizes, nb::handle h0, nb::handle c0,
+             nb::handle weights, bool bias, std::int64_t layers, bool bidirectional, bool batch_first,
+             bool grad_enabled, bool modules) {
   if (const Reason r = watched(modules); r != Reason::none) return r;
   Sizes& s = c.sizes;
   s.cell = kCells[kind];
@@ -559,7 +648,7 @@ Reason check(Call_& c, int kind, nb::handle x, nb::handle batch_sizes, nb::handl
   bool wants = grad_enabled && is_true(get(x, kRequiresGrad));
   const Py_ssize_t n = PySequence_Size(weights.ptr());
   if (n < 2) return Reason::shape;
-  const Numbers hh = numbers(get(Call_::item(weights, 1), kShape));
+  const Numbers hh = numbers(get(LayerCall::item(weights, 1), kShape));
   if (hh.n != 2 || hh[0] % s.cell->gates != 0 || hh[0] == 0 || hh[1] == 0) return Reason::shape;
   s.H = hh[0] / s.cell->gates;
   s.P = hh[1];
@@ -569,11 +658,11 @@ Reason check(Call_& c, int kind, nb::handle x, nb::handle batch_sizes, nb::handl
   for (std::int64_t l = 0; l < layers; ++l)
     for (std::int64_t d = 0; d < s.directions; ++d)
       for (std::int64_t k = 0; k < s.weights_each(); ++k, ++at) {
-        const nb::handle w = Call_::item(weights, at);
+        const nb::handle w = LayerCall::item(weights, at);
         if (const Reason r = plain(w, dtype); r != Reason::none) return r;
         const Numbers is = numbers(get(w, kShape));
-        const bool fits = k == 0   ? is.is({s.columns(), s.features_into(l)})
-                          : k == 1 ? is.is({s.columns(), s.P})
+        const bool fits = k == 0            ? is.is({s.columns(), s.features_into(l)})
+                          : k == 1          ? is.is({s.columns(), s.P})
                           : k == 4 || !bias ? is.is({s.P, s.H})
                                             : is.is({s.columns()});
         if (!fits) return Reason::shape;
@@ -590,20 +679,23 @@ Reason check(Call_& c, int kind, nb::handle x, nb::handle batch_sizes, nb::handl
   if (const Reason r = state(h0, s.P); r != Reason::none) return r;
   if (const Reason r = state(c0, s.H); r != Reason::none) return r;
   c.wants_grad = wants;
-  if (torch_is_faster(s, wants)) return Reason::slower;
+  if (torch_is_faster(s, wants, c.is_double)) return Reason::slower;
   return Reason::none;
 }
 
 /// Allocates an uninitialised tensor of x's dtype.
-nb::object empty(nb::handle like, std::initializer_list<std::int64_t> shape) { return call(like, kNewEmpty, tuple_of(shape)); }
+nb::object empty(nb::handle like, std::initializer_list<std::int64_t> shape) {
+  return call(like, kNewEmpty, tuple_of(shape));
+}
 
 template <class T>
-nb::object forward_of(Call_& c, nb::handle x, nb::handle batch_sizes, nb::handle h0, nb::handle c0, nb::handle weights, bool save) {
+nb::object forward_of(LayerCall& c, nb::handle x, nb::handle batch_sizes, nb::handle h0, nb::handle c0,
+                      nb::handle weights, bool save) {
   const Sizes& s = c.sizes;
   const Operands<T> o = c.operands<T>(x, batch_sizes, h0, c0, weights);
   const std::int64_t W = s.width();
-  nb::object y = c.packed       ? empty(x, {numbers(get(x, kShape))[0], W})
-                 : !c.batched   ? empty(x, {s.T, W})
+  nb::object y = c.packed        ? empty(x, {numbers(get(x, kShape))[0], W})
+                 : !c.batched    ? empty(x, {s.T, W})
                  : c.batch_first ? call(x, kNewEmptyStrided, tuple_of({s.B, s.T, W}), tuple_of({W, s.B * W, 1}))
                                  : empty(x, {s.T, s.B, W});
   const auto state = [&](std::int64_t width) {
@@ -613,7 +705,8 @@ nb::object forward_of(Call_& c, nb::handle x, nb::handle batch_sizes, nb::handle
   if (s.cell->has_memory) memory = state(s.H);
   if (save) saved = empty(x, {Saved(s).all});
   T *const py = pointer<T>(y), *const ph = pointer<T>(h), *const pc = memory ? pointer<T>(memory) : nullptr,
-          *const ps = saved ? pointer<T>(saved) : nullptr;
+           *const ps = saved ? pointer<T>(saved) : nullptr;
+  follow_threads(s);
   run([&] { run_forward<T>(s, o, py, ph, pc, ps); });
   c.drop();
   const Py_ssize_t n = (s.cell->has_memory ? 3 : 2) + (save ? 1 : 0);
@@ -627,8 +720,9 @@ nb::object forward_of(Call_& c, nb::handle x, nb::handle batch_sizes, nb::handle
 }
 
 template <class T>
-nb::object backward_of(Call_& c, nb::handle x, nb::handle batch_sizes, nb::handle h0, nb::handle c0, nb::handle weights,
-                       nb::handle saved, nb::handle dy, nb::handle dhn, nb::handle dcn, nb::handle wants) {
+nb::object backward_of(LayerCall& c, nb::handle x, nb::handle batch_sizes, nb::handle h0, nb::handle c0,
+                       nb::handle weights, nb::handle saved, nb::handle dy, nb::handle dhn, nb::handle dcn,
+                       nb::handle wants) {
   const Sizes& s = c.sizes;
   for (const nb::handle d : {dy, dhn, dcn})
     if (!d.is_none() && plain(d, c.is_double ? torch->f64 : torch->f32) != Reason::none) return nb::none();
@@ -646,9 +740,12 @@ nb::object backward_of(Call_& c, nb::handle x, nb::handle batch_sizes, nb::handl
       stride = numbers(call(d, kStride));
     }
     g.dy.data = pointer<const T>(d);
-    if (c.packed) g.dy.row = stride[0];
-    else if (!c.batched) g.dy.step = stride[0];
-    else g.dy.step = stride[c.batch_first ? 1 : 0], g.dy.row = stride[c.batch_first ? 0 : 1];
+    if (c.packed)
+      g.dy.row = stride[0];
+    else if (!c.batched)
+      g.dy.step = stride[0];
+    else
+      g.dy.step = stride[c.batch_first ? 1 : 0], g.dy.row = stride[c.batch_first ? 0 : 1];
   }
   if (!dhn.is_none()) g.dhn = pointer<const T>(c.row_major(dhn));
   if (!dcn.is_none()) g.dcn = pointer<const T>(c.row_major(dcn));
@@ -661,12 +758,18 @@ nb::object backward_of(Call_& c, nb::handle x, nb::handle batch_sizes, nb::handl
     return p;
   };
   const auto absent = [&](Py_ssize_t i) { PyTuple_SetItem(result.ptr(), i, nb::none().release().ptr()); };
-  if (wanted(0)) g.dx = made(0, x);
-  else absent(0);
-  if (wanted(1)) g.dh0 = made(1, h0);
-  else absent(1);
-  if (wanted(2)) g.dc0 = made(2, c0);
-  else absent(2);
+  if (wanted(0))
+    g.dx = made(0, x);
+  else
+    absent(0);
+  if (wanted(1))
+    g.dh0 = made(1, h0);
+  else
+    absent(1);
+  if (wanted(2))
+    g.dc0 = made(2, c0);
+  else
+    absent(2);
   // The last outputs of a projection reach nothing but y and hn.
   const bool unread = s.P != s.H && s.T == 1 && dy.is_none() && dhn.is_none();
   for (Py_ssize_t i = 3; i < n; ++i) {
@@ -674,13 +777,14 @@ nb::object backward_of(Call_& c, nb::handle x, nb::handle batch_sizes, nb::handl
     const bool projects = s.P != s.H && (i - 3) % each == each - 1;
     const bool unreached = unread && projects && (i - 3) / each >= (s.layers - 1) * s.directions;
     if (wanted(i) && !unreached) {
-      g.weights.push_back(made(i, Call_::item(weights, i - 3)));
+      g.weights.push_back(made(i, LayerCall::item(weights, i - 3)));
     } else {
       g.weights.push_back(nullptr);
       absent(i);
     }
   }
   const T* const ps = pointer<const T>(saved);
+  follow_threads(s);
   run([&] { run_backward<T>(s, o, ps, g); });
   c.drop();
   return result;
@@ -690,12 +794,13 @@ nb::object backward_of(Call_& c, nb::handle x, nb::handle batch_sizes, nb::handl
 
 void define_recurrence(nb::module_& m) {
   nb::module_ sub = m.def_submodule("_recurrence", "Recurrent layers on the memory of PyTorch's tensors.");
-  nb::class_<Call_>(sub, "Call", "A call of recurrent layers whose operands have been checked.")
-      .def_ro("wants_grad", &Call_::wants_grad)
-      .def_ro("packed", &Call_::packed)
+  nb::class_<LayerCall>(sub, "Call", "A call of recurrent layers whose operands have been checked.")
+      .def_ro("wants_grad", &LayerCall::wants_grad)
+      .def_ro("packed", &LayerCall::packed)
       .def(
           "forward",
-          [](Call_& c, nb::handle x, nb::handle batch_sizes, nb::handle h0, nb::handle c0, nb::handle weights, bool save) {
+          [](LayerCall& c, nb::handle x, nb::handle batch_sizes, nb::handle h0, nb::handle c0, nb::handle weights,
+             bool save) {
             return c.is_double ? forward_of<double>(c, x, batch_sizes, h0, c0, weights, save)
                                : forward_of<float>(c, x, batch_sizes, h0, c0, weights, save);
           },
@@ -703,45 +808,55 @@ void define_recurrence(nb::module_& m) {
           "Returns y, the last states and, with ``save``, what the gradient reads.")
       .def(
           "backward",
-          [](Call_& c, nb::handle x, nb::handle batch_sizes, nb::handle h0, nb::handle c0, nb::handle weights,
+          [](LayerCall& c, nb::handle x, nb::handle batch_sizes, nb::handle h0, nb::handle c0, nb::handle weights,
              nb::handle saved, nb::handle dy, nb::handle dhn, nb::handle dcn, nb::handle wants) {
-            return c.is_double
-                       ? backward_of<double>(c, x, batch_sizes, h0, c0, weights, saved, dy, dhn, dcn, wants)
-                       : backward_of<float>(c, x, batch_sizes, h0, c0, weights, saved, dy, dhn, dcn, wants);
+            return c.is_double ? backward_of<double>(c, x, batch_sizes, h0, c0, weights, saved, dy, dhn, dcn, wants)
+                               : backward_of<float>(c, x, batch_sizes, h0, c0, weights, saved, dy, dhn, dcn, wants);
           },
-          nb::arg().none(), nb::arg().none(), nb::arg().none(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg().none(),
-          nb::arg().none(), nb::arg(), "Returns the gradients of x, h0, c0 and the weights, None where none is wanted; or\nNone if PyTorch must compute them, because a cotangent is no plain tensor.");
+          nb::arg().none(), nb::arg().none(), nb::arg().none(), nb::arg().none(), nb::arg(), nb::arg(),
+          nb::arg().none(), nb::arg().none(), nb::arg().none(), nb::arg(),
+          "Returns the gradients of x, h0, c0 and the weights, None where none is wanted; or\nNone if PyTorch must "
+          "compute them, because a cotangent is no plain tensor.");
   sub.def(
       "prepare",
       [](int kind, nb::handle x, nb::handle batch_sizes, nb::handle h0, nb::handle c0, nb::handle weights, bool bias,
-         std::int64_t layers, bool bidirectional, bool batch_first, bool dropout, bool grad_enabled, bool modules) -> nb::object {
-        Call_ c;
-        Reason r = check(c, kind, x, batch_sizes, h0, c0, weights, bias, layers, bidirectional, batch_first, grad_enabled,
-                         modules);
+         std::int64_t layers, bool bidirectional, bool batch_first, bool dropout, bool grad_enabled,
+         bool modules) -> nb::object {
+        LayerCall c;
+        Reason r = check(c, kind, x, batch_sizes, h0, c0, weights, bias, layers, bidirectional, batch_first,
+                         grad_enabled, modules);
         if (r == Reason::none && dropout && layers > 1) r = Reason::dropout;
         last = r;
         counts[static_cast<std::size_t>(r)].fetch_add(1, std::memory_order_relaxed);
         if (r != Reason::none) return nb::none();
         return nb::cast(std::move(c));
       },
-      nb::arg(), nb::arg().none(), nb::arg().none(), nb::arg().none(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(),
-      nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
+      nb::arg(), nb::arg().none(), nb::arg().none(), nb::arg().none(), nb::arg().none(), nb::arg(), nb::arg(),
+      nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
       "Checks the operands of layers; returns None if PyTorch must run them, as ``why`` tells.");
-  sub.def("why", [] { return last == Reason::none ? nb::object(nb::none()) : nb::object(nb::str(kReasons[std::size_t(last)])); },
-          "Returns why PyTorch ran the last call of this thread, or None.");
-  sub.def("counts", [] {
-    nb::dict all;
-    for (std::size_t i = 0; i < counts.size(); ++i) all[kReasons[i]] = counts[i].load();
-    return all;
-  }, "Returns how many calls Ferrite ran, and how many PyTorch for each reason.");
-  sub.def("set_up", [](nb::dict objects) {
-    if (!torch) torch = new Torch();  // lives as long as the process
-    torch->tensor = objects["tensor"], torch->parameter = objects["parameter"];
-    torch->f32 = objects["f32"], torch->f64 = objects["f64"], torch->strided = objects["strided"];
-    torch->transforms = objects["transforms"], torch->modes = objects["modes"];
-    torch->functions = objects["functions"], torch->autocast = objects["autocast"];
-    torch->tracing = objects["tracing"], torch->forward_ad = objects["forward_ad"];
-  }, "Gives the objects of PyTorch that calls need.");
+  sub.def(
+      "why",
+      [] { return last == Reason::none ? nb::object(nb::none()) : nb::object(nb::str(kReasons[std::size_t(last)])); },
+      "Returns why PyTorch ran the last call of this thread, or None.");
+  sub.def(
+      "counts",
+      [] {
+        nb::dict all;
+        for (std::size_t i = 0; i < counts.size(); ++i) all[kReasons[i]] = counts[i].load();
+        return all;
+      },
+      "Returns how many calls Ferrite ran, and how many PyTorch for each reason.");
+  sub.def(
+      "set_up",
+      [](nb::dict objects) {
+        if (!torch) torch = new Torch();  // lives as long as the process
+        torch->tensor = objects["tensor"], torch->parameter = objects["parameter"];
+        torch->f32 = objects["f32"], torch->f64 = objects["f64"], torch->strided = objects["strided"];
+        torch->threads = objects["threads"], torch->transforms = objects["transforms"], torch->modes = objects["modes"];
+        torch->functions = objects["functions"], torch->autocast = objects["autocast"];
+        torch->tracing = objects["tracing"], torch->forward_ad = objects["forward_ad"];
+      },
+      "Gives the objects of PyTorch that calls need.");
 }
 
 }  // namespace ferrite::python

@@ -8,6 +8,7 @@
 #include "ferrite/nn/stream/generate.h"
 #include "ferrite/nn/stream/stream.h"
 #include "module.h"
+#include "typed.h"
 
 namespace ferrite::python {
 
@@ -28,7 +29,8 @@ class Elements {
   /// Takes an array; returns false for objects that have no such elements.
   bool take(nb::handle array, bool writable) {
     if (!PyObject_CheckBuffer(array.ptr())) return false;
-    if (PyObject_GetBuffer(array.ptr(), &view_, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT | (writable ? PyBUF_WRITABLE : 0)) != 0) {
+    if (PyObject_GetBuffer(array.ptr(), &view_, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT | (writable ? PyBUF_WRITABLE : 0)) !=
+        0) {
       PyErr_Clear();
       return false;
     }
@@ -38,7 +40,8 @@ class Elements {
   std::int64_t size(int axis) const { return view_.shape[axis]; }
   bool holds(Dtype t) const {
     if (view_.itemsize != size_of(t) || view_.format == nullptr) return false;
-    const char c = view_.format[0] == '=' || view_.format[0] == '<' || view_.format[0] == '@' ? view_.format[1] : view_.format[0];
+    const char c =
+        view_.format[0] == '=' || view_.format[0] == '<' || view_.format[0] == '@' ? view_.format[1] : view_.format[0];
     return t == Dtype::f32 ? c == 'f' : t == Dtype::f64 ? c == 'd' : t == Dtype::i64 ? c == 'l' || c == 'q' : false;
   }
   template <class T>
@@ -59,8 +62,11 @@ class StreamObject {
     if (stream_.result().width == 0) model_ = run([&] { return layer.clone(); });
   }
   StreamObject(nn::Stream stream, const StreamObject& of)
-      : stream_(std::move(stream)), input_(of.input_), model_(of.model_ ? of.model_->clone() : nullptr),
-        width_(of.width_), dtype_(of.dtype_) {}
+      : stream_(std::move(stream)),
+        input_(of.input_),
+        model_(of.model_ ? of.model_->clone() : nullptr),
+        width_(of.width_),
+        dtype_(of.dtype_) {}
 
   nn::Stream& stream() { return stream_; }
   StreamObject clone() {
@@ -68,9 +74,21 @@ class StreamObject {
     return {std::move(copy), *this};
   }
 
-  nb::object step(nb::handle x, nb::handle out) { return go(x, out, false, [](auto& s, auto in, auto y, auto) { s.step(in, y); return true; }); }
-  nb::object steps(nb::handle x, nb::handle out) { return go(x, out, true, [](auto& s, auto in, auto y, auto n) { s.steps(n, in, y); return true; }); }
-  nb::object feed(nb::handle x, nb::handle out) { return go(x, out, false, [](auto& s, auto in, auto y, auto) { return s.feed(in, y); }); }
+  nb::object step(nb::handle x, nb::handle out) {
+    return go(x, out, false, [](auto& s, auto in, auto y, auto) {
+      s.step(in, y);
+      return true;
+    });
+  }
+  nb::object steps(nb::handle x, nb::handle out) {
+    return go(x, out, true, [](auto& s, auto in, auto y, auto n) {
+      s.steps(n, in, y);
+      return true;
+    });
+  }
+  nb::object feed(nb::handle x, nb::handle out) {
+    return go(x, out, false, [](auto& s, auto in, auto y, auto) { return s.feed(in, y); });
+  }
   nb::object finish(nb::handle out) {
     if (width() == 0) throw ValueError("stream: finish before the first step of a model that does not know its width");
     Shape shape = last_shape_;
@@ -93,11 +111,13 @@ class StreamObject {
     const Shape shape = takes_tokens() ? Shape{stream_.batch(), 1} : Shape{stream_.batch(), 1, in};
     const std::array<Spec, 1> inputs{Spec{shape, input_.dtype}};
     run([&] {
-      return trace([&](const Tensors& in) {
-        const Tensor y = (*model_)(in[0]);
-        width_ = y.shape()[y.rank() - 1], dtype_ = y.dtype();
-        return Tensors{y};
-      }, inputs);
+      return trace(
+          [&](const Tensors& in) {
+            const Tensor y = (*model_)(in[0]);
+            width_ = y.shape()[y.rank() - 1], dtype_ = y.dtype();
+            return Tensors{y};
+          },
+          inputs);
     });
   }
 
@@ -127,7 +147,8 @@ class StreamObject {
     Tensor t = contiguous(given);
     if (takes_tokens()) {
       if (t.dtype() == Dtype::i32) t = cast(t, Dtype::i64);
-      if (t.dtype() != Dtype::i64) throw DtypeError("stream: the model takes tokens, i64, not " + std::string(name_of(t.dtype())));
+      if (t.dtype() != Dtype::i64)
+        throw DtypeError("stream: the model takes tokens, i64, not " + std::string(name_of(t.dtype())));
       return go_span(elements_of<std::int64_t>(t), t.shape(), out, several, call);
     }
     if (literal) t = cast(t, dtype() == Dtype::f64 ? Dtype::f64 : Dtype::f32);
@@ -157,7 +178,8 @@ class StreamObject {
     if constexpr (!std::is_same_v<In, std::int64_t>) {
       const Dtype own = std::is_same_v<In, float> ? Dtype::f32 : Dtype::f64;
       if (dtype() != own && stream_.result().width)
-        throw DtypeError("stream: the model computes in " + std::string(name_of(dtype())) + ", and x is " + std::string(name_of(own)));
+        throw DtypeError("stream: the model computes in " + std::string(name_of(dtype())) + ", and x is " +
+                         std::string(name_of(own)));
       return write_as<In>(out, shape, [&](std::span<In> y) { return invoke(call, x, y, n); });
     } else {
       return write(out, shape, [&](auto y) { return invoke(call, x, y, n); });
@@ -180,7 +202,8 @@ class StreamObject {
     if (!out.is_none()) {
       Elements to;
       if (!to.take(out, true) || !to.holds(std::is_same_v<T, float> ? Dtype::f32 : Dtype::f64))
-        throw ValueError(std::string("stream: out is not a writable row-major array of ") + (std::is_same_v<T, float> ? "float32" : "float64"));
+        throw ValueError(std::string("stream: out is not a writable row-major array of ") +
+                         (std::is_same_v<T, float> ? "float32" : "float64"));
       return fill(to.span<T>()) ? nb::borrow(out) : nb::none();
     }
     const nb::object made = new_array(shape, std::is_same_v<T, float>);
@@ -207,101 +230,134 @@ class StreamObject {
   nb::object extents_;  ///< the tuple of the shape of the last new array
 };
 
-nb::object report_of(const nn::StreamReport& r) {
+Any report_of(const nn::StreamReport& r) {
   nb::list layers;
   for (const nn::LayerReport& l : r.layers)
     layers.append(named_tuple("LayerReport", {"layer", "kind", "runs", "at_once", "bytes", "why"},
                               {nb::cast(l.layer), nb::cast(l.kind), nb::cast(l.runs), nb::int_(l.at_once),
                                nb::int_(l.bytes), nb::cast(l.why)}));
-  return named_tuple("StreamReport", {"text", "layers", "at_once", "bytes"},
-                     {nb::cast(r.str()), layers, nb::int_(r.at_once), nb::int_(r.bytes)});
+  return any_tuple("StreamReport", {"text", "layers", "at_once", "bytes"},
+                   {nb::cast(r.str()), layers, nb::int_(r.at_once), nb::int_(r.bytes)});
 }
 
 void define_steps(nb::class_<StreamObject>& c) {
-  c.def("step", &StreamObject::step, "x"_a, "out"_a = nb::none(),
-        nb::sig("def step(self, x: ArrayLike, out: numpy.ndarray | None = None) -> numpy.ndarray"),
-        "Runs one step: x [B, D] -> y [B, N], or with a batch of 1 also [D] -> [N]. A model that begins with an embedding\n"
-        "takes tokens, i64 [B]. With ``out``, a writable row-major array of the model's dtype, nothing is allocated.\n\n"
-        "Raises ShapeError and DtypeError for an x that does not fit, and PaceError for a model that does not give one\n"
-        "output for each input (use ``feed``).");
+  c.def(
+      "step", &StreamObject::step, "x"_a, "out"_a = nb::none(),
+      nb::sig("def step(self, x: ferrite._ferrite.Tensor | numpy.typing.ArrayLike, out: numpy.ndarray | None = None) "
+              "-> numpy.ndarray"),
+      "Runs one step: x [B, D] -> y [B, N], or with a batch of 1 also [D] -> [N]. A model that begins with an "
+      "embedding\n"
+      "takes tokens, i64 [B]. With ``out``, a writable row-major array of the model's dtype, nothing is allocated.\n\n"
+      "Raises ShapeError and DtypeError for an x that does not fit, and PaceError for a model that does not give one\n"
+      "output for each input (use ``feed``).");
   c.def("__call__", &StreamObject::step, "x"_a, "out"_a = nb::none(), "Runs one step, as ``step`` does.");
   c.def("steps", &StreamObject::steps, "x"_a, "out"_a = nb::none(),
-        nb::sig("def steps(self, x: ArrayLike, out: numpy.ndarray | None = None) -> numpy.ndarray"),
-        "Runs n steps, x [n, B, D] -> y [n, B, N], or with a batch of 1 also [n, D] -> [n, N], with the bits of n calls of\n"
+        nb::sig("def steps(self, x: ferrite._ferrite.Tensor | numpy.typing.ArrayLike, out: numpy.ndarray | None = "
+                "None) -> numpy.ndarray"),
+        "Runs n steps, x [n, B, D] -> y [n, B, N], or with a batch of 1 also [n, D] -> [n, N], with the bits of n "
+        "calls of\n"
         "``step`` and in less time. If one raises an error, those before it have been made.");
-  c.def("feed", &StreamObject::feed, "x"_a, "out"_a = nb::none(),
-        nb::sig("def feed(self, x: ArrayLike, out: numpy.ndarray | None = None) -> numpy.ndarray | None"),
-        "Feeds one step to a model that may give no output for it, because of strides, or none yet, because of windows.\n"
-        "Returns the output, or None if there is none.");
+  c.def(
+      "feed", &StreamObject::feed, "x"_a, "out"_a = nb::none(),
+      nb::sig("def feed(self, x: ferrite._ferrite.Tensor | numpy.typing.ArrayLike, out: numpy.ndarray | None = None) "
+              "-> numpy.ndarray | None"),
+      "Feeds one step to a model that may give no output for it, because of strides, or none yet, because of windows.\n"
+      "Returns the output, or None if there is none.");
   c.def("finish", &StreamObject::finish, "out"_a = nb::none(),
         nb::sig("def finish(self, out: numpy.ndarray | None = None) -> numpy.ndarray | None"),
-        "Returns the next output that a model which looks ahead (padding ``same``) gives after the last input, or None if\n"
+        "Returns the next output that a model which looks ahead (padding ``same``) gives after the last input, or None "
+        "if\n"
         "there is none. The first call ends the sequence of such a model: it takes no further inputs until ``reset``.");
-  c.def("gave", [](StreamObject& s, std::int64_t row) { return s.stream().gave(row); }, "row"_a = 0,
-        "Returns whether the last ``feed`` or ``finish`` gave an output for this row.");
+  c.def(
+      "gave", [](StreamObject& s, std::int64_t row) { return s.stream().gave(row); }, "row"_a = 0,
+      "Returns whether the last ``feed`` or ``finish`` gave an output for this row.");
 }
 
 void define_states(nb::class_<StreamObject>& c) {
-  c.def("reset", [](StreamObject& s, std::optional<std::int64_t> row) { row ? s.stream().reset(*row) : s.stream().reset(); },
-        "row"_a = nb::none(), Call(),
-        "Gives the states of all rows, or of one, their first values: the next input is the first of a new sequence.");
-  c.def("save", [](StreamObject& s) { return s.stream().save(); }, Call(),
-        "Returns copies of the states, for a later ``restore``, layer by layer as ``report`` lists them.");
-  c.def("restore", [](StreamObject& s, const std::vector<Tensor>& states) { s.stream().restore(states); }, "states"_a, Call(),
-        "Restores states that ``save`` returned, in this stream or in another of the same model and batch.");
+  c.def(
+      "reset",
+      [](StreamObject& s, std::optional<std::int64_t> row) { row ? s.stream().reset(*row) : s.stream().reset(); },
+      "row"_a = nb::none(), Call(),
+      "Gives the states of all rows, or of one, their first values: the next input is the first of a new sequence.");
+  c.def(
+      "save", [](StreamObject& s) { return s.stream().save(); }, Call(),
+      "Returns copies of the states, for a later ``restore``, layer by layer as ``report`` lists them.");
+  c.def(
+      "restore", [](StreamObject& s, const std::vector<Tensor>& states) { s.stream().restore(states); }, "states"_a,
+      Call(), "Restores states that ``save`` returned, in this stream or in another of the same model and batch.");
   c.def("clone", &StreamObject::clone, "Returns an independent stream with equal weights and states.");
   c.def("__copy__", &StreamObject::clone);
-  c.def("__deepcopy__", [](StreamObject& s, nb::handle) { return s.clone(); }, "memo"_a);
-  c.def("refresh", [](StreamObject& s) { s.stream().refresh(); }, Call(),
-        "Copies the present weights of the model, for example after training; the states of the stream stay.");
+  c.def(
+      "__deepcopy__", [](StreamObject& s, nb::handle) { return s.clone(); }, "memo"_a);
+  c.def(
+      "refresh", [](StreamObject& s) { s.stream().refresh(); }, Call(),
+      "Copies the present weights of the model, for example after training; the states of the stream stay.");
 }
 
 }  // namespace
 
 void define_streams(nb::module_& m, nb::module_& layers) {
-  nb::class_<StreamObject> c(m, "Stream",
+  nb::class_<StreamObject> c(
+      m, "Stream",
       "Runs a causal layer or network, or one that looks a few steps ahead, step by step on data as it comes: audio,\n"
       "sensors, prices::\n\n"
       "    stream = net.stream()\n    y = stream.step(x)\n\n"
       "A stream owns its states and a copy of the weights as they were when it was made, so streams of one model are\n"
       "independent. Outputs and states are bit for bit those of a call on the whole sequence. Dropout is off. Several\n"
       "threads must not use a stream at once.\n\n"
-      "Raises ValueError for a model that cannot be streamed, naming the layer and the operation that need other steps\n"
+      "Raises ValueError for a model that cannot be streamed, naming the layer and the operation that need other "
+      "steps\n"
       "than those before, and for a batch below 1.");
-  c.def("__init__", [](StreamObject* p, const nn::Layer& layer, std::int64_t batch) { new (p) StreamObject(layer, batch); },
-        "layer"_a, "batch"_a = 1);
+  c.def(
+      "__init__",
+      [](StreamObject* p, const nn::Layer& layer, std::int64_t batch) { new (p) StreamObject(layer, batch); },
+      "layer"_a, "batch"_a = 1);
   define_steps(c);
   define_states(c);
-  c.def_prop_ro("batch", [](StreamObject& s) { return s.stream().batch(); }, "The number of sequences.");
-  c.def_prop_ro("width", [](StreamObject& s) { return s.width(); },
-                "The values of a row of the result; 0 if they are not known before the first step.");
-  c.def_prop_ro("dtype", [](StreamObject& s) { return s.dtype(); }, "The dtype of the result.");
-  c.def_prop_ro("stride", [](StreamObject& s) { return s.stream().stride(); },
-                "The number of input steps from one output to the next: output u comes with input delay + u stride.");
-  c.def_prop_ro("delay", [](StreamObject& s) { return s.stream().delay(); },
-                "The number, counted from 0, of the input step that gives the first output.");
-  c.def_prop_ro("on_tensors", [](StreamObject& s) { return s.stream().on_tensors(); },
-                "The number of layers that run as in an ordinary call, on tensors, and so may allocate.");
-  c.def("report", [](StreamObject& s) { return report_of(run([&] { return s.stream().report(); })); },
-        "Returns how each layer runs, and why not faster, as (text, layers, at_once, bytes).");
-  m.def("generate", [](StreamObject& s, const Tensor& prompt, std::int64_t length, std::optional<std::int64_t> stop,
-                       double temperature, std::int64_t top_k, double top_p, std::uint64_t seed, std::uint64_t sequence,
-                       std::uint64_t drawn) {
-      nn::GenerateOptions o{.length = length, .stop = stop, .seed = seed, .sequence = sequence, .drawn = drawn};
-      o.sampling.temperature = temperature, o.sampling.top_k = top_k, o.sampling.top_p = top_p;
-      return nn::generate(s.stream(), prompt, o);
-    }, "stream"_a, "prompt"_a, "length"_a = 100, nb::kw_only(), "stop"_a = nb::none(),
-    "temperature"_a = SamplingOptions{}.temperature, "top_k"_a = SamplingOptions{}.top_k,
-    "top_p"_a = SamplingOptions{}.top_p, "seed"_a = 0, "sequence"_a = 0, "drawn"_a = 0, Call(),
-    "Generates tokens with a stream of one row whose model predicts the logits of the next token: feeds it the prompt,\n"
-    "i64 [P], draws a token, feeds it that token, and so on. Returns the tokens drawn, i64 [n].\n\n"
-    "``stop``: the token that ends a sequence; it is not part of the result. The last token has not been fed: a later\n"
-    "call whose prompt is that token continues the sequence, with the draws of one long call if ``drawn`` counts the\n"
-    "tokens so far.");
+  c.def_prop_ro(
+      "batch", [](StreamObject& s) { return s.stream().batch(); }, "The number of sequences.");
+  c.def_prop_ro(
+      "width", [](StreamObject& s) { return s.width(); },
+      "The values of a row of the result; 0 if they are not known before the first step.");
+  c.def_prop_ro(
+      "dtype", [](StreamObject& s) { return s.dtype(); }, "The dtype of the result.");
+  c.def_prop_ro(
+      "stride", [](StreamObject& s) { return s.stream().stride(); },
+      "The number of input steps from one output to the next: output u comes with input delay + u stride.");
+  c.def_prop_ro(
+      "delay", [](StreamObject& s) { return s.stream().delay(); },
+      "The number, counted from 0, of the input step that gives the first output.");
+  c.def_prop_ro(
+      "on_tensors", [](StreamObject& s) { return s.stream().on_tensors(); },
+      "The number of layers that run as in an ordinary call, on tensors, and so may allocate.");
+  c.def(
+      "report", [](StreamObject& s) { return report_of(run([&] { return s.stream().report(); })); },
+      "Returns how each layer runs, and why not faster, as (text, layers, at_once, bytes).");
+  m.def(
+      "generate",
+      [](StreamObject& s, const Tensor& prompt, std::int64_t length, std::optional<std::int64_t> stop,
+         double temperature, std::int64_t top_k, double top_p, std::uint64_t seed, std::uint64_t sequence,
+         std::uint64_t drawn) {
+        nn::GenerateOptions o{.length = length, .stop = stop, .seed = seed, .sequence = sequence, .drawn = drawn};
+        o.sampling.temperature = temperature, o.sampling.top_k = top_k, o.sampling.top_p = top_p;
+        return nn::generate(s.stream(), prompt, o);
+      },
+      "stream"_a, "prompt"_a, "length"_a = 100, nb::kw_only(), "stop"_a = nb::none(),
+      "temperature"_a = SamplingOptions{}.temperature, "top_k"_a = SamplingOptions{}.top_k,
+      "top_p"_a = SamplingOptions{}.top_p, "seed"_a = 0, "sequence"_a = 0, "drawn"_a = 0, Call(),
+      "Generates tokens with a stream of one row whose model predicts the logits of the next token: feeds it the "
+      "prompt,\n"
+      "i64 [P], draws a token, feeds it that token, and so on. Returns the tokens drawn, i64 [n].\n\n"
+      "``stop``: the token that ends a sequence; it is not part of the result. The last token has not been fed: a "
+      "later\n"
+      "call whose prompt is that token continues the sequence, with the draws of one long call if ``drawn`` counts "
+      "the\n"
+      "tokens so far.");
   auto layer = nb::borrow<nb::class_<nn::Layer>>(layers.attr("_Layer"));
-  layer.def("stream", [](const nn::Layer& l, std::int64_t batch) { return StreamObject(l, batch); }, "batch"_a = 1,
-            "Returns a stream that runs the layer step by step on ``batch`` sequences at once, with a copy of its\n"
-            "present weights. Raises ValueError for a layer that cannot be streamed.");
+  layer.def(
+      "stream", [](const nn::Layer& l, std::int64_t batch) { return StreamObject(l, batch); }, "batch"_a = 1,
+      "Returns a stream that runs the layer step by step on ``batch`` sequences at once, with a copy of its\n"
+      "present weights. Raises ValueError for a layer that cannot be streamed.");
 }
 
 }  // namespace ferrite::python

@@ -21,7 +21,8 @@ Structure Structure::of(nb::handle object, Tensors& tensors, const char* where) 
     return s;
   }
   if (!is_tensor(object) && !is_array_like(object))
-    throw ValueError(std::string(where) + ": neither a tensor, an array or a number, nor a tuple, list or dictionary of " +
+    throw ValueError(std::string(where) +
+                     ": neither a tensor, an array or a number, nor a tuple, list or dictionary of " +
                      "them: " + nb::cast<std::string>(nb::str(nb::handle(object.type()).attr("__name__"))));
   s.kind_ = Kind::tensor;
   tensors.push_back(tensor_of(object));

@@ -12,7 +12,8 @@ train::Dataset dataset_of(nb::handle data);
 nb::object array_of(std::vector<double> values);
 /// Returns values by name as a dictionary.
 nb::dict dict_of(const train::Logs& logs);
-/// Returns what a Python object stands for in a list of metrics: a name, a Metric, or a function of (prediction, target).
+/// Returns what a Python object stands for in a list of metrics: a name, a Metric, or a function of (prediction,
+/// target).
 train::AnyMetric metric_of(nb::handle metric);
 
 /// A running training as the callbacks of one call of `fit` see it in Python: one object, which says so when the

@@ -113,7 +113,8 @@ def test_what_does_not_fit_is_listed():
     with pytest.raises(ferrite.IoError, match="bias"):
         ferrite.load_state_dict(net, {"weight": np.zeros((2, 3), np.float32), "bias": np.zeros(3, np.float32)})
     np.testing.assert_array_equal(ferrite.state_dict(net)["weight"].numpy(), before["weight"].numpy())
-    report = ferrite.load(net, {"net.bias": np.ones(2, np.float32), "net.other": np.ones(1)}, strict=False, prefix="net.")
+    some = {"net.bias": np.ones(2, np.float32), "net.other": np.ones(1)}
+    report = ferrite.load(net, some, strict=False, prefix="net.")
     assert report.missing == ["net.weight"] and report.unexpected == ["net.other"]
     np.testing.assert_array_equal(ferrite.state_dict(net)["bias"].numpy(), [1, 1])
     ferrite.load(net, {"w": np.full((2, 3), 2.0, np.float32), "b": np.zeros(2, np.float32)},
@@ -211,6 +212,52 @@ def test_onnx_round_trip(tmp_path):
     with pytest.raises(ferrite.OnnxError):
         (tmp_path / "bad.onnx").write_bytes(b"\xff\xff")
         ferrite.read_onnx(tmp_path / "bad.onnx")
+
+
+def test_onnx_streams(tmp_path):
+    net = gru().eval()
+    x = np.random.default_rng(0).standard_normal((1, 6, 3)).astype(np.float32)
+    ferrite.write_onnx(tmp_path / "net.onnx", net, [x[:, :2]], input_names=["x"], output_names=["y"],
+                       dynamic=[(0, 1, "time")])
+    model = ferrite.read_onnx(tmp_path / "net.onnx")
+    stream = ferrite.OnnxStream(model, time="time")
+    expected = model(x).numpy()
+    first = [stream.step(x=x[:, t:t + 1])["y"].numpy() for t in range(3)]
+    saved, twin = stream.save(), stream.clone()
+    np.testing.assert_array_equal(np.concatenate(first, 1), expected[:, :3])
+    for s in (stream, twin):
+        np.testing.assert_array_equal(s.step(x=x[:, 3:4])["y"].numpy(), expected[:, 3:4])
+    stream.restore(saved)
+    np.testing.assert_array_equal(stream.step(x=x[:, 3:4])["y"].numpy(), expected[:, 3:4])
+    stream.reset()
+    np.testing.assert_array_equal(stream.step(x=x[:, :1])["y"].numpy(), expected[:, :1])
+    assert stream.report()
+    with pytest.raises(ferrite.ShapeError):
+        stream.step(x=x)
+    with pytest.raises(ferrite.ValueError):
+        stream.step(other=x[:, :1])
+
+
+def test_quantised_gguf(tmp_path):
+    w = np.random.default_rng(0).standard_normal((4, 64)).astype(np.float32)
+    path = tmp_path / "a.gguf"
+    ferrite.write_gguf(path, {"w": w, "b": w}, {"general.name": "n", "tokens": ["a", "b"], "n": 3, "x": 0.5},
+                       type={"w": "q8_0"})
+    assert ferrite.read_gguf_metadata(path) == {"general.name": "n", "tokens": ["a", "b"], "n": 3, "x": 0.5}
+    read = ferrite.read_tensors(path)
+    np.testing.assert_array_equal(read["b"].numpy(), w)
+    np.testing.assert_allclose(read["w"].numpy(), w, atol=np.abs(w).max() / 127)
+    assert not np.array_equal(read["w"].numpy(), w)
+    with pytest.raises(ferrite.ValueError, match="q2.*q8_0"):
+        ferrite.write_gguf(path, {"w": w}, type="q2")
+
+
+def test_class_folders(tmp_path):
+    for name in ("b/2.png", "a/1.png", "a/0.txt"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    files, labels, classes = ferrite.list_class_folders(tmp_path, [".png"])
+    assert [f.name for f in files] == ["1.png", "2.png"] and labels.tolist() == [0, 1] and classes == ["a", "b"]
 
 
 def test_stablehlo():

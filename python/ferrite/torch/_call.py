@@ -7,6 +7,7 @@ from .._ferrite import _recurrence
 _recurrence.set_up({
     "tensor": torch.Tensor, "parameter": torch.nn.Parameter, "f32": torch.float32, "f64": torch.float64,
     "strided": torch.strided,
+    "threads": torch.get_num_threads,
     "transforms": torch._C._functorch.peek_interpreter_stack,
     "modes": torch._C._len_torch_dispatch_stack,
     "functions": torch._C._len_torch_function_stack,

@@ -20,7 +20,9 @@ class _OnFerrite:
             return super().forward(input, hx)
         if isinstance(input, PackedSequence):
             return self._packed(input, hx)
-        o = self.__dict__.get("_options") or self._set_options()
+        o = self.__dict__.get("_options")
+        if o is None or o.batch_first is not self.batch_first:
+            o = self._set_options()
         h0, c0 = hx if o.kind == _call.LSTM and type(hx) is tuple and len(hx) == 2 else (hx, None)
         weights = self._flat_weights
         if (h0 is None or isinstance(h0, torch.Tensor)) and (c0 is not None or h0 is None or o.kind != _call.LSTM):

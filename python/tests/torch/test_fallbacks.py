@@ -277,6 +277,38 @@ class TestReasons:
             torch.testing.assert_close(plain(negative)[0], plain(-x)[0])
 
 
+@pytest.mark.parametrize("kind", ["GRU", "RNN"])
+def test_few_steps_of_large_layers(kind):
+    torch.manual_seed(3)
+    plain = getattr(torch.nn, kind)(700, 700)
+    ours = getattr(ferrite.torch, kind)(700, 700)
+    ours.load_state_dict(plain.state_dict())
+    x = torch.randn(1, 2, 700)
+
+    def f(m):
+        m.zero_grad()
+        y = m(x)[0]
+        y.sum().backward()
+        return [y, *(p.grad for p in m.parameters())]
+
+    check("slower", f, plain, ours)
+    with torch.no_grad(), Counted() as c:
+        ours(torch.randn(8, 2, 700))
+    assert c.counts == {"ferrite": 1}
+
+
+def test_threads_are_pytorchs():
+    import ferrite
+
+    before = torch.get_num_threads()
+    m = ferrite.torch.GRU(64, 64)
+    for n in (1, 2):
+        torch.set_num_threads(n)
+        m(torch.randn(50, 16, 64))
+        assert ferrite.thread_count() == n
+    torch.set_num_threads(before)
+
+
 def test_function_mode():
     plain, ours, x = layers()
     with Counted() as c, torch.device("cpu"):

@@ -162,21 +162,23 @@ def test_memory_before_a_page_that_cannot_be_read():
             out.copy_(t)
             return out
 
-        for name in ["x", *dict(plain.named_parameters())]:
-            x = torch.randn(3, 2, 5)
-            if name == "x":
-                x = at_end(x)
+        for name in ["x", "h", "c", "dy", *dict(plain.named_parameters())]:
+            given = {"x": torch.randn(3, 2, 5), "h": torch.randn(2, 2, 7), "c": torch.randn(2, 2, 7),
+                     "dy": torch.randn(3, 2, 7)}
+            if name in given:
+                given[name] = at_end(given[name])
             else:
                 getattr(ours, name).data = at_end(getattr(plain, name).detach())
-            x.requires_grad_()
+            x = given["x"].requires_grad_()
             grads = []
             for m in (plain, ours):
                 x.grad = None
-                m(x)[0].sin().sum().backward()
+                y = m(x, (given["h"], given["c"]) if kind == "LSTM" else given["h"])[0]
+                y.backward(given["dy"])
                 grads.append(x.grad)
             torch.testing.assert_close(grads[1], grads[0])
             ours.load_state_dict(plain.state_dict())
-            if name != "x":
+            if name not in given:
                 getattr(ours, name).data = getattr(plain, name).detach().clone()
     libc.mprotect(ctypes.c_void_p(address + size), size, 3)
 
