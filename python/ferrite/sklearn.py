@@ -8,6 +8,7 @@ sequences: an array [n, T, D], or a list of arrays [T, D] of different lengths.
 """
 import collections
 import inspect
+import threading
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
@@ -74,6 +75,15 @@ _PARAMETERS = """
     n_features_in_ : int
         The number of features D.
 """
+
+_WINDOWS = """    window : int, default=24
+        The number of values that a forecast is made from.
+    steps : int, default=1
+        The number of values that the network predicts at once.
+"""
+_FIRST = "    hidden_layer_sizes :"
+
+_seeding = threading.Lock()  # manual_seed holds for all threads
 
 
 class _Scaling:
@@ -145,8 +155,9 @@ class _Estimator(BaseEstimator):
     def _build(self, sequences, inputs, outputs, seed):
         """Returns a new network from inputs [B, inputs], or sequences of them, to [B, outputs]."""
         if self.network is not None and _is_factory(self.network):
-            nn.manual_seed(seed)
-            net = self.network(inputs, outputs)
+            with _seeding:
+                nn.manual_seed(seed)
+                net = self.network(inputs, outputs)
             if not isinstance(net, nn._Layer):
                 raise ValueError(f"network returned a {type(net).__name__}, not a layer")
             return net
@@ -177,43 +188,45 @@ class _Estimator(BaseEstimator):
         same = all(len(s) == len(each[0]) for s in each)
         return np.stack(each) if same else train.sequences(each)
 
+    def _standardize(self, x, y, weight, rows):
+        """Takes means and deviations from some rows of inputs, and of targets that are numbers."""
+        each = None if weight is None else weight[rows]
+        if y.ndim == 2:
+            self.target_scaling_ = _Scaling(y[rows], each, self.standardize)
+        if isinstance(x, list):
+            if each is not None:
+                each = np.repeat(each, [len(x[i]) for i in rows])
+            self.input_scaling_ = _Scaling(np.concatenate([x[i] for i in rows]), each, self.standardize)
+        else:
+            self.input_scaling_ = _Scaling(x[rows], each, self.standardize)
+
     def _fit(self, x, y, weight, outputs, loss, held_out):
         """Trains on inputs, targets and weights (or None); `held_out(random)` returns the rows for validation."""
         sequences = isinstance(x, list)
         made_for = (sequences, self.n_features_in_, outputs)
         random = check_random_state(self.random_state)
         seed = int(random.randint(np.iinfo(np.int32).max))
-        if weight is not None:
-            if not np.any(weight > 0):
-                raise ValueError("sample_weight: every weight is zero")
-            kept = np.flatnonzero(weight > 0)
-        else:
-            kept = np.arange(len(y))
+        kept = np.arange(len(y)) if weight is None else np.flatnonzero(weight > 0)
+        if len(kept) == 0:
+            raise ValueError("sample_weight: every weight is zero")
+        validating = np.intersect1d(kept, held_out(random)) if self.early_stopping else np.arange(0)
+        training = np.setdiff1d(kept, validating)
         if self.warm_start and hasattr(self, "net_"):
             if self._made_for != made_for:
                 raise ValueError("warm_start: the network was made for other numbers of inputs or outputs")
         else:
             self._made_for = made_for
-            steps = np.concatenate([x[i] for i in kept]) if sequences else x[kept]
-            each = None if weight is None else weight[kept]
-            if sequences and each is not None:
-                each = np.repeat(each, [len(x[i]) for i in kept])
-            self.input_scaling_ = _Scaling(steps, each, self.standardize)
+            self._standardize(x, y, weight, training)
             self.net_ = self._build(*made_for, seed)
             self._dtype = next((p.numpy().dtype.name for p in self.net_.parameters()), "float32")
-            if isinstance(y, np.ndarray) and y.ndim == 2:
-                self.target_scaling_ = _Scaling(y[kept], None if weight is None else weight[kept], self.standardize)
         if y.ndim == 2:
             y = self.target_scaling_.apply(y, self._dtype)
-        validating = held_out(random) if self.early_stopping else np.arange(0)
-        training = np.setdiff1d(kept, validating)
 
         def data(rows):
             columns = [self._column([x[i] for i in rows] if sequences else x[rows]), y[rows]]
             return train.Dataset(*columns, *([] if weight is None else [weight[rows].astype(self._dtype)]))
 
         if weight is not None:
-            validating = np.intersect1d(kept, validating)
             loss = train.LossOfSums(_weighted(loss))
         options = {}
         if len(validating):
@@ -387,14 +400,7 @@ class Forecaster(_Estimator):
 
     A series is [n], or [n, D] for several that are forecast together. Forecasts of more than ``steps`` values continue
     from the first ones.
-
-    Parameters of its own
-    ---------------------
-    window : int, default=24
-        The number of values that a forecast is made from.
-    steps : int, default=1
-        The number of values that the network predicts at once.
-""" + _PARAMETERS
+""" + _PARAMETERS.replace(_FIRST, _WINDOWS + _FIRST)
 
     def __init__(self, window=24, steps=1, hidden_layer_sizes=(32,), *, network=None, activation="relu", dropout=0.0,
                  epochs=100, batch_size=32, learning_rate=3e-3, weight_decay=0.0, standardize=True,
