@@ -37,10 +37,10 @@ def test_the_notebook_is_stored_without_outputs():
 
 def test_the_network_sounds_like_the_amplifier(run):
     notebook, folder = run
-    text = "".join(o.get("text", "") for c in notebook.cells if c.cell_type == "code" for o in c.outputs)
+    outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
+    text = "".join(output.get("text", "") for output in outputs)
     assert float(text.split("error to signal")[1].split()[0]) < 0.02
-    pictures = [o for c in notebook.cells if c.cell_type == "code" for o in c.outputs if "image/png" in o.get("data", {})]
-    assert len(pictures) == 3
+    assert sum("image/png" in output.get("data", {}) for output in outputs) == 3
     net = ferrite.sequence(1).gru(16).linear(1).build(seed=1)
     ferrite.load(net, folder / "overdrive.safetensors")
     dry, played = np.load(folder / "dry.npy"), np.load(folder / "played.npy")
