@@ -6,6 +6,7 @@
 They go wherever scikit-learn's own do: pipelines, grid searches, cross-validation, pickles. X is a table [n, D], or
 sequences: an array [n, T, D], or a list of arrays [T, D] of different lengths.
 """
+
 import collections
 import inspect
 import threading
@@ -16,8 +17,13 @@ from sklearn.metrics import r2_score
 from sklearn.model_selection import train_test_split
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted, column_or_1d
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_consistent_length,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
 
 from . import _ferrite, nn, optim, train
 
@@ -81,9 +87,23 @@ _WINDOWS = """    window : int, default=24
     steps : int, default=1
         The number of values that the network predicts at once.
 """
-_FIRST = "    hidden_layer_sizes :"
+_CLASSES = """    classes_ : array
+        The labels, in the order of the columns of ``predict_proba``.
+"""
 
 _seeding = threading.Lock()  # manual_seed holds for all threads
+
+
+def _documented(before="", after=""):
+    """Appends the shared parameters to the docstring of a class, with more ones before and after them."""
+
+    def document(cls):
+        first = "    hidden_layer_sizes :"
+        shared = _PARAMETERS.replace(first, before + first) + after
+        cls.__doc__ = f"{inspect.cleandoc(cls.__doc__)}\n\n{inspect.cleandoc(shared)}\n"
+        return cls
+
+    return document
 
 
 class _Scaling:
@@ -122,8 +142,11 @@ def _is_factory(network):
     """Returns whether a network's function takes the numbers of inputs and outputs, and not a builder."""
     if inspect.isclass(network):
         return True
-    needed = [p for p in inspect.signature(network).parameters.values()
-              if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    needed = [
+        p
+        for p in inspect.signature(network).parameters.values()
+        if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+    ]
     if len(needed) not in (1, 2):
         raise ValueError(f"network takes {len(needed)} arguments, neither one (a builder) nor two (inputs and outputs)")
     return len(needed) == 2
@@ -132,9 +155,26 @@ def _is_factory(network):
 class _Estimator(BaseEstimator):
     """What the estimators share: the network, its training, and pickling."""
 
-    def __init__(self, hidden_layer_sizes=(32,), *, network=None, activation="relu", dropout=0.0, epochs=100,
-                 batch_size=32, learning_rate=3e-3, weight_decay=0.0, standardize=True, early_stopping=False,
-                 validation_fraction=0.1, patience=10, warm_start=False, random_state=None, dtype=None, verbose=False):
+    def __init__(
+        self,
+        hidden_layer_sizes=(32,),
+        *,
+        network=None,
+        activation="relu",
+        dropout=0.0,
+        epochs=100,
+        batch_size=32,
+        learning_rate=3e-3,
+        weight_decay=0.0,
+        standardize=True,
+        early_stopping=False,
+        validation_fraction=0.1,
+        patience=10,
+        warm_start=False,
+        random_state=None,
+        dtype=None,
+        verbose=False,
+    ):
         self.hidden_layer_sizes = hidden_layer_sizes
         self.network = network
         self.activation = activation
@@ -233,15 +273,21 @@ class _Estimator(BaseEstimator):
             stopping = train.EarlyStopping("val_loss", patience=self.patience)
             options = {"validation": data(validating), "callbacks": [stopping]}
         history = train.fit(
-            self.net_, train.DataLoader(data(training), batch_size=self.batch_size, seed=seed), loss,
-            optim.AdamW(self.net_.parameters(), lr=self.learning_rate, weight_decay=self.weight_decay), self.epochs,
-            progress=bool(self.verbose), **options)
+            self.net_,
+            train.DataLoader(data(training), batch_size=self.batch_size, seed=seed),
+            loss,
+            optim.AdamW(self.net_.parameters(), lr=self.learning_rate, weight_decay=self.weight_decay),
+            self.epochs,
+            progress=bool(self.verbose),
+            **options,
+        )
         self.history_ = history.to_dict()
         self.n_iter_ = history.epochs
         return self
 
     def _rows_held_out(self, count, strata=None):
         """Returns the function that draws the rows for validation, in the proportions of strata where it can."""
+
         def draw(random):
             rows = np.arange(count)
             size = self._held_out_size(count)
@@ -250,6 +296,7 @@ class _Estimator(BaseEstimator):
                 if counts.min() < 2 or size < len(counts) or count - size < len(counts):
                     return train_test_split(rows, test_size=size, random_state=random)[1]
             return train_test_split(rows, test_size=size, random_state=random, stratify=strata)[1]
+
         return draw
 
     def _held_out_size(self, count):
@@ -282,11 +329,14 @@ def _weighted(loss):
     """Returns the function that a named loss is with weights in the third field: the sum of losses, and of weights."""
     if loss == "cross_entropy":
         return lambda prediction, batch: (
-            nn.cross_entropy(prediction, batch.y, reduction="sum", element_weight=batch[2]), _ferrite.sum(batch[2]))
+            nn.cross_entropy(prediction, batch.y, reduction="sum", element_weight=batch[2]),
+            _ferrite.sum(batch[2]),
+        )
 
     def squares(prediction, batch):
         weight = _ferrite.expand(_ferrite.unsqueeze(batch[2], 1), prediction.shape)
         return nn.mse_loss(prediction, batch.y, reduction="sum", element_weight=weight), _ferrite.sum(weight)
+
     return squares
 
 
@@ -313,6 +363,12 @@ class _Supervised(_Estimator):
         self.__dict__.pop("feature_names_in_", None)
         return sequences, y
 
+    @staticmethod
+    def _weights(sample_weight, x):
+        if sample_weight is None:
+            return None
+        return _check_sample_weight(sample_weight, x, dtype=np.float64, ensure_non_negative=True)
+
     def _predicted(self, X):
         check_is_fitted(self, "net_")
         sequences = _sequences(X)
@@ -322,19 +378,20 @@ class _Supervised(_Estimator):
             return self._outputs(validate_data(self, X, dtype=[np.float64, np.float32], reset=False))
         for s in sequences:
             if s.shape[1] != self.n_features_in_:
-                raise ValueError(f"X has {s.shape[1]} features, but {type(self).__name__} is expecting "
-                                 f"{self.n_features_in_} features as input")
+                raise ValueError(
+                    f"X has {s.shape[1]} features, but {type(self).__name__} is expecting "
+                    f"{self.n_features_in_} features as input"
+                )
         return self._outputs(sequences)
 
 
+@_documented(after=_CLASSES)
 class Classifier(ClassifierMixin, _Supervised):
-    __doc__ = """A classifier: a small network that is trained with cross-entropy.
+    """A classifier: a small network that is trained with cross-entropy.
 
-        model = Classifier(early_stopping=True, random_state=0).fit(X, y)
-        model.predict_proba(X)
-""" + _PARAMETERS + """    classes_ : array
-        The labels, in the order of the columns of ``predict_proba``.
-"""
+    model = Classifier(early_stopping=True, random_state=0).fit(X, y)
+    model.predict_proba(X)
+    """
 
     def fit(self, X, y, sample_weight=None):
         """Trains on X and the labels y [n]. A weight multiplies the loss of its sample."""
@@ -345,10 +402,10 @@ class Classifier(ClassifierMixin, _Supervised):
         if self.warm_start and hasattr(self, "net_") and not np.array_equal(classes, self.classes_):
             raise ValueError("warm_start: y has other classes than in the last fit")
         self.classes_ = classes
-        weight = None if sample_weight is None else _check_sample_weight(
-            sample_weight, x, dtype=np.float64, ensure_non_negative=True)
-        return self._fit(x, labels.astype(np.int64), weight, len(classes), "cross_entropy",
-                         self._rows_held_out(len(labels), labels))
+        weight = self._weights(sample_weight, x)
+        return self._fit(
+            x, labels.astype(np.int64), weight, len(classes), "cross_entropy", self._rows_held_out(len(labels), labels)
+        )
 
     def predict(self, X):
         """Returns the most probable label of each sample, [n]."""
@@ -362,12 +419,13 @@ class Classifier(ClassifierMixin, _Supervised):
         return powers / powers.sum(axis=1, keepdims=True)
 
 
+@_documented()
 class Regressor(RegressorMixin, _Supervised):
-    __doc__ = """A regressor: a small network that is trained with squared errors, for one target or several.
+    """A regressor: a small network that is trained with squared errors, for one target or several.
 
-        model = Regressor(hidden_layer_sizes=(64, 64), random_state=0).fit(X, y)
-        model.predict(X)
-""" + _PARAMETERS
+    model = Regressor(hidden_layer_sizes=(64, 64), random_state=0).fit(X, y)
+    model.predict(X)
+    """
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -380,8 +438,7 @@ class Regressor(RegressorMixin, _Supervised):
         y = np.asarray(y, dtype=np.float64)
         self._flat = y.ndim == 1
         y = y.reshape(len(y), -1)
-        weight = None if sample_weight is None else _check_sample_weight(
-            sample_weight, x, dtype=np.float64, ensure_non_negative=True)
+        weight = self._weights(sample_weight, x)
         return self._fit(x, y, weight, y.shape[1], "mse", self._rows_held_out(len(y)))
 
     def predict(self, X):
@@ -391,8 +448,9 @@ class Regressor(RegressorMixin, _Supervised):
         return out[:, 0] if self._flat else out
 
 
+@_documented(before=_WINDOWS)
 class Forecaster(_Estimator):
-    __doc__ = """A forecaster of series: a GRU that reads a window and predicts the values after it.
+    """A forecaster of series: a GRU that reads a window and predicts the values after it.
 
         model = Forecaster(window=24, random_state=0).fit(series[:-50])
         model.predict(10)                       # the ten values after the series
@@ -400,17 +458,48 @@ class Forecaster(_Estimator):
 
     A series is [n], or [n, D] for several that are forecast together. Forecasts of more than ``steps`` values continue
     from the first ones.
-""" + _PARAMETERS.replace(_FIRST, _WINDOWS + _FIRST)
+    """
 
-    def __init__(self, window=24, steps=1, hidden_layer_sizes=(32,), *, network=None, activation="relu", dropout=0.0,
-                 epochs=100, batch_size=32, learning_rate=3e-3, weight_decay=0.0, standardize=True,
-                 early_stopping=False, validation_fraction=0.1, patience=10, warm_start=False, random_state=None,
-                 dtype=None, verbose=False):
+    def __init__(
+        self,
+        window=24,
+        steps=1,
+        hidden_layer_sizes=(32,),
+        *,
+        network=None,
+        activation="relu",
+        dropout=0.0,
+        epochs=100,
+        batch_size=32,
+        learning_rate=3e-3,
+        weight_decay=0.0,
+        standardize=True,
+        early_stopping=False,
+        validation_fraction=0.1,
+        patience=10,
+        warm_start=False,
+        random_state=None,
+        dtype=None,
+        verbose=False,
+    ):
         super().__init__(
-            hidden_layer_sizes, network=network, activation=activation, dropout=dropout, epochs=epochs,
-            batch_size=batch_size, learning_rate=learning_rate, weight_decay=weight_decay, standardize=standardize,
-            early_stopping=early_stopping, validation_fraction=validation_fraction, patience=patience,
-            warm_start=warm_start, random_state=random_state, dtype=dtype, verbose=verbose)
+            hidden_layer_sizes,
+            network=network,
+            activation=activation,
+            dropout=dropout,
+            epochs=epochs,
+            batch_size=batch_size,
+            learning_rate=learning_rate,
+            weight_decay=weight_decay,
+            standardize=standardize,
+            early_stopping=early_stopping,
+            validation_fraction=validation_fraction,
+            patience=patience,
+            warm_start=warm_start,
+            random_state=random_state,
+            dtype=dtype,
+            verbose=verbose,
+        )
         self.window = window
         self.steps = steps
 
@@ -423,9 +512,9 @@ class Forecaster(_Estimator):
             raise ValueError(f"series: {len(series)} values; a window and its target have {self.window + self.steps}")
         self.n_features_in_ = series.shape[1]
         windows = self._windows(series, self.window + self.steps)
-        x, y = list(windows[:, :self.window]), windows[:, self.window:].reshape(len(windows), -1)
-        self._fit(x, y, None, y.shape[1], "mse", lambda random: np.arange(len(y))[-self._held_out_size(len(y)):])
-        self._last = series[-self.window:].copy()
+        x, y = list(windows[:, : self.window]), windows[:, self.window :].reshape(len(windows), -1)
+        self._fit(x, y, None, y.shape[1], "mse", lambda random: np.arange(len(y))[-self._held_out_size(len(y)) :])
+        self._last = series[-self.window :].copy()
         return self
 
     @staticmethod
@@ -436,8 +525,10 @@ class Forecaster(_Estimator):
         check_is_fitted(self, "net_")
         series = check_array(series, ensure_2d=False, dtype=np.float64, input_name="series")
         if series.ndim == 1 != self._flat or series.reshape(len(series), -1).shape[1] != self.n_features_in_:
-            raise ValueError(f"series: shape {series.shape}; the forecaster was fitted to "
-                             + ("[n]" if self._flat else f"[n, {self.n_features_in_}]"))
+            raise ValueError(
+                f"series: shape {series.shape}; the forecaster was fitted to "
+                + ("[n]" if self._flat else f"[n, {self.n_features_in_}]")
+            )
         if len(series) < least:
             raise ValueError(f"series: {len(series)} values; at least {least} are needed")
         return series.reshape(len(series), -1)
@@ -448,14 +539,14 @@ class Forecaster(_Estimator):
             raise ValueError(f"horizon is {horizon}; it is at least 1")
         known = windows
         for _ in range(-(-horizon // self.steps)):
-            y = self.target_scaling_.undo(self._outputs(list(known[:, -self.window:])))
+            y = self.target_scaling_.undo(self._outputs(list(known[:, -self.window :])))
             known = np.concatenate([known, y.reshape(len(known), self.steps, -1)], axis=1)
-        return known[:, self.window:self.window + horizon]
+        return known[:, self.window : self.window + horizon]
 
     def predict(self, horizon=1, series=None):
         """Returns the ``horizon`` values after a series, by default the one of ``fit``: [horizon] or [horizon, D]."""
         check_is_fitted(self, "net_")
-        last = self._last if series is None else self._validated(series, self.window)[-self.window:]
+        last = self._last if series is None else self._validated(series, self.window)[-self.window :]
         out = self._forecast(last[None], horizon)[0]
         return out[:, 0] if self._flat else out
 
@@ -466,7 +557,7 @@ class Forecaster(_Estimator):
         """
         series = self._validated(series, self.window + horizon)
         windows = self._windows(series, self.window + horizon)[::stride]
-        forecasts, actual = self._forecast(windows[:, :self.window], horizon), windows[:, self.window:].copy()
+        forecasts, actual = self._forecast(windows[:, : self.window], horizon), windows[:, self.window :].copy()
         return Backtest(forecasts[..., 0], actual[..., 0]) if self._flat else Backtest(forecasts, actual)
 
     def score(self, series, y=None, horizon=1):

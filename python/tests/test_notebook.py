@@ -1,4 +1,5 @@
 """The notebook examples/python/overdrive.ipynb, and the C++ program that plays what it trained."""
+
 import os
 import pathlib
 import subprocess
@@ -56,8 +57,20 @@ def test_the_program_in_cpp_plays_the_same_bits(run):
     folder = run[1]
     program = folder / "overdrive_stream"
     compiler = os.environ.get("CXX", "g++")
-    subprocess.run([compiler, "-std=c++20", "-O2", f"-I{tree}/include", EXAMPLES / "overdrive_stream.cpp",
-                    f"{tree}/libferrite.a", "-lpthread", "-o", program], check=True)
+    subprocess.run(
+        [
+            compiler,
+            "-std=c++20",
+            "-O2",
+            f"-I{tree}/include",
+            EXAMPLES / "overdrive_stream.cpp",
+            f"{tree}/libferrite.a",
+            "-lpthread",
+            "-o",
+            program,
+        ],
+        check=True,
+    )
     subprocess.run([program, folder / "overdrive.safetensors", folder / "dry.npy", folder / "cpp.npy"], check=True)
     cpp, played = np.load(folder / "cpp.npy"), np.load(folder / "played.npy")
     assert cpp.dtype == played.dtype == np.float32 and len(cpp) == 64000

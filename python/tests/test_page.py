@@ -1,4 +1,5 @@
 """The blocks of docs/python.md run in their order, in one namespace."""
+
 import importlib.util
 import pathlib
 import re
@@ -18,7 +19,7 @@ def blocks():
         if match[2]:
             heading = match[3]
         else:
-            all_blocks.append((heading, text[:match.start(1)].count("\n"), match[1]))
+            all_blocks.append((heading, text[: match.start(1)].count("\n"), match[1]))
     return all_blocks
 
 

@@ -1,4 +1,5 @@
 """The estimators for scikit-learn."""
+
 import pickle
 import subprocess
 import sys
@@ -29,10 +30,18 @@ def not_to_the_bit(estimator):
     return {}
 
 
-@parametrize_with_checks([
-    Classifier(), Regressor(), Classifier(dtype="float32"), Regressor(dtype="float32"),
-    Classifier(hidden_layer_sizes=(16, 8), activation="tanh", early_stopping=True), Regressor(early_stopping=True),
-    Regressor(standardize=False, epochs=300)], expected_failed_checks=not_to_the_bit)
+@parametrize_with_checks(
+    [
+        Classifier(),
+        Regressor(),
+        Classifier(dtype="float32"),
+        Regressor(dtype="float32"),
+        Classifier(hidden_layer_sizes=(16, 8), activation="tanh", early_stopping=True),
+        Regressor(early_stopping=True),
+        Regressor(standardize=False, epochs=300),
+    ],
+    expected_failed_checks=not_to_the_bit,
+)
 def test_scikit_learns_checks(estimator, check):
     check(estimator)
 
@@ -48,14 +57,16 @@ def waves(n=60, seed=0, lengths=(10, 11)):
     """Returns sequences [T, 2] that rise or fall, their labels, and their slopes."""
     rng = np.random.default_rng(seed)
     slopes = rng.uniform(0.2, 1, n) * rng.choice([-1, 1], n)
-    each = [np.stack([s * np.linspace(0, 1, t), rng.standard_normal(t)], 1)
-            for s, t in zip(slopes, rng.integers(*lengths, n))]
+    each = [
+        np.stack([s * np.linspace(0, 1, t), rng.standard_normal(t)], 1)
+        for s, t in zip(slopes, rng.integers(*lengths, n))
+    ]
     return each, (slopes > 0).astype(int), slopes
 
 
 def test_the_package_does_not_import_scikit_learn():
     code = "import ferrite, sys; sys.exit('sklearn' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_classifier():
@@ -294,7 +305,10 @@ def test_wrong_series():
     with pytest.raises(ValueError, match="a window and its target have 5"):
         model.fit(np.arange(4.0))
     model.fit(np.sin(np.arange(50.0)))
-    for wrong in (lambda: model.predict(0), lambda: model.predict(1, series=np.zeros(3)),
-                  lambda: model.predict(1, series=np.zeros((9, 2)))):
+    for wrong in (
+        lambda: model.predict(0),
+        lambda: model.predict(1, series=np.zeros(3)),
+        lambda: model.predict(1, series=np.zeros((9, 2))),
+    ):
         with pytest.raises(ValueError, match="horizon|at least 4|fitted to"):
             wrong()
