@@ -389,8 +389,10 @@ class _Supervised(_Estimator):
 class Classifier(ClassifierMixin, _Supervised):
     """A classifier: a small network that is trained with cross-entropy.
 
-    model = Classifier(early_stopping=True, random_state=0).fit(X, y)
-    model.predict_proba(X)
+        model = Classifier(early_stopping=True, random_state=0).fit(X, y)
+        model.predict_proba(X)
+
+    X is a table or sequences, y holds labels of any kind. With a ``random_state`` training is repeatable bit for bit.
     """
 
     def fit(self, X, y, sample_weight=None):
@@ -423,8 +425,10 @@ class Classifier(ClassifierMixin, _Supervised):
 class Regressor(RegressorMixin, _Supervised):
     """A regressor: a small network that is trained with squared errors, for one target or several.
 
-    model = Regressor(hidden_layer_sizes=(64, 64), random_state=0).fit(X, y)
-    model.predict(X)
+        model = Regressor(hidden_layer_sizes=(64, 64), random_state=0).fit(X, y)
+        model.predict(X)
+
+    X is a table or sequences, y is [n] or [n, targets]. With a ``random_state`` training is repeatable bit for bit.
     """
 
     def __sklearn_tags__(self):
