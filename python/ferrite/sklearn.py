@@ -110,6 +110,7 @@ class _Scaling:
     """The mean and the deviation of every feature, by which values are standardized."""
 
     def __init__(self, values, weight, active):
+        values = values.astype(np.float64)
         features = values.shape[1]
         if not active:
             self.mean, self.deviation = np.zeros(features), np.ones(features)
@@ -152,6 +153,40 @@ def _is_factory(network):
     return len(needed) == 2
 
 
+_BUILDING = ("hidden_layer_sizes", "network", "activation", "dropout", "dtype")
+
+
+def _build(options, sequences, inputs, outputs, seed):
+    """Returns a new network from inputs [B, inputs], or sequences of them, to [B, outputs]."""
+    network, activation = options["network"], options["activation"]
+    if network is not None and _is_factory(network):
+        with _seeding:
+            nn.manual_seed(seed)
+            net = network(inputs, outputs)
+        if not isinstance(net, nn._Layer):
+            raise ValueError(f"network returned a {type(net).__name__}, not a layer")
+        return net
+    dtype = options["dtype"] or ("float32" if sequences else "float64")
+    builder = _ferrite.sequence(inputs) if sequences else _ferrite.features(inputs)
+    if network is not None:
+        builder = network(builder)
+        if not isinstance(builder, _ferrite.Builder):
+            raise ValueError(f"network returned a {type(builder).__name__}, not the builder that it was given")
+        return builder.linear(outputs).build(seed, dtype=dtype)
+    if not hasattr(_ferrite.Builder, activation):
+        raise ValueError(f'activation: the builder has no word "{activation}"')
+    for size in np.atleast_1d(np.asarray(options["hidden_layer_sizes"], dtype=np.int64)):
+        if sequences:
+            builder.gru(int(size))
+        else:
+            getattr(builder.linear(int(size)), activation)()
+        if options["dropout"]:
+            builder.dropout(options["dropout"])
+    if sequences:
+        builder.last_step()
+    return builder.linear(outputs).build(seed, dtype=dtype)
+
+
 class _Estimator(BaseEstimator):
     """What the estimators share: the network, its training, and pickling."""
 
@@ -192,34 +227,6 @@ class _Estimator(BaseEstimator):
         self.dtype = dtype
         self.verbose = verbose
 
-    def _build(self, sequences, inputs, outputs, seed):
-        """Returns a new network from inputs [B, inputs], or sequences of them, to [B, outputs]."""
-        if self.network is not None and _is_factory(self.network):
-            with _seeding:
-                nn.manual_seed(seed)
-                net = self.network(inputs, outputs)
-            if not isinstance(net, nn._Layer):
-                raise ValueError(f"network returned a {type(net).__name__}, not a layer")
-            return net
-        builder = _ferrite.sequence(inputs) if sequences else _ferrite.features(inputs)
-        if self.network is not None:
-            builder = self.network(builder)
-            if not isinstance(builder, _ferrite.Builder):
-                raise ValueError(f"network returned a {type(builder).__name__}, not the builder that it was given")
-            return builder.linear(outputs).build(seed, dtype=self.dtype or ("float32" if sequences else "float64"))
-        if not hasattr(_ferrite.Builder, self.activation):
-            raise ValueError(f'activation: the builder has no word "{self.activation}"')
-        for size in np.atleast_1d(np.asarray(self.hidden_layer_sizes, dtype=np.int64)):
-            if sequences:
-                builder.gru(int(size))
-            else:
-                getattr(builder.linear(int(size)), self.activation)()
-            if self.dropout:
-                builder.dropout(self.dropout)
-        if sequences:
-            builder.last_step()
-        return builder.linear(outputs).build(seed, dtype=self.dtype or ("float32" if sequences else "float64"))
-
     def _column(self, x):
         """Returns standardized inputs as a column of a data set."""
         if not self._made_for[0]:
@@ -241,7 +248,7 @@ class _Estimator(BaseEstimator):
             self.input_scaling_ = _Scaling(x[rows], each, self.standardize)
 
     def _fit(self, x, y, weight, outputs, loss, held_out):
-        """Trains on inputs, targets and weights (or None); `held_out(random)` returns the rows for validation."""
+        """Trains on inputs, targets and weights (or None); `held_out(random, rows)` chooses some for validation."""
         sequences = isinstance(x, list)
         made_for = (sequences, self.n_features_in_, outputs)
         random = check_random_state(self.random_state)
@@ -249,7 +256,7 @@ class _Estimator(BaseEstimator):
         kept = np.arange(len(y)) if weight is None else np.flatnonzero(weight > 0)
         if len(kept) == 0:
             raise ValueError("sample_weight: every weight is zero")
-        validating = np.intersect1d(kept, held_out(random)) if self.early_stopping else np.arange(0)
+        validating = held_out(random, kept) if self.early_stopping else np.arange(0)
         training = np.setdiff1d(kept, validating)
         if self.warm_start and hasattr(self, "net_"):
             if self._made_for != made_for:
@@ -257,7 +264,8 @@ class _Estimator(BaseEstimator):
         else:
             self._made_for = made_for
             self._standardize(x, y, weight, training)
-            self.net_ = self._build(*made_for, seed)
+            self._made_by = {name: getattr(self, name) for name in _BUILDING}
+            self.net_ = _build(self._made_by, *made_for, seed)
             self._dtype = next((p.numpy().dtype.name for p in self.net_.parameters()), "float32")
         if y.ndim == 2:
             y = self.target_scaling_.apply(y, self._dtype)
@@ -285,19 +293,14 @@ class _Estimator(BaseEstimator):
         self.n_iter_ = history.epochs
         return self
 
-    def _rows_held_out(self, count, strata=None):
-        """Returns the function that draws the rows for validation, in the proportions of strata where it can."""
-
-        def draw(random):
-            rows = np.arange(count)
-            size = self._held_out_size(count)
-            if strata is not None:
-                counts = np.bincount(strata)
-                if counts.min() < 2 or size < len(counts) or count - size < len(counts):
-                    return train_test_split(rows, test_size=size, random_state=random)[1]
-            return train_test_split(rows, test_size=size, random_state=random, stratify=strata)[1]
-
-        return draw
+    def _hold_out(self, random, rows, strata=None):
+        """Draws rows for validation, in the proportions of strata where it can."""
+        size = self._held_out_size(len(rows))
+        if strata is not None:
+            counts = np.unique(strata[rows], return_counts=True)[1]
+            possible = counts.min() >= 2 and len(counts) <= min(size, len(rows) - size)
+            strata = strata[rows] if possible else None
+        return train_test_split(rows, test_size=size, random_state=random, stratify=strata)[1]
 
     def _held_out_size(self, count):
         if not 0 < self.validation_fraction < 1:
@@ -321,7 +324,7 @@ class _Estimator(BaseEstimator):
         weights = state.pop("net_", None)
         super().__setstate__(state)
         if weights is not None:
-            self.net_ = self._build(*self._made_for, 0)
+            self.net_ = _build(self._made_by, *self._made_for, 0)
             _ferrite.load_state_dict(self.net_, weights)
 
 
@@ -405,9 +408,11 @@ class Classifier(ClassifierMixin, _Supervised):
             raise ValueError("warm_start: y has other classes than in the last fit")
         self.classes_ = classes
         weight = self._weights(sample_weight, x)
-        return self._fit(
-            x, labels.astype(np.int64), weight, len(classes), "cross_entropy", self._rows_held_out(len(labels), labels)
-        )
+
+        def hold_out(random, rows):
+            return self._hold_out(random, rows, labels)
+
+        return self._fit(x, labels.astype(np.int64), weight, len(classes), "cross_entropy", hold_out)
 
     def predict(self, X):
         """Returns the most probable label of each sample, [n]."""
@@ -443,7 +448,7 @@ class Regressor(RegressorMixin, _Supervised):
         self._flat = y.ndim == 1
         y = y.reshape(len(y), -1)
         weight = self._weights(sample_weight, x)
-        return self._fit(x, y, weight, y.shape[1], "mse", self._rows_held_out(len(y)))
+        return self._fit(x, y, weight, y.shape[1], "mse", self._hold_out)
 
     def predict(self, X):
         """Returns the predicted numbers, in the shape of y."""
@@ -517,7 +522,7 @@ class Forecaster(_Estimator):
         self.n_features_in_ = series.shape[1]
         windows = self._windows(series, self.window + self.steps)
         x, y = list(windows[:, : self.window]), windows[:, self.window :].reshape(len(windows), -1)
-        self._fit(x, y, None, y.shape[1], "mse", lambda random: np.arange(len(y))[-self._held_out_size(len(y)) :])
+        self._fit(x, y, None, y.shape[1], "mse", lambda _, rows: rows[-self._held_out_size(len(rows)) :])
         self._last = series[-self.window :].copy()
         return self
 

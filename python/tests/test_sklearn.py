@@ -137,6 +137,9 @@ def test_sample_weights():
     np.testing.assert_allclose(mean, 0.75, atol=1e-2)
     series, labels, _ = waves()
     Classifier(epochs=2, early_stopping=True).fit(series, labels, np.arange(60))
+    few = np.zeros(60)
+    few[:3] = 1
+    Classifier(epochs=2, early_stopping=True, validation_fraction=0.5).fit(series, labels, few)
     with pytest.raises(ValueError, match="zero"):
         Regressor().fit(X, y, np.zeros(40))
 
@@ -148,6 +151,9 @@ def test_pickles_and_clones(model):
     fitted = model(random_state=0, epochs=10, network=net_of_normed).fit(X, y)
     for other in (pickle.loads(pickle.dumps(fitted)), clone(fitted).fit(X, y)):
         assert np.array_equal(other.predict(X), fitted.predict(X))
+    expected = fitted.predict(X)
+    fitted.set_params(hidden_layer_sizes=(3,), network=None, dtype="float32")  # for the next fit
+    assert np.array_equal(pickle.loads(pickle.dumps(fitted)).predict(X), expected)
     fresh = clone(fitted)
     assert fresh.get_params() == fitted.get_params()
     with pytest.raises(NotFittedError):
