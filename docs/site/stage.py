@@ -29,7 +29,8 @@ def synonyms():
 
 
 def lines_of(program):
-    for path in (ROOT / "examples" / f"{program}.cpp", ROOT / "examples" / program / "main.cpp"):
+    examples = ROOT / "examples"
+    for path in (examples / f"{program}.cpp", examples / program / "main.cpp", examples / "python" / f"{program}.cpp"):
         if path.exists():
             return len(path.read_text().splitlines())
     return None
