@@ -212,13 +212,19 @@ class LayerCall {
 };
 
 /// Returns whether PyTorch runs these sizes faster, by measurement (bench/python/torch_recurrent.py): few steps of
-/// large layers read each weight so seldom that packing it costs more than the steps. oneDNN packs an LSTM's weights,
-/// too.
+/// large layers read each weight so seldom that packing it costs more than the steps. Its LSTM is oneDNN's, which packs
+/// weights, too, and whose products of few rows with large weights are faster.
 bool torch_is_faster(const Sizes& s, bool with_gradient, bool is_double) {
-  if (s.T > 4 || (s.cell->has_memory && s.P == s.H && !is_double)) return false;
+  const bool of_onednn = s.cell->has_memory && s.P == s.H && !is_double;
+  if (s.T > 4 && !of_onednn) return false;
   std::int64_t most = 0;
   for (std::int64_t l = 0; l < std::min<std::int64_t>(s.layers, 2); ++l)
     most = std::max(most, s.columns() * (s.features_into(l) + s.P));
+  if (of_onednn) {
+    if (most < 400'000) return false;
+    if (with_gradient) return s.B <= 16 && s.T >= 4;
+    return s.B <= (most >= 1'500'000 ? 48 : 16) && s.T * s.B >= 20;
+  }
   if (!with_gradient) return s.T == 1 && most >= 1'000'000;
   return most >= (s.T == 1 ? 120'000 : s.T == 2 ? 350'000 : 2'000'000);
 }
