@@ -236,7 +236,9 @@ def test_copies_are_independent(copied):
         nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1)),
         ferrite.sequence(3).gru(4).build(0),
     ):
+        net.eval()
         other, x = copied(net), random(2, 5, 3)
+        assert not other.training and net.train().training
         assert type(other) is type(net) and np.array_equal(np.asarray(other(x)), np.asarray(net(x)))
         p = other.parameters()[0]
         p.assign(p.value * 0)

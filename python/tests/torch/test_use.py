@@ -227,3 +227,18 @@ def test_training_gives_the_same_losses():
 def test_ferrite_does_not_import_torch():
     code = "import ferrite, sys; assert 'torch' not in sys.modules"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+@pytest.mark.parametrize("kind", ["GRU", "RNN"])
+def test_second_derivatives_of_a_weight_in_two_places(kind):
+    """One tensor is the weight of both directions: each place has its own part of the gradient."""
+    found = []
+    for module in (torch.nn, ferrite.torch):
+        torch.manual_seed(0)
+        layer = getattr(module, kind)(3, 4, bidirectional=True).double()
+        layer.weight_hh_l0_reverse = layer.weight_hh_l0
+        x = torch.randn(5, 2, 3, dtype=torch.float64, requires_grad=True)
+        (g,) = torch.autograd.grad((layer(x)[0] ** 2).sum(), layer.weight_hh_l0, create_graph=True)
+        found.append([g, *torch.autograd.grad((g ** 2).sum(), (x, layer.weight_hh_l0))])
+    for a, b in zip(*found):
+        torch.testing.assert_close(a, b)
