@@ -1,14 +1,18 @@
 """What the tests of the Python package share."""
 
 import mmap
+import os
+import tempfile
 
 import numpy as np
 import pytest
 from hypothesis import settings
+from hypothesis.configuration import set_hypothesis_home_dir
 
 import ferrite
 
-settings.register_profile("ferrite", deadline=None, derandomize=True, max_examples=60)
+set_hypothesis_home_dir(os.path.join(tempfile.gettempdir(), "hypothesis"))  # nothing is left among the sources
+settings.register_profile("ferrite", database=None, deadline=None, derandomize=True, max_examples=60)
 settings.load_profile("ferrite")
 
 

@@ -21,7 +21,8 @@ std::vector<std::string> builds_of_their_own(const Source& s) {
   std::vector<std::string> found;
   for (auto at = std::sregex_iterator(text.begin(), text.end(), call); at != std::sregex_iterator(); ++at)
     if (const std::string line = (*at)[0]; line.find("-DCMAKE_CXX_COMPILER=") == std::string::npos &&
-                                           line.find("-DCMAKE_TOOLCHAIN_FILE=") == std::string::npos)
+                                           line.find("-DCMAKE_TOOLCHAIN_FILE=") == std::string::npos &&
+                                           line.find("-DFERRITE_SMALL=") == std::string::npos)
       found.push_back(s.path + ": " + line);
   return found;
 }
@@ -41,6 +42,7 @@ BOOST_AUTO_TEST_SUITE(build)
 BOOST_AUTO_TEST_CASE(the_demo_the_tests_and_the_benchmarks_share_one_build) {
   BOOST_TEST(builds_of_their_own({"scripts/x", "  configure build/x -DCMAKE_BUILD_TYPE=Release\n"}).size() == 1U);
   BOOST_TEST(builds_of_their_own({"scripts/x", "configure build/x \\\n  -DCMAKE_CXX_COMPILER=clang++-14\n"}).empty());
+  BOOST_TEST(builds_of_their_own({"scripts/x", "configure build/x -DFERRITE_SMALL=ON \\\n"}).empty());
   for (const Source& s : sources())
     for (const std::string& line : builds_of_their_own(s))
       BOOST_ERROR(line + "; use configure_release of scripts/lib.sh");
