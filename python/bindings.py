@@ -578,7 +578,7 @@ def builder(headers, writer, output):
         every = plain + named
         statements.append(
             f'  c.def("{python_name(f.name)}", [](nb::object self{", " if every else ""}{taken(every)}) {{ {" ".join(before)} '
-            f"nb::inst_ptr<dsl::Builder>(self)->{f.name}({', '.join(passed)}); return result_of(self); }}{''.join(', ' + n for n in notes)}, "
+            f"made<dsl::Builder>(self)->{f.name}({', '.join(passed)}); return result_of(self); }}{''.join(', ' + n for n in notes)}, "
             f"{literal(docstring(f.comment))});"
         )
     text = [

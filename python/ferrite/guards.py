@@ -4,6 +4,7 @@ from typing import Any
 
 import contextlib
 import logging
+import threading
 
 from . import _ferrite
 
@@ -13,8 +14,9 @@ class _Guard(contextlib.ContextDecorator):
 
     _kind: Any = None
 
-    def __init__(self):
-        self._entered = []
+    # The guards of each thread, of all kinds: [context, guard, whether it is still in use]. A guard ends on the thread
+    # that began it, the inner one first; one that is left earlier ends when those within it do.
+    _of_thread = threading.local()
 
     def _options(self):
         return ()
@@ -22,11 +24,18 @@ class _Guard(contextlib.ContextDecorator):
     def __enter__(self):
         guard = self._kind()
         guard.begin(*self._options())
-        self._entered.append(guard)
+        stack = vars(self._of_thread).setdefault("stack", [])
+        stack.append([self, guard, True])
         return self
 
     def __exit__(self, *error):
-        self._entered.pop().end()
+        stack = vars(self._of_thread).get("stack", [])
+        entry = next((e for e in reversed(stack) if e[0] is self and e[2]), None)
+        if entry is None:
+            raise RuntimeError(f"{type(self).__name__}: left on a thread that did not enter it")
+        entry[2] = False
+        while stack and not stack[-1][2]:
+            stack.pop()[1].end()
         return False
 
 

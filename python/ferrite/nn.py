@@ -22,8 +22,12 @@ class Module(_Layer):
             def forward(self, x):
                 return self.head(self.gru(x)[:, -1])
 
-    A layer is assigned once: its parameters then belong to the module, under dotted names such as "gru.weight_ih_l0".
+    `copy` and the copies that `copy.copy` and `copy.deepcopy` make are made by calling the class again with the same
+    arguments; they have the same values. A layer is assigned once: its parameters then belong to the module, under dotted names such as "gru.weight_ih_l0".
     """
+
+    def __init_subclass__(cls, **options):
+        pass
 
     def __init__(self):
         super().__init__()
@@ -50,7 +54,7 @@ class Module(_Layer):
         args, options = self._made_with
         made = type(self)(*args, **options)
         made._copy_values(self)
-        made.train(self.training)
+        made._set_modes(self._modes())
         return made
 
     def __repr__(self):
@@ -60,6 +64,15 @@ class Module(_Layer):
             if isinstance(part, _Module)
         ]
         return type(self).__name__ + ("(\n" + "\n".join(rows) + "\n)" if rows else "()")
+
+
+def _check_subclass(cls, **options):
+    if "forward" in vars(cls):
+        raise TypeError(f"{cls.__name__}: a layer of the library keeps its own forward; derive from ferrite.nn.Module "
+                        "and hold the layer as an attribute")
+
+
+_Layer.__init_subclass__ = classmethod(_check_subclass)
 
 
 def _activation(name, kind, doc):

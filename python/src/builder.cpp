@@ -21,7 +21,12 @@ dsl::Sizes sizes_of(const Shape& shape) {
 dsl::Builder::Part part_of(nb::callable f) {
   return [f = std::move(f)](dsl::Builder& b) {
     const nb::gil_scoped_acquire lock;
-    f(nb::cast(&b, nb::rv_policy::reference));
+    const nb::object lent = nb::cast(&b, nb::rv_policy::reference);
+    struct End {
+      nb::handle object;
+      ~End() { nb::inst_set_state(object, false, false); }  // it may be kept longer than the builder lives
+    } const end{lent};
+    f(lent);
   };
 }
 

@@ -80,6 +80,8 @@ bool is_array_like(nb::handle object);
 Dtype dtype_of_object(nb::handle object);
 /// Returns the Python object of a dtype.
 nb::object object_of(Dtype dtype);
+/// Throws TypeError: an object is not a constructed one of a class.
+[[noreturn]] void refuse_object(nb::handle object, nb::handle wanted);
 /// Returns a tuple with named fields, the Python form of a struct of results.
 nb::object named_tuple(const char* type, std::initializer_list<const char*> names,
                        std::initializer_list<nb::object> values);
@@ -87,6 +89,24 @@ nb::object named_tuple(const char* type, std::initializer_list<const char*> name
 /// Returns the line of the reference pages for an operation, which is the docstring of a function without a comment;
 /// without one, the comment of the functions before it.
 const char* summary_of(const char* operation, const char* comment);
+
+/// Returns the C++ object in a Python object. Throws TypeError for an object of another class, and for one whose class
+/// did not call the __init__ of its base.
+template <class T>
+T* made(nb::handle object) {
+  if (!nb::isinstance<T>(object) || !nb::inst_ready(object)) refuse_object(object, nb::type<T>());
+  return nb::inst_ptr<T>(object);
+}
+
+/// One level of nested lists: a list that contains itself raises RecursionError.
+struct Nesting {
+  Nesting() {
+    if (Py_EnterRecursiveCall(" in nested lists")) throw nb::python_error();
+  }
+  ~Nesting() { Py_LeaveRecursiveCall(); }
+  Nesting(const Nesting&) = delete;
+  Nesting& operator=(const Nesting&) = delete;
+};
 
 /// A tensor or a literal, as an argument.
 class OperandArgument {

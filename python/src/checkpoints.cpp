@@ -22,7 +22,7 @@ namespace {
 template <class T>
 std::vector<T*> several(nb::handle o) {
   if (o.is_none()) return {};
-  if (nb::isinstance<std::remove_const_t<T>>(o)) return {nb::inst_ptr<std::remove_const_t<T>>(o)};
+  if (nb::isinstance<std::remove_const_t<T>>(o)) return {made<std::remove_const_t<T>>(o)};
   std::vector<T*> all;
   for (nb::handle each : o) all.push_back(nb::cast<std::remove_const_t<T>*>(each));
   return all;

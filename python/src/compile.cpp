@@ -102,7 +102,7 @@ class CompiledFunction {
     /// Returns what stands for an argument: None for a structure of tensors, or a carry itself.
     nb::object argument(nb::handle a) {
       if (nb::isinstance<nn::Carry>(a)) {
-        for (const State& s : nb::inst_ptr<nn::Carry>(a)->variables()) variables.push_back(s.identity());
+        for (const State& s : made<nn::Carry>(a)->variables()) variables.push_back(s.identity());
         variables.push_back(nullptr);
         return nb::borrow(a);
       }

@@ -96,7 +96,7 @@ Tensor of_array(nb::handle object, bool share) {
   const auto size = static_cast<std::size_t>(size_of(*dtype));
   const auto* first = static_cast<const std::byte*>(a.data());
   const std::size_t bytes = size * static_cast<std::size_t>(shape.numel("tensor"));
-  if (share && rows_lie_in_order(a) && stays_on_page(first, bytes)) {
+  if (share && *dtype != Dtype::boolean && rows_lie_in_order(a) && stays_on_page(first, bytes)) {
     // The array lives until the last tensor on it goes; that may be on a thread that does not hold the lock.
     auto* keeper = new nb::object(nb::borrow(object));
     const std::shared_ptr<const void> kept(keeper, [](const void* p) {
@@ -129,6 +129,7 @@ struct Nested {
   std::vector<std::int64_t> integers{};
 
   void take(nb::handle o, int depth) {
+    const Nesting level;
     if (PyList_Check(o.ptr()) || PyTuple_Check(o.ptr())) {
       const auto n = static_cast<std::int64_t>(nb::len(o));
       if (reals.empty() && shape.rank() == depth) shape.push_back(n);
@@ -139,7 +140,8 @@ struct Nested {
     if (!is_number(o)) throw ValueError("tensor: a list of numbers holds " + dtype_text(o));
     if (depth != shape.rank()) throw ShapeError("tensor: the lists are not of equal lengths");
     const Scalar s = scalar_of(o);
-    const Kind k = PyBool_Check(o.ptr()) ? Kind::boolean : s.is_floating() ? Kind::floating : Kind::integer;
+    const bool is_bool = PyBool_Check(o.ptr()) || (nb::hasattr(o, "item") && PyBool_Check(o.attr("item")().ptr()));
+    const Kind k = is_bool ? Kind::boolean : s.is_floating() ? Kind::floating : Kind::integer;
     kind = std::max(kind, k);
     reals.push_back(s.real());
     integers.push_back(s.integer());
@@ -159,6 +161,7 @@ struct Nested {
 
 /// Whether a list holds arrays or tensors, which are then stacked.
 bool holds_arrays(nb::handle list) {
+  const Nesting level;
   for (nb::handle each : list)
     if (is_tensor(each) || nb::ndarray_check(each)) return !is_number(each);
   return false;
@@ -166,7 +169,17 @@ bool holds_arrays(nb::handle list) {
 
 }  // namespace
 
-bool is_variable(nb::handle object) { return nb::isinstance<Variable>(object); }
+void refuse_object(nb::handle object, nb::handle wanted) {
+  const auto name = [](nb::handle type) { return nb::cast<std::string>(type.attr("__name__")); };
+  if (nb::cast<bool>(nb::module_::import_("builtins").attr("isinstance")(object, wanted)))
+    throw nb::type_error(("this " + name(object.type()) +
+                          " was not constructed: its __init__ must call "
+                          "super().__init__() first")
+                             .c_str());
+  throw nb::type_error(("a " + name(wanted) + " is needed, not a " + name(object.type())).c_str());
+}
+
+bool is_variable(nb::handle object) { return nb::isinstance<Variable>(object) && nb::inst_ready(object); }
 bool is_tensor(nb::handle object) { return nb::isinstance<Tensor>(object) || is_variable(object); }
 
 bool is_number(nb::handle o) {
@@ -199,9 +212,10 @@ bool is_array_like(nb::handle o) {
 }
 
 Tensor tensor_of(nb::handle object, bool share) {
-  if (nb::isinstance<Tensor>(object)) return *nb::inst_ptr<Tensor>(object);
-  if (is_variable(object)) return nb::inst_ptr<Variable>(object)->value();
+  if (nb::isinstance<Tensor>(object)) return *made<Tensor>(object);
+  if (is_variable(object)) return made<Variable>(object)->value();
   if (PyList_Check(object.ptr()) || PyTuple_Check(object.ptr())) {
+    const Nesting level;
     if (holds_arrays(object)) {
       std::vector<Tensor> parts;
       for (nb::handle each : object) parts.push_back(tensor_of(each));
@@ -246,7 +260,7 @@ std::array<PyObject*, 11>& dtype_objects() {
 nb::object object_of(Dtype dtype) { return nb::borrow(dtype_objects()[static_cast<std::size_t>(dtype)]); }
 
 Dtype dtype_of_object(nb::handle o) {
-  if (nb::isinstance<DtypeObject>(o)) return nb::inst_ptr<DtypeObject>(o)->dtype;
+  if (nb::isinstance<DtypeObject>(o)) return made<DtypeObject>(o)->dtype;
   if (o.is(reinterpret_cast<PyObject*>(&PyFloat_Type))) return Dtype::f32;
   if (o.is(reinterpret_cast<PyObject*>(&PyLong_Type))) return Dtype::i64;
   if (o.is(reinterpret_cast<PyObject*>(&PyBool_Type))) return Dtype::boolean;

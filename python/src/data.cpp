@@ -34,7 +34,7 @@ std::vector<Tensor> tensors_in(nb::handle list) {
 /// Returns the column in an object: a Column, an array whose rows are examples, or a list of sequences. Sequences of
 /// equal length are rows.
 train::Column column_of(nb::handle o) {
-  if (nb::isinstance<train::Column>(o)) return *nb::inst_ptr<train::Column>(o);
+  if (nb::isinstance<train::Column>(o)) return *made<train::Column>(o);
   if (!is_list_of_arrays(o)) return tensor_of(o);
   const std::vector<Tensor> each = tensors_in(o);
   for (const Tensor& t : each)
@@ -419,7 +419,7 @@ void define_characters(nb::module_& m) {
 }  // namespace
 
 train::Dataset dataset_of(nb::handle data) {
-  if (nb::isinstance<train::Dataset>(data)) return *nb::inst_ptr<train::Dataset>(data);
+  if (nb::isinstance<train::Dataset>(data)) return *made<train::Dataset>(data);
   if (!PyTuple_Check(data.ptr())) throw ValueError("data: neither a Dataset nor a tuple of columns (x, y)");
   std::vector<train::Column> columns;
   for (nb::handle each : data) columns.push_back(column_of(each));

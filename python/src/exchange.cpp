@@ -26,7 +26,7 @@ using TensorFunction = std::function<Tensors(const Tensors&)>;
 /// Returns a layer, or a function of tensors in Python, as a function of a list of tensors.
 TensorFunction function_of(nb::handle f) {
   if (nb::isinstance<onnx::Model>(f))
-    return [model = nb::inst_ptr<onnx::Model>(f)](const Tensors& in) { return model->run(in); };
+    return [model = made<onnx::Model>(f)](const Tensors& in) { return model->run(in); };
   return [kept = Kept(f)](const Tensors& in) {
     const nb::gil_scoped_acquire lock;
     nb::list arguments;
@@ -105,9 +105,8 @@ void define_onnx_models(nb::module_& m) {
 class OnnxStreamObject {
  public:
   OnnxStreamObject(nb::handle model, const onnx::StreamOptions& options)
-      : model_(nb::borrow(model)),
-        stream_(run([&] { return onnx::Stream(*nb::inst_ptr<onnx::Model>(model_), options); })) {
-    for (const onnx::Port& p : nb::inst_ptr<onnx::Model>(model_)->outputs())
+      : model_(nb::borrow(model)), stream_(run([&] { return onnx::Stream(*made<onnx::Model>(model_), options); })) {
+    for (const onnx::Port& p : made<onnx::Model>(model_)->outputs())
       if (!is_next_state(options, p.name)) outputs_.push_back(p.name);
   }
   OnnxStreamObject(const OnnxStreamObject& of, onnx::Stream stream)

@@ -320,7 +320,7 @@ void define_state_dicts(nb::module_& m) {
 }  // namespace
 
 io::TensorFile file_of(nb::handle source) {
-  if (nb::isinstance<io::TensorFile>(source)) return *nb::inst_ptr<io::TensorFile>(source);
+  if (nb::isinstance<io::TensorFile>(source)) return *made<io::TensorFile>(source);
   if (nb::isinstance<nb::dict>(source))
     return io::tensor_file_of(named_tensors(nb::borrow<nb::dict>(source)), "dictionary");
   return read_file(nb::cast<Path>(source), "", {});

@@ -65,7 +65,7 @@ void define_tape(nb::module_& m) {
       .def(nb::init<>())
       .def("__enter__",
            [](nb::object self) {
-             nb::inst_ptr<TapeContext>(self)->tape = std::make_unique<Tape>();
+             made<TapeContext>(self)->tape = std::make_unique<Tape>();
              return self;
            })
       .def(

@@ -61,7 +61,7 @@ class PythonLayer final : public nn::Layer {
 /// A layer that Python owns, in the hands of C++: it runs that layer, whose variables it has under the same names.
 class Shared final : public nn::Layer {
  public:
-  explicit Shared(nb::object object) : object_(std::move(object)), layer_(nb::inst_ptr<nn::Layer>(object_)) {
+  explicit Shared(nb::object object) : object_(std::move(object)), layer_(made<nn::Layer>(object_)) {
     adopt("", *layer_);
   }
   ~Shared() override {
@@ -143,14 +143,14 @@ void define_module(nb::module_& m) {
   c.def(
       "train",
       [](nb::object self, bool on) {
-        nb::inst_ptr<nn::Module>(self)->train(on);
+        made<nn::Module>(self)->train(on);
         return self;
       },
       "mode"_a = true, "Switches training mode on or off, here and in all parts, and returns the module.");
   c.def(
       "eval",
       [](nb::object self) {
-        nb::inst_ptr<nn::Module>(self)->eval();
+        made<nn::Module>(self)->eval();
         return self;
       },
       "Switches training mode off and returns the module.");
@@ -158,6 +158,13 @@ void define_module(nb::module_& m) {
       "training", [](const nn::Module& s) { return s.training(); }, "Whether the module is in training mode.");
   c.def("__getattr__", variable_of, "name"_a, "Returns a parameter or buffer by its name.");
   c.def("_copy_values", [](const nn::Module& to, const nn::Module& from) { nn::copy_values(from, to); });
+  c.def("_modes", [](const nn::Module& s) {
+    const std::vector<bool> modes = s.modes();
+    return std::vector<int>(modes.begin(), modes.end());
+  });
+  c.def("_set_modes", [](const nn::Module& s, const std::vector<int>& modes) {
+    s.set_modes(std::vector<bool>(modes.begin(), modes.end()));
+  });
   c.def("__copy__", [](nb::handle self) { return self.attr("_another")(); });
   c.def(
       "__deepcopy__", [](nb::handle self, nb::handle) { return self.attr("_another")(); }, "memo"_a);
@@ -248,7 +255,7 @@ void define_container(Class& c) {
   c.def(
       "add",
       [](nb::object self, std::string name, nb::handle layer) {
-        add_to(*nb::inst_ptr<C>(self), std::move(name), layer);
+        add_to(*made<C>(self), std::move(name), layer);
         return self;
       },
       "name"_a, "layer"_a, "Adds a layer under a name and returns the container.");
@@ -281,7 +288,7 @@ void set_seed(std::uint64_t seed) {
 std::unique_ptr<nn::Layer> owned(nb::handle object) {
   if (!nb::isinstance<nn::Layer>(object))
     throw nb::type_error(("a layer is needed, not a " + nb::cast<std::string>(object.type().attr("__name__"))).c_str());
-  auto* layer = nb::inst_ptr<nn::Layer>(object);
+  auto* layer = made<nn::Layer>(object);
   if (dynamic_cast<PythonLayer*>(layer)) return std::make_unique<Shared>(nb::borrow(object));
   std::unique_ptr<nn::Layer> copy = layer->clone();
   tie_all(*layer, *copy);

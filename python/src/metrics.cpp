@@ -85,7 +85,7 @@ class PythonMetric final : public train::Metric {
 /// A metric that Python owns, in a list of C++, which owns its metrics.
 class LentMetric final : public train::Metric {
  public:
-  explicit LentMetric(nb::handle object) : object_(object), metric_(*nb::inst_ptr<train::Metric>(object)) {}
+  explicit LentMetric(nb::handle object) : object_(object), metric_(*made<train::Metric>(object)) {}
   std::string name() const override { return metric_.name(); }
   bool larger_is_better() const override { return metric_.larger_is_better(); }
   void reset() override { metric_.reset(); }
@@ -131,7 +131,7 @@ void define_metric(nb::module_& m) {
       "add",
       [](train::Metric& s, const Tensor& prediction, Typed<"Batch | ferrite._ferrite.Tensor | ArrayLike"> target) {
         const train::Batch batch = nb::isinstance<train::Batch>(target)
-                                       ? *nb::inst_ptr<train::Batch>(target)
+                                       ? *made<train::Batch>(target)
                                        : train::Batch{{prediction, tensor_of(target)}, {Tensor(), Tensor()}};
         run([&] { s.add(prediction, batch); });
       },

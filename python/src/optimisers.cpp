@@ -112,8 +112,9 @@ void define_schedules(nb::module_& m) {
           [](nn::OneCycleSchedule* self, nn::Optimizer& o, nb::handle max_lr, std::int64_t total_steps,
              double pct_start, nn::Anneal anneal, bool cycle_momentum, double base_momentum, double max_momentum,
              double div_factor, double final_div_factor, bool three_phase) {
-            std::vector<double> rates = PyFloat_Check(max_lr.ptr()) ? std::vector<double>{nb::cast<double>(max_lr)}
-                                                                    : nb::cast<std::vector<double>>(max_lr);
+            std::vector<double> rates = PyFloat_Check(max_lr.ptr()) || PyLong_Check(max_lr.ptr())
+                                            ? std::vector<double>{nb::cast<double>(max_lr)}
+                                            : nb::cast<std::vector<double>>(max_lr);
             new (self) nn::OneCycleSchedule(o, {rates, total_steps, pct_start, anneal, cycle_momentum, base_momentum,
                                                 max_momentum, div_factor, final_div_factor, three_phase});
           },

@@ -4,6 +4,7 @@
 namespace ferrite::python {
 
 Structure Structure::of(nb::handle object, Tensors& tensors, const char* where) {
+  const Nesting level;
   Structure s;
   if (object.is_none()) return s;
   if (PyTuple_Check(object.ptr()) || PyList_Check(object.ptr())) {

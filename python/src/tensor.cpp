@@ -135,6 +135,17 @@ Tensor item_at(const Tensor& self, nb::handle key) {
                            " axes: " + self.spec().str())
                               .c_str());
   Tensor x = self;
+  // NumPy moves the axes of lists to the front where something separates them from an integer: not supported.
+  int groups = 0;
+  bool advanced = false, any_list = false;
+  for (nb::handle k : keys) {
+    const bool slice = k.ptr() == Py_Ellipsis || k.is_none() || PySlice_Check(k.ptr());
+    groups += !slice && !advanced;
+    advanced = !slice;
+    any_list |= !slice && !is_index(k);
+  }
+  if (any_list && groups > 1)
+    throw ValueError("index: a slice between a list of positions and another index; index in two steps");
   std::int64_t axis = 0;
   for (nb::handle k : keys) {
     if (k.ptr() == Py_Ellipsis) {
@@ -177,19 +188,26 @@ std::string text_of(const Tensor& t) {
 
 using Binary = Tensor (*)(const Operand&, const Operand&);
 
+Tensor same_as(const Operand& a, const Operand& b) { return eq(a, b); }
+
 /// Defines an operator of two operands, the tensor on its left.
 template <Binary f, class C>
 void binary(C& c, const char* name) {
   c.def(
-      name, [](const Tensor& a, const OperandArgument& b) { return f(a, b.operand()); }, nb::is_operator(), Call());
+      name,
+      [](const Tensor& a, const OperandArgument& b) {
+        // A comparison with a number counts true as 1; the number would become a bool.
+        if constexpr (f == lt || f == le || f == gt || f == ge || f == same_as || f == ne)
+          if (a.dtype() == Dtype::boolean && b.operand().is_literal()) return f(cast(a, Dtype::i64), b.operand());
+        return f(a, b.operand());
+      },
+      nb::is_operator(), Call());
 }
 template <Binary f, class C>
 void reflected(C& c, const char* name) {
   c.def(
       name, [](const Tensor& b, const OperandArgument& a) { return f(a.operand(), b); }, nb::is_operator(), Call());
 }
-
-Tensor same_as(const Operand& a, const Operand& b) { return eq(a, b); }
 
 /// Defines the operators of tensors, which variables have too.
 template <class C>
@@ -262,10 +280,10 @@ void define_variables(nb::module_& m) {
     return x.shape().rank() > 0 ? x.shape()[0] : throw nb::type_error("a variable without axes has no length");
   });
   v.def("__eq__",
-        [](const Variable& x, nb::handle o) { return nb::isinstance<Variable>(o) && *nb::inst_ptr<Variable>(o) == x; });
+        [](const Variable& x, nb::handle o) { return nb::isinstance<Variable>(o) && *made<Variable>(o) == x; });
   v.def("__hash__", [](const Variable& x) { return reinterpret_cast<std::intptr_t>(x.identity()) >> 4; });
   v.def("__repr__", [](nb::handle self) {
-    const Variable& x = *nb::inst_ptr<Variable>(self);
+    const Variable& x = *made<Variable>(self);
     const std::string kind = nb::cast<std::string>(self.type().attr("__name__"));
     return kind + "(" + (x.name().empty() ? "" : x.name() + ", ") + x.spec().str() + ")";
   });

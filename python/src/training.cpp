@@ -60,7 +60,7 @@ struct LossOfSums {
 train::Loss loss_of(nb::handle loss) {
   if (loss.is_none()) return {};
   if (nb::isinstance<LossOfSums>(loss)) {
-    const Kept f = nb::inst_ptr<LossOfSums>(loss)->function;
+    const Kept f = made<LossOfSums>(loss)->function;
     return [f, whole = takes_batch(f.get())](const Tensor& prediction, const train::Batch& batch) -> train::LossSum {
       const nb::gil_scoped_acquire lock;
       const nb::object out = whole ? f.get()(prediction, batch) : f.get()(prediction, batch.y());
@@ -111,7 +111,7 @@ class Interrupts final : public train::Callback {
 
 /// Returns a callback of the user's, or a function that is called after every epoch.
 train::AnyCallback callback_of(nb::handle c) {
-  if (nb::isinstance<train::Callback>(c)) return nb::inst_ptr<train::Callback>(c);
+  if (nb::isinstance<train::Callback>(c)) return made<train::Callback>(c);
   if (!PyCallable_Check(c.ptr()))
     throw ValueError("fit: a callback is neither a Callback nor a function of the training");
   return train::LambdaCallback({.on_epoch_end = [f = Kept(c)](train::Training& t) {
@@ -125,7 +125,7 @@ class AnyLoader {
  public:
   AnyLoader(nb::handle data, std::int64_t batch_size, bool shuffle, std::uint64_t seed) {
     if (nb::isinstance<train::DataLoader>(data)) {
-      given_ = nb::inst_ptr<train::DataLoader>(data);
+      given_ = made<train::DataLoader>(data);
     } else {
       const train::Dataset set = dataset_of(data);
       run([&] {
@@ -143,7 +143,7 @@ class AnyLoader {
 const nn::Layer& layer_of(nb::handle model, const char* what) {
   if (!nb::isinstance<nn::Layer>(model))
     throw ValueError(std::string(what) + ": the model is not a layer; give its forward pass as `forward`");
-  return *nb::inst_ptr<nn::Layer>(model);
+  return *made<nn::Layer>(model);
 }
 
 std::vector<train::AnyMetric> metrics_of(nb::handle metrics) {
@@ -154,7 +154,7 @@ std::vector<train::AnyMetric> metrics_of(nb::handle metrics) {
 
 std::vector<nn::Optimizer*> optimizers_of(nb::handle o) {
   if (o.is_none()) return {};
-  if (nb::isinstance<nn::Optimizer>(o)) return {nb::inst_ptr<nn::Optimizer>(o)};
+  if (nb::isinstance<nn::Optimizer>(o)) return {made<nn::Optimizer>(o)};
   return nb::cast<std::vector<nn::Optimizer*>>(o);
 }
 
@@ -164,14 +164,14 @@ train::History fit_by(nb::handle model, nb::handle forward, nb::handle step, con
   if (!step.is_none()) {
     const train::OwnStep own{forward_of(step, "fit: the step"), optimizers,
                              forward.is_none() ? train::Forward() : forward_of(forward, "fit: the forward pass")};
-    const nn::Module& module = *nb::inst_ptr<nn::Module>(model);
+    const nn::Module& module = *made<nn::Module>(model);
     return run([&] { return train::fit(module, own, data, options); });
   }
   if (optimizers.size() > 1) throw ValueError("fit: several optimisers need a `step` of your own");
   options.optimizer = optimizers.empty() ? nullptr : optimizers[0];
   if (!forward.is_none()) {
     const train::Forward f = forward_of(forward, "fit: the forward pass");
-    const nn::Module& module = *nb::inst_ptr<nn::Module>(model);
+    const nn::Module& module = *made<nn::Module>(model);
     return run([&] { return train::fit(module, f, data, options); });
   }
   const nn::Layer& net = layer_of(model, "fit");
@@ -290,7 +290,7 @@ void define_evaluation(nb::module_& m) {
           return dict_of(run([&] { return train::evaluate(net, loader.get(), options); }));
         }
         const train::Forward f = forward_of(forward, "evaluate: the forward pass");
-        const nn::Module& module = *nb::inst_ptr<nn::Module>(model);
+        const nn::Module& module = *made<nn::Module>(model);
         return dict_of(run([&] { return train::evaluate(module, f, loader.get(), options); }));
       },
       "model"_a, "data"_a, "loss"_a.none() = nb::none(), "metrics"_a = nb::list(), nb::kw_only(), "batch_size"_a = 32,

@@ -24,6 +24,7 @@ class _OnFerrite:
         if o is None or o.batch_first is not self.batch_first:
             o = self._set_options()
         h0, c0 = hx if o.kind == _call.LSTM and type(hx) is tuple and len(hx) == 2 else (hx, None)
+        self._update_flat_weights()  # weights may have been replaced, as functional_call does
         weights = self._flat_weights
         if (h0 is None or isinstance(h0, torch.Tensor)) and (c0 is not None or h0 is None or o.kind != _call.LSTM):
             call = prepare(o.kind, input, None, h0, c0, weights, o.bias, o.layers, o.bidirectional, o.batch_first,
@@ -41,6 +42,7 @@ class _OnFerrite:
             self.check_forward_args(data, hx, batch_sizes)
             given = self.permute_hidden(hx, order)
         h0, c0 = given if o.kind == _call.LSTM and given is not None else (given, None)
+        self._update_flat_weights()  # weights may have been replaced, as functional_call does
         weights = self._flat_weights
         call = prepare(o.kind, data, batch_sizes, h0, c0, weights, o.bias, o.layers, o.bidirectional, False,
                        _is_grad_enabled(), True)

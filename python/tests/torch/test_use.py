@@ -242,3 +242,24 @@ def test_second_derivatives_of_a_weight_in_two_places(kind):
         found.append([g, *torch.autograd.grad((g ** 2).sum(), (x, layer.weight_hh_l0))])
     for a, b in zip(*found):
         torch.testing.assert_close(a, b)
+
+
+@pytest.mark.parametrize("kind", ["GRU", "LSTM", "RNN"])
+def test_replaced_weights_are_used(kind):
+    """functional_call and parametrizations put other tensors in the place of the parameters."""
+    m = getattr(ferrite.torch, kind)(3, 5)
+    x = torch.randn(4, 2, 3)
+    other = {k: torch.zeros_like(v, requires_grad=True) for k, v in m.named_parameters()}
+    plain = getattr(torch.nn, kind)(3, 5)
+    for operand in (x, torch.nn.utils.rnn.pack_padded_sequence(x, [4, 2])):
+        y, expected = (torch.func.functional_call(k, other, (operand,))[0] for k in (m, plain))
+        y, expected = (v if isinstance(v, torch.Tensor) else v.data for v in (y, expected))
+        torch.testing.assert_close(y, expected)
+    torch.nn.utils.parametrizations.weight_norm(m, "weight_hh_l0")
+    before = m(x)[0]
+    before.sum().backward()
+    originals = m.parametrizations.weight_hh_l0
+    assert originals.original0.grad is not None and originals.original1.grad is not None
+    with torch.no_grad():
+        originals.original0.zero_()
+    assert not torch.equal(m(x)[0], before)
