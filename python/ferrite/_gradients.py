@@ -9,7 +9,8 @@ def value_and_grad(f, parameters=None):
     """Returns the function that computes f(*inputs), one element, and its gradients: (value, gradients).
 
     Without `parameters` the gradients are those of the inputs: one tensor for one input, else a tuple. With a list of
-    parameters, such as `net.parameters()`, they are a list, in its order, with None for a parameter that f does not read.
+    parameters, such as `net.parameters()`, they are a list, in its order, with None for a parameter that f does
+    not read.
     """
 
     @functools.wraps(f)

@@ -63,7 +63,8 @@ class detect_anomaly(_Guard):
     """Checks the results of every operation that runs on this thread, in the forward and the backward pass.
 
     The first one that holds a NaN, or an infinity where no operand holds one, raises AnomalyError, which names the
-    layer, the operation, the element and the shapes. ``infinities=False`` lets infinities pass. Several times slower than
+    layer, the operation, the element and the shapes. ``infinities=False`` lets infinities pass. Several times slower
+    than
     running without.
     """
 

@@ -22,8 +22,9 @@ class Module(_Layer):
             def forward(self, x):
                 return self.head(self.gru(x)[:, -1])
 
-    `copy` and the copies that `copy.copy` and `copy.deepcopy` make are made by calling the class again with the same
-    arguments; they have the same values. A layer is assigned once: its parameters then belong to the module, under dotted names such as "gru.weight_ih_l0".
+    `copy` and the copies that `copy.copy` and `copy.deepcopy` make are made by calling the class again with the
+    same arguments; they have the same values. A layer is assigned once: its parameters then belong to the module,
+    under dotted names such as "gru.weight_ih_l0".
     """
 
     def __init_subclass__(cls, **options):

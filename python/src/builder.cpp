@@ -21,6 +21,10 @@ dsl::Sizes sizes_of(const Shape& shape) {
 dsl::Builder::Part part_of(nb::callable f) {
   return [f = std::move(f)](dsl::Builder& b) {
     const nb::gil_scoped_acquire lock;
+    if (const nb::object known = nb::find(&b); known.is_valid()) {  // a part of the same chain, as of repeat
+      f(known);
+      return;
+    }
     const nb::object lent = nb::cast(&b, nb::rv_policy::reference);
     struct End {
       nb::handle object;
