@@ -344,6 +344,12 @@ LAYERS = [
     ("MLSTM", "MLstm", "MLstmOptions", "", "SequenceLayer", 1),
     ("SLSTM", "SLstm", "SLstmOptions", "", "SequenceLayer", 1),
 ]
+# Options that a layer cannot do without, whatever their defaults are in C++.
+SIZES = set(
+    """in_features out_features vocabulary features num_features num_groups num_channels in_channels out_channels
+    kernel_size n_fft n_mels n_frequencies sample_rate embed_dim num_heads d_model nhead embedding_dim capacity size
+    sizes""".split()
+)
 # PyTorch's names of options, for all layers and optimisers, and for some of them.
 RENAMED = {
     "epsilon": "eps",
@@ -408,6 +414,28 @@ def taken(arguments):
     )
 
 
+def library(headers):
+    return [f"ferrite/{h}" for h in sorted(headers)]
+
+
+def source(includes, function, statements):
+    """Returns the text of a source that defines a function of these statements."""
+    return "\n".join(
+        [
+            "// Written by python/bindings.py.",
+            *[f'#include "{h}"' for h in includes],
+            "",
+            "namespace ferrite::python {",
+            "using namespace ferrite::nn;",
+            f"void {function} {{",
+            *statements,
+            "}",
+            "}  // namespace ferrite::python",
+            "",
+        ]
+    )
+
+
 def layers(headers, writer, output):
     statements, includes = [], set()
     for name, cpp, options, how, base, positional in LAYERS:
@@ -433,10 +461,7 @@ def layers(headers, writer, output):
             arguments, before = writer.unfold(headers.struct_named(options, found), "o")
             renamed(arguments, before, name)
         for a in arguments[:positional]:
-            if re.fullmatch(
-                r"[\w:]+\{\}\.(in_features|out_features|vocabulary|features|num_features|num_groups|num_channels|in_channels|out_channels|kernel_size|n_fft|n_mels|n_frequencies|sample_rate|embed_dim|num_heads|d_model|nhead|embedding_dim|capacity|size|sizes)",
-                a.default or "",
-            ):
+            if (a.default or "").rpartition(".")[2] in SIZES:
                 a.default = None
         for k in range(positional):
             if any(a.default is None for a in arguments[k + 1 : positional]):
@@ -467,21 +492,10 @@ def layers(headers, writer, output):
             f'      .def("__init__", []({cls}* self{", " if every else ""}{taken(every)}) {{ {" ".join(before)} {made} }}'
             f"{''.join(', ' + n for n in notes)});"
         )
-    text = [
-        "// Written by python/bindings.py.",
-        '#include "layers.h"',
-        '#include "enums.h"',
-        *[f'#include "ferrite/{h}"' for h in sorted(includes)],
-        "",
-        "namespace ferrite::python {",
-        "using namespace ferrite::nn;",
-        "void define_written_layers(nb::module_& m) {",
-        *statements,
-        "}",
-        "}  // namespace ferrite::python",
-        "",
-    ]
-    write(output / "layers_written.cpp", "\n".join(text))
+    write(
+        output / "layers_written.cpp",
+        source(["layers.h", "enums.h", *library(includes)], "define_written_layers(nb::module_& m)", statements),
+    )
 
 
 def optimisers(headers, writer, output):
@@ -502,21 +516,10 @@ def optimisers(headers, writer, output):
             f'      .def("add_group", []({cls}& self, const std::vector<Parameter>& parameters, {taken(arguments)}) {{ {" ".join(before)} self.add_group(parameters, o); }}, nb::arg("parameters"){extra}, '
             f'"Adds parameters with options of their own.");'
         )
-    text = [
-        "// Written by python/bindings.py.",
-        '#include "casters.h"',
-        '#include "enums.h"',
-        *[f'#include "ferrite/{h}"' for h in sorted(includes)],
-        "",
-        "namespace ferrite::python {",
-        "using namespace ferrite::nn;",
-        "void define_written_optimisers(nb::module_& m) {",
-        *statements,
-        "}",
-        "}  // namespace ferrite::python",
-        "",
-    ]
-    write(output / "optimisers_written.cpp", "\n".join(text))
+    write(
+        output / "optimisers_written.cpp",
+        source(["casters.h", "enums.h", *library(includes)], "define_written_optimisers(nb::module_& m)", statements),
+    )
 
 
 def builder(headers, writer, output):
@@ -581,20 +584,10 @@ def builder(headers, writer, output):
             f"made<dsl::Builder>(self)->{f.name}({', '.join(passed)}); return result_of(self); }}{''.join(', ' + n for n in notes)}, "
             f"{literal(docstring(f.comment))});"
         )
-    text = [
-        "// Written by python/bindings.py.",
-        '#include "builder.h"',
-        '#include "enums.h"',
-        "",
-        "namespace ferrite::python {",
-        "using namespace ferrite::nn;",
-        "void define_written_words(nb::class_<dsl::Builder>& c) {",
-        *statements,
-        "}",
-        "}  // namespace ferrite::python",
-        "",
-    ]
-    write(output / "builder_written.cpp", "\n".join(text))
+    write(
+        output / "builder_written.cpp",
+        source(["builder.h", "enums.h"], "define_written_words(nb::class_<dsl::Builder>& c)", statements),
+    )
 
 
 def operations(headers, writer, output):

@@ -16,8 +16,9 @@ using nb::literals::operator""_a;
 
 namespace {
 
-/// Whether an argument is passed as a tensor, or as tuples, lists or dictionaries of them.
+/// Returns whether an argument is passed as a tensor, or as tuples, lists or dictionaries of them.
 bool holds_tensors(nb::handle o) {
+  const Nesting level;
   if (is_tensor(o) || nb::ndarray_check(o)) return true;
   if (PyDict_Check(o.ptr())) return holds_tensors(nb::list(o.attr("values")()));
   if (!PyTuple_Check(o.ptr()) && !PyList_Check(o.ptr())) return false;

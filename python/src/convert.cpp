@@ -7,6 +7,7 @@
 
 #include "ferrite/nn/operations.h"
 #include "ferrite/tensor/ops.h"
+#include "memory.h"
 #include "module.h"
 
 namespace ferrite::python {
@@ -31,14 +32,6 @@ std::optional<Dtype> dtype_of_dlpack(nb::dlpack::dtype t) {
     case Code::Bool: return t.bits == 8 ? std::optional(Dtype::boolean) : std::nullopt;
     default: return {};
   }
-}
-
-/// Whether all bytes that kernels may read of `bytes` bytes lie on pages that hold some of them, so that reading past
-/// the end cannot fault.
-bool stays_on_page(const void* first, std::size_t bytes) {
-  constexpr std::uintptr_t page = 4096;
-  const auto begin = reinterpret_cast<std::uintptr_t>(first);
-  return bytes > 0 && (begin + detail::readable_for(bytes) - 1) / page == (begin + bytes - 1) / page;
 }
 
 /// Copies elements of any strides, in elements, to row-major order.
@@ -159,7 +152,7 @@ struct Nested {
   }
 };
 
-/// Whether a list holds arrays or tensors, which are then stacked.
+/// Returns whether a list holds arrays or tensors, which are then stacked.
 bool holds_arrays(nb::handle list) {
   const Nesting level;
   for (nb::handle each : list)

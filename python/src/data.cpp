@@ -18,7 +18,7 @@ using AnySet = Typed<"Dataset | tuple">;
 using AnyFields = Typed<"collections.abc.Sequence[bool | float | None]">;
 using AnySequence = Typed<"collections.abc.Sequence[ferrite._ferrite.Tensor | ArrayLike]">;
 
-/// Whether an object is a list of arrays of at least one axis each.
+/// Returns whether an object is a list of arrays of at least one axis each.
 bool is_list_of_arrays(nb::handle o) {
   if (!PyList_Check(o.ptr()) || nb::len(o) == 0) return false;
   const nb::object first = o[0];

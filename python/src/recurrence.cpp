@@ -1,5 +1,5 @@
 // Recurrent layers on the memory of PyTorch's tensors: what ferrite/torch calls. Layers have PyTorch's layout of
-// weights, which are packed anew in each call, so that no change of them can be missed.
+// weights, which are packed again in each call, so that no change of them can be missed.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -136,7 +136,8 @@ static_assert(std::size(kReasons) == static_cast<std::size_t>(Reason::count));
 std::array<std::atomic<std::int64_t>, std::size_t(Reason::count)> counts{};
 thread_local Reason last = Reason::none;
 
-/// Whether a tensor is a plain one in memory that can be read: no subclass, on the CPU, strided, of the dtype.
+/// Returns why a tensor is not a plain one in memory that can be read (a subclass, on a device, not strided, of another
+/// dtype), or none.
 Reason plain(nb::handle t, nb::handle dtype) {
   PyObject* type = reinterpret_cast<PyObject*>(Py_TYPE(t.ptr()));
   if (type != torch->tensor.ptr() && type != torch->parameter.ptr()) return Reason::subclass;
@@ -147,7 +148,7 @@ Reason plain(nb::handle t, nb::handle dtype) {
   return Reason::none;
 }
 
-/// Whether something besides autograd watches what this thread computes.
+/// Returns what watches this thread besides autograd, or none.
 Reason watched(bool modules) {
   if (!call_function(torch->transforms).is_none()) return Reason::transform;
   if (PyObject_IsTrue(call_function(torch->modes).ptr())) return Reason::mode;

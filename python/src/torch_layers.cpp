@@ -9,6 +9,7 @@
 #include "ferrite/tensor/kernel/scratch.h"
 #include "ferrite/tensor/storage.h"
 #include "ferrite/tensor/threads.h"
+#include "memory.h"
 
 namespace ferrite::python {
 namespace {
@@ -103,14 +104,6 @@ void transpose_to(const T* from, std::int64_t rows, std::int64_t columns, T* to)
   }
 }
 
-/// Whether all bytes that kernels may read of `bytes` bytes lie on pages that hold some of them, so that reading past
-/// the end cannot fault.
-bool stays_on_page(const void* first, std::size_t bytes) {
-  constexpr std::uintptr_t page = 4096;
-  const auto begin = reinterpret_cast<std::uintptr_t>(first);
-  return bytes > 0 && (begin + detail::readable_for(bytes) - 1) / page == (begin + bytes - 1) / page;
-}
-
 /// A copy of rows [T, B, n] that packed sequences hold without padding, with zeros after their ends.
 template <class T>
 void unpack(const T* from, std::int64_t from_row, const std::int64_t* batch_sizes, const Sizes& s, std::int64_t n,
@@ -164,6 +157,24 @@ class Readable {
   std::vector<std::int64_t> lengths_{};
 };
 
+/// Returns the recurrence of a call, without the weights and first states of a layer.
+template <class T>
+nn::detail::Recurrence<T> recurrence_of(const Sizes& s, const Readable<T>& in) {
+  return {.cell = s.cell,
+          .T_ = s.T,
+          .B = s.B,
+          .D = s.D,
+          .H = s.H,
+          .P = s.P,
+          .reverse = false,
+          .x = in.x,
+          .w = {},
+          .h0 = nullptr,
+          .c0 = nullptr,
+          .lengths = in.lengths(),
+          .resets = {}};
+}
+
 }  // namespace
 
 template <class T>
@@ -175,19 +186,7 @@ void run_forward(const Sizes& s, const Operands<T>& o, T* y, T* h, T* c, T* save
   const bool apart = o.batch_sizes != nullptr;
   if (!saved && (s.layers > 1 || apart)) between.emplace(2 * parts.output);
   Room<T> biases(2 * G);
-  nn::detail::Recurrence<T> r{.cell = s.cell,
-                              .T_ = s.T,
-                              .B = s.B,
-                              .D = s.D,
-                              .H = s.H,
-                              .P = s.P,
-                              .reverse = false,
-                              .x = in.x,
-                              .w = {},
-                              .h0 = nullptr,
-                              .c0 = nullptr,
-                              .lengths = in.lengths(),
-                              .resets = {}};
+  nn::detail::Recurrence<T> r = recurrence_of(s, in);
   T* out = y;
   for (std::int64_t l = 0; l < s.layers; ++l) {
     r.D = s.features_into(l);
@@ -225,19 +224,7 @@ void run_backward(const Sizes& s, const Operands<T>& o, const T* saved, const Gr
   const Saved parts(s);
   const std::int64_t G = s.columns(), rows = s.T * s.B, each = s.weights_each();
   const bool apart = o.batch_sizes != nullptr;
-  nn::detail::Recurrence<T> r{.cell = s.cell,
-                              .T_ = s.T,
-                              .B = s.B,
-                              .D = s.D,
-                              .H = s.H,
-                              .P = s.P,
-                              .reverse = false,
-                              .x = in.x,
-                              .w = {},
-                              .h0 = nullptr,
-                              .c0 = nullptr,
-                              .lengths = in.lengths(),
-                              .resets = {}};
+  nn::detail::Recurrence<T> r = recurrence_of(s, in);
   // Layers below the lowest one whose gradients are wanted are left out.
   std::int64_t lowest = 0;
   if (!g.dx && !g.dh0 && !g.dc0)

@@ -1,6 +1,6 @@
 #pragma once
 /// Stacks of recurrent layers on the memory of PyTorch's tensors, with PyTorch's layout of weights, which are packed
-/// anew in each call, so that no change of them can be missed.
+/// again in each call, so that no change of them can be missed.
 #include <cstdint>
 #include <vector>
 

@@ -34,7 +34,11 @@ def test_objects_that_were_not_constructed():
         for use in (repr, ferrite.tanh, lambda p: p + 1, abs):
             with pytest.raises(TypeError):
                 use(empty)
-    for call in (lambda: nn._Module.train(42), lambda: ferrite.Builder.gru(42, 3), lambda: nn.Sequential.add(1, "a", net)):
+    for call in (
+        lambda: nn._Module.train(42),
+        lambda: ferrite.Builder.gru(42, 3),
+        lambda: nn.Sequential.add(1, "a", net),
+    ):
         with pytest.raises(TypeError):
             call()
     with pytest.raises(TypeError, match="super"):
@@ -91,8 +95,13 @@ def test_lists_that_contain_themselves():
     own, mixed, table = [], [np.ones(2)], {}
     own.append(own), mixed.append(mixed)
     table["a"] = table
-    for call in (lambda: ferrite.tensor(own), lambda: ferrite.tensor(mixed), lambda: ferrite.compile(lambda x: x)(own),
-                 lambda: ferrite.compile(lambda x: x)(table)):
+    for call in (
+        lambda: ferrite.compile(lambda x, k: x)(1.0, k=own),
+        lambda: ferrite.tensor(own),
+        lambda: ferrite.tensor(mixed),
+        lambda: ferrite.compile(lambda x: x)(own),
+        lambda: ferrite.compile(lambda x: x)(table),
+    ):
         with pytest.raises((RecursionError, ValueError)):
             call()
 
@@ -102,7 +111,9 @@ def test_numpys_bools_are_bools():
     assert t[[v > 0 for v in a]].tolist() == [10, 30]
     assert ferrite.tensor([np.True_, np.False_]).dtype == ferrite.bool_
     b = ferrite.tensor([True, False])
-    assert (b == 3).tolist() == [False, False] and (b < 3).tolist() == [True, True] and (b >= 1).tolist() == [True, False]
+    assert (
+        (b == 3).tolist() == [False, False] and (b < 3).tolist() == [True, True] and (b >= 1).tolist() == [True, False]
+    )
 
 
 def test_an_index_that_numpy_orders_differently_is_refused():
@@ -117,6 +128,7 @@ def test_an_index_that_numpy_orders_differently_is_refused():
 
 def test_a_layer_of_the_library_keeps_its_forward():
     with pytest.raises(TypeError, match="ferrite.nn.Module"):
+
         class Mine(nn.GRU):
             def forward(self, x):
                 return x
