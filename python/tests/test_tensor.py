@@ -78,15 +78,18 @@ def test_operations_do_not_read_behind_a_protected_page(guarded, count):
     assert np.allclose(float(ferrite.sum(a)), a.sum(), atol=1e-5)
 
 
-def test_an_array_that_is_written_to_is_seen_by_its_tensor():
-    whole = np.frombuffer(bytearray(4096 * 4), "float32")
+@pytest.mark.parametrize("rows, shape, turned", [(8, (8, 8), False), (2, (250, 127), True), (64, (250, 127), False)])
+def test_an_array_that_is_written_to_is_seen_by_its_tensor(rows, shape, turned):
+    count = shape[0] * shape[1]
+    whole = np.frombuffer(bytearray(4 * count + 4096 * 3), "float32")
     start = (-whole.ctypes.data % 4096) // 4
-    weights = whole[start : start + 64].reshape(8, 8)
-    t, x = ferrite.asarray(weights), ferrite.ones([8, 8])
+    weights = whole[start : start + count].reshape(shape)
+    t, n = ferrite.asarray(weights), shape[turned]
+    x = ferrite.ones([rows, n])
     assert ferrite.shares_memory(t, weights)
     for k in range(40):  # products that repeat keep packed copies of constants, but not of these
         weights[:] = k
-        assert np.asarray(x @ t)[0, 0] == 8 * k
+        assert np.all(np.asarray(x @ (t.T if turned else t)) == n * k)
 
 
 def test_arrays_live_as_long_as_their_tensors():
