@@ -1,4 +1,6 @@
 """PyTorch's recurrent modules on Ferrite."""
+from operator import is_
+
 import torch
 from torch.nn.utils.rnn import PackedSequence
 
@@ -24,8 +26,7 @@ class _OnFerrite:
         if o is None or o.batch_first is not self.batch_first:
             o = self._set_options()
         h0, c0 = hx if o.kind == _call.LSTM and type(hx) is tuple and len(hx) == 2 else (hx, None)
-        self._update_flat_weights()  # weights may have been replaced, as functional_call does
-        weights = self._flat_weights
+        weights = self._weights()
         if (h0 is None or isinstance(h0, torch.Tensor)) and (c0 is not None or h0 is None or o.kind != _call.LSTM):
             call = prepare(o.kind, input, None, h0, c0, weights, o.bias, o.layers, o.bidirectional, o.batch_first,
                            _is_grad_enabled(), True)
@@ -33,6 +34,16 @@ class _OnFerrite:
                 out = run(call, o, input, None, h0, c0, weights, self.dropout if self.training else 0)
                 return out if o.kind != _call.LSTM else (out[0], (out[1], out[2]))
         return super().forward(input, hx)
+
+    def _weights(self):
+        """Returns the weights in PyTorch's order, also where other tensors have replaced the parameters, as functional_call
+        and parametrizations do. PyTorch's own check takes as long as the call of a small layer."""
+        parameters = self._parameters
+        weights = self._flat_weights
+        if len(parameters) == len(weights) and all(map(is_, parameters.values(), weights)):
+            return weights
+        self._update_flat_weights()
+        return self._flat_weights
 
     def _packed(self, input, hx):
         o = self.__dict__.get("_options") or self._set_options()
@@ -42,8 +53,7 @@ class _OnFerrite:
             self.check_forward_args(data, hx, batch_sizes)
             given = self.permute_hidden(hx, order)
         h0, c0 = given if o.kind == _call.LSTM and given is not None else (given, None)
-        self._update_flat_weights()  # weights may have been replaced, as functional_call does
-        weights = self._flat_weights
+        weights = self._weights()
         call = prepare(o.kind, data, batch_sizes, h0, c0, weights, o.bias, o.layers, o.bidirectional, False,
                        _is_grad_enabled(), True)
         if call is None:
