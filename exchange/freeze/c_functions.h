@@ -5,6 +5,7 @@
 /// library lane by lane, so does the function: in f64, erf, gelu, gelu_grad, inverse trigonometric and hyperbolic
 /// functions; in both widths lgamma. Its bits are then those of that C library. The other ones call `sqrt` and `fmod`
 /// only, which are exact everywhere.
+#include <cstddef>
 #include <map>
 #include <string>
 #include <string_view>
@@ -52,5 +53,7 @@ struct CHelper {
 /// Returns the helper with a name that the writer of functions uses, such as "nf_sqrt_f"; `lane` is the function of one
 /// lane that it applies, or null.
 CHelper c_helper(const std::string& name, const char* lane, std::size_t operands);
+/// Returns the helper with a name that begins with "nf_turn", for large angles.
+CHelper turned_helper(const std::string& name);
 
 }  // namespace ferrite::exchange::detail

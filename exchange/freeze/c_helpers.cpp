@@ -185,8 +185,6 @@ std::string lanes_definition(const std::string& name, std::string_view lane, std
 
 }  // namespace
 
-CHelper turned_helper(const std::string& name);
-
 CHelper c_helper(const std::string& name, const char* lane, std::size_t operands) {
   const std::string base = name.size() > 5 ? name.substr(3, name.size() - 5) : "";
   const char suffix = name.back();
@@ -194,7 +192,7 @@ CHelper c_helper(const std::string& name, const char* lane, std::size_t operands
   if (name == "nf_w") return {kWide, {}, false, true};
   if (name == "nf_widen_f" || name == "nf_narrow_w") return {"", {"nf_w"}, false, true};
   if (name == "nf_gelu1_d") return {kGelu, {}, true, false};
-  if (base.starts_with("turned_")) return turned_helper(name);
+  if (base.starts_with("turn")) return turned_helper(name);
   if (lane != nullptr && (base.starts_with("by_lane_") || base.starts_with("mended_"))) {
     helper.definition = lanes_definition(name, lane, operands, base.starts_with("mended_"));
     helper.calls_library = true;

@@ -55,6 +55,7 @@ constexpr const char* kForms = R"(#include <stddef.h>
 #endif
 #if defined(__clang__)
 #pragma STDC FP_CONTRACT OFF
+#pragma clang diagnostic ignored "-Wunused-function"
 #elif defined(__GNUC__)
 #pragma GCC optimize("fp-contract=off")
 #elif defined(_MSC_VER)
