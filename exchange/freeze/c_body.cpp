@@ -41,6 +41,27 @@ std::int64_t CWork::bytes() const {
   return all;
 }
 
+void CWork::widen(const CWork& other) {
+  for (const auto& [dtype, n] : other.elements) elements[dtype] = std::max(elements[dtype], n);
+}
+void CWork::write_members(CText& to) const {
+  for (const auto& [dtype, n] : elements)
+    if (n > 0) to.line(std::string(c_type(dtype)) + " " + name(dtype) + "[" + std::to_string(n + kBehind) + "];");
+}
+void CWork::write_names(CText& to, bool on_the_stack) const {
+  for (const auto& [dtype, n] : elements) {
+    if (n == 0) continue;
+    const std::string type(c_type(dtype));
+    to.line(on_the_stack ? type + " " + name(dtype) + "[" + std::to_string(n + kBehind) + "] NF_ALIGNED;"
+                         : type + " *const " + name(dtype) + " = n->" + name(dtype) + ";");
+  }
+}
+void CWork::write_zeros(CText& to) const {
+  for (const auto& [dtype, n] : elements)
+    if (n > 0)
+      to.line("for (ptrdiff_t i = 0; i < " + std::to_string(n + kBehind) + "; ++i) n->" + name(dtype) + "[i] = 0;");
+}
+
 std::string CWork::name(Dtype dtype) {
   switch (dtype) {
     case Dtype::f32: return "work_f";

@@ -28,8 +28,20 @@ struct CPlace {
 struct CWork {
   std::map<Dtype, std::int64_t> elements;
   std::int64_t bytes() const;
+  /// Returns whether it is small enough for the stack.
+  bool on_stack() const { return bytes() <= kStackBytes; }
+  /// Takes the larger number of elements of each type.
+  void widen(const CWork& other);
   /// Returns the name of the array of a type, "work_f".
   static std::string name(Dtype dtype);
+  /// Writes the arrays as members of the struct.
+  void write_members(CText& to) const;
+  /// Writes the names of the arrays in a function, or the arrays themselves.
+  void write_names(CText& to, bool on_the_stack) const;
+  void write_zeros(CText& to) const;
+
+  static constexpr std::int64_t kStackBytes = 8 << 10;
+  static constexpr std::int64_t kBehind = 16;  ///< elements behind the last one that vectors may reach
 };
 
 /// Writes the steps of a program as C. Values that have no place get one in working memory, which those that are not

@@ -193,11 +193,12 @@ bool is_repeated(const Tensor& x) {
 
 const Primitive& append_operation() { return ferrite::detail::structured<Append>; }
 
-FrozenProgram frozen_program(const StepSource& source) {
+FrozenProgram frozen_program(const StepSource& source, bool block) {
   const NewFrame frame;
   std::vector<Spec> specs = source.inputs;
+  if (block) specs[0].shape[0] = source.block_steps;
   for (const SourceState& s : source.states) specs.push_back(s.spec);
-  Graph g = trace(source.function, specs);
+  Graph g = trace(block ? source.block : source.function, specs);
   inline_variables(g);
   passes::drop_detach(g);
   passes::expand_composites(g);
@@ -206,7 +207,7 @@ FrozenProgram frozen_program(const StepSource& source) {
   compute_constants(g);
 
   FrozenProgram p{.lowered = {}, .inputs = {}, .outputs = {}, .states = {}, .input_names = source.input_names,
-                  .output_names = source.output_names};
+                  .output_names = source.output_names, .steps = block ? source.block_steps : 1};
   const std::size_t nx = source.inputs.size(), ny = source.output_names.size();
   std::size_t output = ny;
   std::vector<std::size_t> output_of;

@@ -34,10 +34,12 @@ struct FrozenProgram {
   std::vector<ValueId> inputs, outputs;
   std::vector<FrozenState> states;
   std::vector<std::string> input_names, output_names;
+  std::int64_t steps = 1;  ///< steps that a run makes: rows of inputs and outputs
 };
 
 /// Traces a step, takes its variables as constants, computes what depends on them alone, and lowers the rest.
-FrozenProgram frozen_program(const StepSource& source);
+/// With `block`, it is the function of several steps at once.
+FrozenProgram frozen_program(const StepSource& source, bool block = false);
 
 /// Returns whether a constant is one number repeated, of which C has a single element.
 bool is_repeated(const Tensor& x);
