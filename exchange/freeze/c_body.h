@@ -44,6 +44,13 @@ struct CWork {
   static constexpr std::int64_t kBehind = 16;  ///< elements behind the last one that vectors may reach
 };
 
+/// A product of one row that the loop which reads it computes itself, column by column: a [K] . b [K, N].
+struct ColumnProduct {
+  LoweredWindow a, b;
+  std::int64_t terms = 0;    ///< K
+  std::int64_t columns = 0;  ///< N
+};
+
 /// Writes the steps of a program as C. Values that have no place get one in working memory, which those that are not
 /// needed at the same time share.
 class CBody {
@@ -65,6 +72,10 @@ class CBody {
   /// Writes all steps.
   void write(CText& to);
   const CWork& work() const { return work_; }
+  /// Returns the product whose result is v, if the loop that reads it computes it; else null.
+  const ColumnProduct* column_product(ValueId v) const;
+  /// Returns whether a loop reads a value as an operand of such a product.
+  bool multiplies(const LoweredLoop& loop, ValueId v) const;
   /// Returns whether some statement returns an error.
   bool may_fail() const { return may_fail_; }
   void fails() { may_fail_ = true; }
@@ -78,6 +89,7 @@ class CBody {
   std::int64_t take(Dtype dtype, std::int64_t n);
   void give(Dtype dtype, std::int64_t first, std::int64_t n);
   void place_constants();
+  void find_column_products();
   void find_last_uses();
   void place_results(const LoweredStep& s, std::size_t step);
   void free_operands(std::size_t step);
@@ -88,6 +100,7 @@ class CBody {
   std::map<ValueId, CPlace> places_;
   std::map<ValueId, std::int64_t> offsets_;  ///< of values in working memory
   std::vector<std::size_t> last_use_;
+  std::map<ValueId, ColumnProduct> column_products_;
   std::vector<Hole> scratch_;
   std::vector<Dtype> scratch_types_;
   std::map<Dtype, std::vector<Hole>> free_;
