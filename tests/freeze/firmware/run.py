@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compiles a frozen net for a microcontroller, runs it in QEMU and prints what it costs, as JSON.
 
-    run.py --net DIR --target m4f|m0|rv32|rv32f|host [--name net] [--steps 1000] [--flags "-O2"] [--count-executed]
+    run.py --net DIR --target m4f|m0|rv32|rv32f|host [--name net] [--steps 1000] [--flags "-O2 -ffp-contract=off"] [--count-executed]
 
 DIR holds NAME.c and NAME.h. The outputs must have the bits of the same file compiled for this machine, and NAME_check must
 return 0; otherwise the exit code is 1. It is 77 if a program that this needs is absent.
@@ -38,7 +38,8 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 PRINTED = 32  # steps whose outputs are compared
 SKIPPED = 77
-STRICT = ["-std=c99", "-Wall", "-Wextra", "-ffp-contract=off"]
+WARNINGS = ["-Wall", "-Wextra", "-Werror"]
+KEEPING_BITS = "-O2 -ffp-contract=off"
 
 
 class Target:
@@ -96,20 +97,19 @@ def write_header(given, folder):
         file.write("\n".join(lines) + "\n")
 
 
-def build(given, target, steps, folder):
+def build(given, target, flags, steps, folder):
     """Compiles the net alone and the program with it. Returns the paths of the object and the program."""
-    flags = STRICT + target.processor + shlex.split(given.flags)
     definitions = [f"-DSTEPS={steps}", f"-DPRINTED={PRINTED}"]
     if target.loop:
         definitions += ["-DSTACK", f'-DLOOP="{target.loop}"']
     write_header(given, folder)
+    flags = [*WARNINGS, *target.processor, *shlex.split(flags), "-ffunction-sections", "-fdata-sections"]
+    folders = ["-I", given.net, "-I", folder, "-I", HERE]
+    sources = [os.path.join(given.net, given.name + ".c"), os.path.join(HERE, target.board + ".c"), os.path.join(HERE, "main.c")]
     objects = []
-    for source in (os.path.join(given.net, given.name + ".c"), os.path.join(HERE, target.board + ".c"),
-                   os.path.join(HERE, "main.c")):
+    for source in sources:
         objects.append(os.path.join(folder, os.path.basename(source) + ".o"))
-        sections = ["-ffunction-sections", "-fdata-sections"]
-        run([target.tool("gcc"), *flags, *definitions, *sections, "-I", given.net, "-I", folder, "-I", HERE, "-c", source,
-             "-o", objects[-1]])
+        run([target.tool("gcc"), *flags, *definitions, *folders, "-c", source, "-o", objects[-1]])
     program = os.path.join(folder, "program")
     link(target, objects, program)
     return objects[0], program
@@ -146,11 +146,11 @@ def sizes(given, target, net_object, folder):
     if target.memory:
         # The net with all that it takes from libraries; what this has beyond the net is theirs.
         together = os.path.join(folder, "together.o")
-        archives = [run([target.tool("gcc"), *target.processor, f"-print-file-name=lib{library[2:]}.a"]).strip()
-                    for library in target.libraries]
-        plain = [flag for flag in target.processor if not flag.startswith("--specs")]  # which name a linker script
-        run([target.tool("gcc"), *plain, "-nostdlib", "-r", net_object, "-Wl,--start-group", *archives, "-Wl,--end-group",
-             "-o", together])
+        script = os.path.join(folder, "together.ld")
+        with open(script, "w", encoding="utf-8") as file:
+            file.write("SECTIONS { }\n")  # instead of the one of picolibc, which is for programs
+        run([target.tool("gcc"), *target.processor, "-nostdlib", "-r", "-Wl,--no-gc-sections", "-T", script, net_object, "-Wl,--start-group",
+             *target.libraries, "-Wl,--end-group", "-o", together])
         result["library_bytes"] = sum(sections_of(target, together)) - code - constants
         result["library_functions"] = sorted(missing)
     return result
@@ -180,7 +180,7 @@ def executed_instructions(given, target, folder):
     """Returns the instructions per step of a few steps by the board's clock and by QEMU's log of executed instructions,
     both without those of an empty function."""
     steps = 4
-    _, program = build(given, target, steps, folder)
+    _, program = build(given, target, given.flags, steps, folder)
     address = {}
     for line in run([target.tool("nm"), "-S", program]).splitlines():
         words = line.split()
@@ -216,7 +216,7 @@ def main():
     options.add_argument("--name", default="net")
     options.add_argument("--target", required=True, choices=TARGETS)
     options.add_argument("--steps", type=int, default=1000)
-    options.add_argument("--flags", default="-O2")
+    options.add_argument("--flags", default=KEEPING_BITS)
     options.add_argument("--count-executed", action="store_true")
     given = options.parse_args()
     target = TARGETS[given.target]
@@ -225,12 +225,12 @@ def main():
             print(f"skipped: {program} is absent")
             return SKIPPED
     with tempfile.TemporaryDirectory() as folder:
-        net_object, program = build(given, target, given.steps, folder)
+        net_object, program = build(given, target, given.flags, given.steps, folder)
         result = {"target": given.target, "flags": given.flags}
         figures = execute(target, program)
         with tempfile.TemporaryDirectory() as other:
             host = TARGETS["host"]
-            expected = figures if target is host else execute(host, build(given, host, 0, other)[1])
+            expected = figures if target is host else execute(host, build(given, host, KEEPING_BITS, 0, other)[1])
         result["check"] = figures["check"]
         result["outputs"] = figures["output"]
         result["equal_to_host"] = figures["output"] == expected["output"]
