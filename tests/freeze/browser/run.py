@@ -61,6 +61,16 @@ def build(given, folder):
             file.write(renamed(source.read(), given.name).replace("./" + given.name, "./net"))
 
 
+def check_types(folder):
+    """Compiles a use of net.d.ts if tsc is there. Returns what became of it."""
+    if not shutil.which("tsc"):
+        return "skipped: tsc is absent"
+    shutil.copy(os.path.join(HERE, "types_test.ts"), folder)
+    run(["tsc", "--noEmit", "--strict", "--target", "es2022", "--moduleResolution", "node", "--lib", "es2022,dom",
+         os.path.join(folder, "types_test.ts")])
+    return "right"
+
+
 def host_outputs(given):
     firmware = os.path.join(HERE, "..", "firmware", "run.py")
     return json.loads(run([sys.executable, firmware, "--net", given.net, "--name", given.name, "--target", "host"]))["outputs"]
@@ -146,6 +156,7 @@ def main():
         run(node)
         result = {"wasm_bytes": len(wasm), "wasm_gzip_bytes": len(gzip.compress(wasm, 9))}
         result |= json.loads(run([*node, "--time"]))
+        result["types"] = check_types(folder)
         result["equal_to_host"] = json.loads(run([*node, "--outputs"])) == host_outputs(given)
         result["browser"] = in_browser(given, folder)
     print(json.dumps(result, indent=1))
