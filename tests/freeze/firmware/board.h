@@ -15,5 +15,4 @@ uint64_t board_count(void);
 /* The lowest address of the stack. */
 extern uint32_t board_stack_end[];
 
-int main(void);
 #endif

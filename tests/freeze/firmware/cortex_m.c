@@ -6,6 +6,7 @@
 #error "CLOCK_HZ is the clock of the processor"
 #endif
 
+int main(void);
 extern uint32_t stack_top[], data_from[], data_begin[], data_end[], bss_begin[], bss_end[];
 
 enum { SYS_WRITE0 = 0x04, SYS_EXIT = 0x18, SYS_EXIT_EXTENDED = 0x20 };

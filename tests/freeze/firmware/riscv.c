@@ -2,6 +2,7 @@
    are counted with minstret. */
 #include "board.h"
 
+int main(void);
 extern uint32_t bss_begin[], bss_end[];
 
 enum { SYS_WRITE0 = 0x04, SYS_EXIT_EXTENDED = 0x20 };
