@@ -3,7 +3,7 @@
 #define BOARD_H
 #include <stdint.h>
 
-void board_print(const char *text);
+void board_print(const char* text);
 void board_exit(int code);
 
 /* Starts the count again. */

@@ -20,7 +20,7 @@ static void next_inputs(void) {
   for (i = 0; i < NET_INPUTS; ++i) x[i] = next_input();
 }
 
-static void print_number(const char *name, uint64_t value) {
+static void print_number(const char* name, uint64_t value) {
   char text[24];
   int i = sizeof text - 1;
   text[i] = 0;
@@ -32,7 +32,7 @@ static void print_number(const char *name, uint64_t value) {
   board_print(text + i);
 }
 
-static void print_float(const char *name, float value) {
+static void print_float(const char* name, float value) {
   union {
     float f;
     uint32_t u;
@@ -49,12 +49,12 @@ static void print_float(const char *name, float value) {
 }
 
 /* A step of a net that does nothing: what the loop of the measurement costs. */
-static __attribute__((noinline, noclone)) int idle(net *n, const float *from, float *to) {
+static __attribute__((noinline, noclone)) int idle(net* n, const float* from, float* to) {
   __asm__ volatile("" ::"r"(n), "r"(from), "r"(to) : "memory");
   return 0;
 }
 
-typedef int (*Step)(net *, const float *, float *);
+typedef int (*Step)(net*, const float*, float*);
 
 /* Returns the instructions of `steps` calls. */
 static __attribute__((noinline, noclone)) uint64_t count(Step volatile step, int32_t steps) {
@@ -74,9 +74,9 @@ static __attribute__((noinline, noclone)) void loop(uint32_t n) { __asm__ volati
 /* Returns the bytes of stack that a call uses below its caller. The stack is painted, and what the call has changed is
    counted. What lies within 64 bytes below this function's own frame is not painted, as the loop needs it. */
 static __attribute__((noinline, noclone)) uint32_t stack_of(Step volatile step) {
-  uint32_t *const top = (uint32_t *)__builtin_frame_address(0) - 32;
-  volatile uint32_t *at;
-  const char *here;
+  uint32_t* const top = (uint32_t*)__builtin_frame_address(0) - 32;
+  volatile uint32_t* at;
+  const char* here;
   for (at = board_stack_end; at < top; ++at) *at = PAINT;
   step(&instance, x, y);
   for (at = board_stack_end; at < top && *at == PAINT; ++at) {
@@ -86,9 +86,9 @@ static __attribute__((noinline, noclone)) uint32_t stack_of(Step volatile step) 
 #else
   __asm__ volatile("mov %0, sp" : "=r"(here));
 #endif
-  return (uint32_t)(here - (const char *)at);
+  return (uint32_t)(here - (const char*)at);
 }
-static int four_steps(net *n, const float *from, float *to) {
+static int four_steps(net* n, const float* from, float* to) {
   static float xs[4 * NET_INPUTS], ys[4 * NET_OUTPUTS];
   (void)from;
   (void)to;

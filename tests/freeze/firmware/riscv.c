@@ -8,9 +8,9 @@ extern uint32_t bss_begin[], bss_end[];
 enum { SYS_WRITE0 = 0x04, SYS_EXIT_EXTENDED = 0x20 };
 
 /* The three instructions are a semihosting call if none is compressed and all are on one page. */
-static __attribute__((noinline)) void semihost(uint32_t operation, const void *argument) {
+static __attribute__((noinline)) void semihost(uint32_t operation, const void* argument) {
   register uint32_t a0 __asm__("a0") = operation;
-  register const void *a1 __asm__("a1") = argument;
+  register const void* a1 __asm__("a1") = argument;
   __asm__ volatile(
       ".balign 16\n"
       ".option push\n"
@@ -24,7 +24,7 @@ static __attribute__((noinline)) void semihost(uint32_t operation, const void *a
       : "memory");
 }
 
-void board_print(const char *text) { semihost(SYS_WRITE0, text); }
+void board_print(const char* text) { semihost(SYS_WRITE0, text); }
 
 void board_exit(int code) {
   const uint32_t block[2] = {0x20026, (uint32_t)code}; /* ADP_Stopped_ApplicationExit */
@@ -53,7 +53,7 @@ void board_count_start(void) { began = retired(); }
 uint64_t board_count(void) { return retired() - began; }
 
 static void __attribute__((noreturn, used)) start(void) {
-  uint32_t *to;
+  uint32_t* to;
   for (to = bss_begin; to < bss_end; ++to) *to = 0;
   board_exit(main());
   for (;;) {
