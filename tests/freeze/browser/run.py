@@ -23,7 +23,6 @@ import tempfile
 import threading
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-FUNCTIONS = ["init", "step", "steps", "reset", "save", "restore", "check", "inputs", "outputs", "saved_bytes", "bytes"]
 PAGES = ["net.js", "net.d.ts", "worklet.js", "index.html"]
 SKIPPED = 77
 
@@ -46,15 +45,14 @@ def renamed(text, name):
 
 def build(given, folder):
     """Writes net.wasm and the pages into a folder."""
-    sizes = os.path.join(folder, "sizes.c")
-    with open(os.path.join(HERE, "sizes.c"), encoding="utf-8") as source, open(sizes, "w", encoding="utf-8") as file:
+    sizes = os.path.join(folder, "net_wasm.c")
+    with open(os.path.join(HERE, "net_wasm.c"), encoding="utf-8") as source, open(sizes, "w", encoding="utf-8") as file:
         text = renamed(source.read(), given.name).replace('"net.h"', f'"{given.name}.h"')
         file.write(text.replace("sizeof(net)", f"sizeof({given.name})"))
     simd = [] if given.no_simd else ["-msimd128"]
-    exports = [f"-Wl,--export={given.name}_{function}" for function in FUNCTIONS]
-    run([given.clang, "--target=wasm32", "-O3", *simd, "-mbulk-memory", "-ffp-contract=off", "-nostdlib", "-I", given.net,
-         os.path.join(given.net, given.name + ".c"), sizes, "-Wl,--no-entry", *exports, "-Wl,--export=__heap_base",
-         "-Wl,-z,stack-size=65536", "-Wl,--strip-all", "-o", os.path.join(folder, "net.wasm")])
+    run([given.clang, "--target=wasm32", "-O3", *simd, "-mbulk-memory", "-ffp-contract=off", "-fvisibility=default", "-nostdlib",
+         "-I", given.net, os.path.join(given.net, given.name + ".c"), sizes, "-Wl,--no-entry", "-Wl,--export-dynamic",
+         "-Wl,--export=__heap_base", "-Wl,-z,stack-size=65536", "-Wl,--strip-all", "-o", os.path.join(folder, "net.wasm")])
     for page in PAGES:
         with open(os.path.join(HERE, page), encoding="utf-8") as source, \
                 open(os.path.join(folder, page), "w", encoding="utf-8") as file:

@@ -14,7 +14,7 @@ return 0; otherwise the exit code is 1. It is 77 if a program that this needs is
     library_bytes           code and constants that it takes from libgcc, libc and libm, such as software floats
     library_functions       the functions among them that NAME.c calls itself
     instance_bytes          sizeof(NAME), the RAM of one instance
-    stack_bytes             the deepest stack of a step below its caller
+    stack_bytes             the deepest stack of NAME_step and NAME_steps, with all that they call
     ram_bytes               the sum of the two
     instructions_per_step   the mean over --steps steps, without those of a call of an empty function
     counted_loop            2,000,000 instructions as the board counts them
@@ -237,7 +237,9 @@ def main():
         result |= sizes(given, target, net_object, folder)
         result["instance_bytes"] = figures["instance_bytes"]
         if target.machine:
-            stack = max(figures["stack_step"], figures["stack_steps"]) - figures["stack_idle"]
+            if figures["stack_idle"] != 0:
+                sys.exit(f"an empty function uses {figures['stack_idle']} bytes of stack")
+            stack = max(figures["stack_step"], figures["stack_steps"])
             result["stack_bytes"] = stack
             result["ram_bytes"] = figures["instance_bytes"] + stack
             result["instructions_per_step"] = round(figures["instructions"] / given.steps, 1)
