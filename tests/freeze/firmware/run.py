@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Compiles a frozen net for a microcontroller, runs it in QEMU and prints what it costs, as JSON.
 
-    run.py --net DIR --target m4f|m0|rv32|rv32f|host [--name net] [--steps 1000] [--flags "-O2 -ffp-contract=off"] [--count-executed]
+    run.py --net DIR --target m4f|m0|rv32|rv32f|host [--name net] [--steps 1000] [--flags "-O2 -ffp-contract=off"]
+           [--count-executed]
 
 DIR holds NAME.c and NAME.h. The outputs must have the bits of the same file compiled for this machine, and NAME_check must
 return 0; otherwise the exit code is 1. It is 77 if a program that this needs is absent.
@@ -22,8 +23,9 @@ return 0; otherwise the exit code is 1. It is 77 if a program that this needs is
                             every executed instruction, which checks the former (slow)
 
 Instructions are counted under `-icount shift=0`, where each takes 1 ns of the board's time. The count of a whole run is
-exact within a tick of the board's clock: 40 instructions (m4f), 62.5 (m0), 1 (rv32). It is not a number of cycles: a
-real processor needs more than one cycle for a load, a branch or a division.
+exact within two ticks of the board's clock, 80 instructions (m4f) or 125 (m0), and within some 20 on rv32 and rv32f, whose
+counter QEMU updates block by block: over 1000 steps 0.1 of an instruction per step. It is not a number of cycles: a real
+processor needs more than one cycle for a load, a branch or a division.
 """
 import argparse
 import json
@@ -60,19 +62,23 @@ class Target:
 
 ARM_LOOP = r"subs %0, %0, #1\n bne 0b\n"
 RISCV_LOOP = r"addi %0, %0, -1\n bnez %0, 0b\n"
-RISCV_MEMORY = "RAM (rwx) : ORIGIN = 0x80000000, LENGTH = 4M"
-RISCV_MACHINE = ["qemu-system-riscv32", "-machine", "virt", "-bios", "none"]
+CORTEX = ["-mthumb", "-masm-syntax-unified"]
+M4F = [*CORTEX, "-mcpu=cortex-m4", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16", "-DCLOCK_HZ=25000000"]
+M0 = [*CORTEX, "-mcpu=cortex-m0", "-mfloat-abi=soft", "-DCLOCK_HZ=16000000"]
+MPS2_MEMORY = "FLASH (rx) : ORIGIN = 0x00000000, LENGTH = 4M\n  RAM (rw) : ORIGIN = 0x20000000, LENGTH = 4M"
+MICROBIT_MEMORY = "FLASH (rx) : ORIGIN = 0x00000000, LENGTH = 256K\n  RAM (rw) : ORIGIN = 0x20000000, LENGTH = 16K"
+VIRT = ["qemu-system-riscv32", "-machine", "virt", "-bios", "none"]
+VIRT_MEMORY = "RAM (rwx) : ORIGIN = 0x80000000, LENGTH = 4M"
+PICOLIBC = "--specs=picolibc.specs"
 TARGETS = {
-    "m4f": Target("arm-none-eabi-", "cortex_m", ["qemu-system-arm", "-machine", "mps2-an386", "-cpu", "cortex-m4"],
-                  ["-mcpu=cortex-m4", "-mthumb", "-masm-syntax-unified", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16", "-DCLOCK_HZ=25000000"],
-                  "FLASH (rx) : ORIGIN = 0x00000000, LENGTH = 4M\n  RAM (rw) : ORIGIN = 0x20000000, LENGTH = 4M", ARM_LOOP),
-    "m0": Target("arm-none-eabi-", "cortex_m", ["qemu-system-arm", "-machine", "microbit", "-cpu", "cortex-m0"],
-                 ["-mcpu=cortex-m0", "-mthumb", "-masm-syntax-unified", "-mfloat-abi=soft", "-DCLOCK_HZ=16000000"],
-                 "FLASH (rx) : ORIGIN = 0x00000000, LENGTH = 256K\n  RAM (rw) : ORIGIN = 0x20000000, LENGTH = 16K", ARM_LOOP),
-    "rv32": Target("riscv64-unknown-elf-", "riscv", RISCV_MACHINE,
-                   ["--specs=picolibc.specs", "-march=rv32imac", "-mabi=ilp32"], RISCV_MEMORY, RISCV_LOOP),
-    "rv32f": Target("riscv64-unknown-elf-", "riscv", RISCV_MACHINE,
-                    ["--specs=picolibc.specs", "-march=rv32imafc", "-mabi=ilp32f"], RISCV_MEMORY, RISCV_LOOP),
+    "m4f": Target("arm-none-eabi-", "cortex_m", ["qemu-system-arm", "-machine", "mps2-an386", "-cpu", "cortex-m4"], M4F,
+                  MPS2_MEMORY, ARM_LOOP),
+    "m0": Target("arm-none-eabi-", "cortex_m", ["qemu-system-arm", "-machine", "microbit", "-cpu", "cortex-m0"], M0,
+                 MICROBIT_MEMORY, ARM_LOOP),
+    "rv32": Target("riscv64-unknown-elf-", "riscv", VIRT, [PICOLIBC, "-march=rv32imac", "-mabi=ilp32"], VIRT_MEMORY,
+                   RISCV_LOOP),
+    "rv32f": Target("riscv64-unknown-elf-", "riscv", VIRT, [PICOLIBC, "-march=rv32imafc", "-mabi=ilp32f"], VIRT_MEMORY,
+                    RISCV_LOOP),
     "host": Target("", "host", [], [], "", libraries=["-lm"]),
 }
 
@@ -105,7 +111,8 @@ def build(given, target, flags, steps, folder):
     write_header(given, folder)
     flags = [*WARNINGS, *target.processor, *shlex.split(flags), "-ffunction-sections", "-fdata-sections"]
     folders = ["-I", given.net, "-I", folder, "-I", HERE]
-    sources = [os.path.join(given.net, given.name + ".c"), os.path.join(HERE, target.board + ".c"), os.path.join(HERE, "main.c")]
+    sources = [os.path.join(given.net, given.name + ".c")]
+    sources += [os.path.join(HERE, name) for name in (target.board + ".c", "main.c")]
     objects = []
     for source in sources:
         objects.append(os.path.join(folder, os.path.basename(source) + ".o"))
@@ -119,8 +126,10 @@ def link(target, objects, program):
     script = []
     if target.memory:
         path = program + ".ld"
-        with open(os.path.join(HERE, target.board + ".ld"), encoding="utf-8") as rest, open(path, "w", encoding="utf-8") as file:
-            file.write(f"MEMORY {{\n  {target.memory}\n}}\n{rest.read()}")
+        with open(os.path.join(HERE, target.board + ".ld"), encoding="utf-8") as file:
+            sections = file.read()
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(f"MEMORY {{\n  {target.memory}\n}}\n{sections}")
         script = ["-nostdlib", "-T", path]
     run([target.tool("gcc"), *target.processor, *objects, *script, "-Wl,--gc-sections", "-Wl,--start-group",
          *target.libraries, "-Wl,--end-group", "-o", program])
@@ -149,8 +158,9 @@ def sizes(given, target, net_object, folder):
         script = os.path.join(folder, "together.ld")
         with open(script, "w", encoding="utf-8") as file:
             file.write("SECTIONS { }\n")  # instead of the one of picolibc, which is for programs
-        run([target.tool("gcc"), *target.processor, "-nostdlib", "-r", "-Wl,--no-gc-sections", "-T", script, net_object, "-Wl,--start-group",
-             *target.libraries, "-Wl,--end-group", "-o", together])
+        options = ["-nostdlib", "-r", "-Wl,--no-gc-sections", "-T", script]
+        libraries = ["-Wl,--start-group", *target.libraries, "-Wl,--end-group"]
+        run([target.tool("gcc"), *target.processor, *options, net_object, *libraries, "-o", together])
         result["library_bytes"] = sum(sections_of(target, together)) - code - constants
         result["library_functions"] = sorted(missing)
     return result
