@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Checks an Arduino library made of a frozen net: check_library.py DIR
 
-DIR holds library.properties, library.json, src/ and examples/. The rules are those of Arduino's library specification and
-of PlatformIO's library.json. The example is compiled as Arduino's tools do, with the flags of a Cortex-M4F board and a
-stand-in for Arduino's core, and run in QEMU: it must print 8 lines of numbers. The exit code is 77 if a program that this
-needs is absent.
+DIR holds library.properties, library.json, src/ and examples/. The rules are those of Arduino's library specification
+and of PlatformIO's library.json. The example is compiled as Arduino's tools do, with the flags of a Cortex-M4F board
+and a stand-in for Arduino's core, and run in QEMU: it must print 8 lines of numbers. The exit code is 77 if a program
+that this needs is absent.
 """
 import glob
 import json
@@ -98,8 +98,9 @@ def main():
         if not shutil.which(program):
             print(f"skipped: {program} is absent")
             return firmware.SKIPPED
-    faults = [f"library.properties: {fault}" for fault in properties_faults(os.path.join(library, "library.properties"))]
-    faults += [f"library.json: {fault}" for fault in manifest_faults(os.path.join(library, "library.json"))]
+    faults = []
+    for name, check in (("library.properties", properties_faults), ("library.json", manifest_faults)):
+        faults += [f"{name}: {fault}" for fault in check(os.path.join(library, name))]
     sketches = glob.glob(os.path.join(library, "examples", "*", "*.ino"))
     if not sketches:
         faults.append("there is no examples/NAME/NAME.ino")

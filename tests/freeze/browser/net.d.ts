@@ -24,14 +24,14 @@ export class Net {
 
   /** Reads `inputs` numbers from x and writes `outputs` numbers to y. */
   step(x: ArrayLike<number>, y: Float32Array | number[]): void;
-  /** Computes n steps: x holds n rows of inputs, y receives n rows of outputs. The bits are those of n calls of `step`. */
+  /** Computes n steps: x holds n rows of inputs, y receives n rows of outputs. The bits are those of n single steps. */
   steps(n: number, x: ArrayLike<number>, y: Float32Array | number[]): void;
-  /** Begins a new sequence. */
+  /** Starts a new sequence. */
   reset(): void;
   /** Returns the state of the sequence, which `restore` resumes, also in another instance. */
   save(): Uint8Array;
   restore(bytes: Uint8Array): void;
-  /** Compares eight stored steps bit for bit and begins a new sequence. 0 if all are equal. */
+  /** Compares eight stored steps bit for bit and starts a new sequence. 0 if all are equal. */
   check(): number;
   /** Gives the memory back to the next instance of the same block. The instance can no longer be used. */
   free(): void;

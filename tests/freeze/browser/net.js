@@ -36,7 +36,7 @@ const aligned = (bytes) => Math.ceil(bytes / ALIGNMENT) * ALIGNMENT;
 
 const compile = async (source) => {
   if (source instanceof WebAssembly.Module) return source;
-  if (typeof source !== "string" && !(typeof URL !== "undefined" && source instanceof URL)) return WebAssembly.compile(source);
+  if (source instanceof ArrayBuffer || ArrayBuffer.isView(source)) return WebAssembly.compile(source);
   const response = await fetch(source);
   if (!response.ok) throw new Error(`${source}: ${response.status} ${response.statusText}`);
   return WebAssembly.compile(await response.arrayBuffer());
@@ -127,7 +127,8 @@ export class Net {
   }
 
   restore(bytes) {
-    if (bytes.length !== this.savedBytes) throw new RangeError(`${bytes.length} saved bytes, must be ${this.savedBytes}`);
+    const expected = this.savedBytes;
+    if (bytes.length !== expected) throw new RangeError(`${bytes.length} saved bytes, must be ${expected}`);
     new Uint8Array(this.#machine.memory.buffer, this.#saved_address, this.savedBytes).set(bytes);
     const error = this.#machine.restore(this.#address, this.#saved_address);
     if (error) this.#fail(error);
@@ -150,9 +151,8 @@ export class Net {
 
   #refuse(n, x, y) {
     const { inputs, outputs } = this.#machine;
-    throw new RangeError(
-      `${n} steps read ${n * inputs} inputs and write ${n * outputs} outputs; the arrays have ${x.length} and ${y.length}`,
-    );
+    const needed = `${n * inputs} inputs and ${n * outputs} outputs`;
+    throw new RangeError(`${n} steps need ${needed}; the arrays have ${x.length} and ${y.length}`);
   }
 
   #fail(error) {

@@ -50,9 +50,10 @@ def build(given, folder):
         text = renamed(source.read(), given.name).replace('"net.h"', f'"{given.name}.h"')
         file.write(text.replace("sizeof(net)", f"sizeof({given.name})"))
     simd = [] if given.no_simd else ["-msimd128"]
-    run([given.clang, "--target=wasm32", "-O3", *simd, "-mbulk-memory", "-ffp-contract=off", "-fvisibility=default", "-nostdlib",
-         "-I", given.net, os.path.join(given.net, given.name + ".c"), sizes, "-Wl,--no-entry", "-Wl,--export-dynamic",
-         "-Wl,--export=__heap_base", "-Wl,-z,stack-size=65536", "-Wl,--strip-all", "-o", os.path.join(folder, "net.wasm")])
+    flags = ["--target=wasm32", "-O3", *simd, "-mbulk-memory", "-ffp-contract=off", "-fvisibility=default", "-nostdlib"]
+    linking = ["--no-entry", "--export-dynamic", "--export=__heap_base", "-z,stack-size=65536", "--strip-all"]
+    run([given.clang, *flags, *["-Wl," + option for option in linking], "-I", given.net,
+         os.path.join(given.net, given.name + ".c"), sizes, "-o", os.path.join(folder, "net.wasm")])
     for page in PAGES:
         with open(os.path.join(HERE, page), encoding="utf-8") as source, \
                 open(os.path.join(folder, page), "w", encoding="utf-8") as file:
@@ -71,7 +72,8 @@ def check_types(folder):
 
 def host_outputs(given):
     firmware = os.path.join(HERE, "..", "firmware", "run.py")
-    return json.loads(run([sys.executable, firmware, "--net", given.net, "--name", given.name, "--target", "host"]))["outputs"]
+    command = [sys.executable, firmware, "--net", given.net, "--name", given.name, "--target", "host"]
+    return json.loads(run(command))["outputs"]
 
 
 class Pages(http.server.SimpleHTTPRequestHandler):
@@ -113,9 +115,9 @@ def in_browser(given, folder):
     threading.Thread(target=server.serve_forever, daemon=True).start()
     with tempfile.TemporaryDirectory() as profile:
         picture = os.path.abspath(given.screenshot) if given.screenshot else os.path.join(profile, "page.png")
-        command = [given.chromium, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--window-size=800,640",
-                   f"--user-data-dir={profile}/data", f"--screenshot={picture}",
-                   f"http://127.0.0.1:{server.server_address[1]}/?report"]
+        page = f"http://127.0.0.1:{server.server_address[1]}/?report"
+        command = [given.chromium, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
+                   "--window-size=800,640", f"--user-data-dir={profile}/data", f"--screenshot={picture}", page]
         with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
             try:
                 _, errors = process.communicate(timeout=120)

@@ -4,8 +4,8 @@
     run.py --net DIR --target m4f|m0|rv32|rv32f|host [--name net] [--steps 1000] [--flags "-O2 -ffp-contract=off"]
            [--count-executed]
 
-DIR holds NAME.c and NAME.h. The outputs must have the bits of the same file compiled for this machine, and NAME_check must
-return 0; otherwise the exit code is 1. It is 77 if a program that this needs is absent.
+DIR holds NAME.c and NAME.h. The outputs must have the bits of the same file compiled for this machine, and NAME_check
+must return 0; otherwise the exit code is 1. It is 77 if a program that this needs is absent.
 
     check                   what NAME_check returned
     outputs                 the bits of the first outputs, as hexadecimal numbers
@@ -23,9 +23,9 @@ return 0; otherwise the exit code is 1. It is 77 if a program that this needs is
                             every executed instruction, which checks the former (slow)
 
 Instructions are counted under `-icount shift=0`, where each takes 1 ns of the board's time. The count of a whole run is
-exact within two ticks of the board's clock, 80 instructions (m4f) or 125 (m0), and within some 20 on rv32 and rv32f, whose
-counter QEMU updates block by block: over 1000 steps 0.1 of an instruction per step. It is not a number of cycles: a real
-processor needs more than one cycle for a load, a branch or a division.
+exact within two ticks of the board's clock, 80 instructions (m4f) or 125 (m0), and within some 20 on rv32 and rv32f,
+whose counter QEMU updates block by block: over 1000 steps 0.1 of an instruction per step. It is not a number of cycles:
+a real processor needs more than one cycle for a load, a branch or a division.
 """
 import argparse
 import json
