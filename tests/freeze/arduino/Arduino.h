@@ -1,6 +1,5 @@
-/* As much of Arduino's interface as the example of a library needs, for check_library.py. */
-#ifndef ARDUINO_H
-#define ARDUINO_H
+#pragma once
+/// As much of Arduino's interface as the example of a library needs, for check_library.py.
 #include <stdint.h>
 
 #define A0 14
@@ -25,4 +24,3 @@ int analogRead(uint8_t pin);
 void delay(unsigned long milliseconds);
 void setup();
 void loop();
-#endif

@@ -1,6 +1,5 @@
-/* What a board gives to main.c: text out, an exit, and a count of executed instructions. */
-#ifndef BOARD_H
-#define BOARD_H
+#pragma once
+/// What a board gives to main.c: text out, an exit, and a count of executed instructions.
 #include <stdint.h>
 
 void board_print(const char* text);
@@ -14,5 +13,3 @@ uint64_t board_count(void);
 
 /* The lowest address of the stack. */
 extern uint32_t board_stack_end[];
-
-#endif
