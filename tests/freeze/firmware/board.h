@@ -7,8 +7,7 @@ void board_exit(int code);
 
 /* Starts the count again. */
 void board_count_start(void);
-/* Returns the instructions since the start, rounded down to what the board's clock resolves. At most a few seconds of
-   the board's time may pass between two calls. */
+/* Returns the instructions since the start, rounded down to what the board's clock resolves. */
 uint64_t board_count(void);
 
 /* The lowest address of the stack. */
