@@ -211,6 +211,7 @@ void CBody::find_last_uses() {
     });
     each_result(program_.steps[s], touch);
   }
+  for (const ValueId v : program_.graph.outputs) last_use_[v] = program_.steps.size();
 }
 
 void CBody::place_results(const LoweredStep& s, std::size_t) {

@@ -53,8 +53,9 @@ void RunWriter::place_ends(const CStates& states) {
   }
   for (std::size_t k = 0; k < p_.states.size(); ++k) {
     const FrozenState& s = p_.states[k];
-    if (s.keeping == Keeping::value && !is_output(s.next) && !body_.has_place(s.next) && in_place(s))
-      body_.place(s.next, {states.where(k), false});
+    if (body_.has_place(s.next) || s.keeping == Keeping::counts) continue;
+    if (s.keeping == Keeping::pair) body_.place(s.next, {states.next_place(k), false});
+    if (s.keeping == Keeping::value && !is_output(s.next) && in_place(s)) body_.place(s.next, {states.where(k), false});
   }
   for (std::size_t i = 0; i < p_.outputs.size(); ++i)
     if (!body_.has_place(p_.outputs[i])) body_.place(p_.outputs[i], {outputs_[i], false});
@@ -80,6 +81,7 @@ bool RunWriter::in_place(const FrozenState& s) const {
       if (i.step == LoweredInstruction::Step::store && a->value == s.next) store = a, ++stores;
       if (i.step == LoweredInstruction::Step::across && a->value == s.next) return false;
     }
+    if (store && body_.multiplies(step.loop, s.now)) return false;
     if (store && (written || stores > 1 || step.loop.reduced || step.loop.across != LoweredLoop::Across::none))
       return false;
     for (const LoweredInstruction& i : step.loop.instructions) {

@@ -8,6 +8,9 @@ namespace {
 
 std::string digits(std::int64_t n) { return std::to_string(n); }
 
+/// Returns whether a state lies at changing places.
+bool moves(const FrozenState& s) { return s.keeping == Keeping::line || s.keeping == Keeping::pair; }
+
 constexpr std::int64_t kFewFrames = 8;  ///< minimum number of free frames of a line, for each that a step appends
 
 bool is_zero(const Tensor& x) {
@@ -45,8 +48,13 @@ const FrozenState* CStates::a_store() const {
 
 std::string CStates::where(std::size_t k) const {
   const std::string member = "n->" + names_[k];
+  if (states_[k].keeping == Keeping::pair)
+    return member + " + n->" + names_[k] + "_at * " + digits(states_[k].spec.shape.numel());
   if (states_[k].keeping != Keeping::line) return member;
   return member + " + n->" + names_[k] + "_at * " + digits(states_[k].frame);
+}
+std::string CStates::next_place(std::size_t k) const {
+  return "n->" + names_[k] + " + (1 - n->" + names_[k] + "_at) * " + digits(states_[k].spec.shape.numel());
 }
 std::int64_t CStates::saved_bytes() const {
   std::int64_t all = 0;
@@ -57,9 +65,10 @@ std::int64_t CStates::saved_bytes() const {
 void CStates::write_members(CText& to) const {
   for (std::size_t k = 0; k < states_.size(); ++k) {
     const FrozenState& s = states_[k];
-    const std::int64_t n = s.keeping == Keeping::line ? frames(s) * s.frame : s.spec.shape.numel();
+    const std::int64_t places = s.keeping == Keeping::pair ? 2 : 1;
+    const std::int64_t n = s.keeping == Keeping::line ? frames(s) * s.frame : places * s.spec.shape.numel();
     to.line(c_type_of(s.spec.dtype) + " " + names_[k] + "[" + digits(std::max<std::int64_t>(n, 1)) + "];");
-    if (s.keeping == Keeping::line) to.line("int32_t " + names_[k] + "_at;");
+    if (moves(s)) to.line("int32_t " + names_[k] + "_at;");
   }
 }
 
@@ -77,6 +86,10 @@ void CStates::write_commit(CText& to, std::size_t k, const std::string& next, st
   switch (s.keeping) {
     case Keeping::value:
       if (next != where(k)) write_copy(to, where(k), next, s.spec.shape.numel());
+      break;
+    case Keeping::pair:
+      if (next != next_place(k)) write_copy(to, next_place(k), next, s.spec.shape.numel());
+      to.line(at + " = 1 - " + at + ";");
       break;
     case Keeping::line:
       to.line(at + " += " + digits(appended) + ";");
@@ -105,7 +118,7 @@ void CStates::write_reset(CText& to, CModule& module) const {
       to.line("for (ptrdiff_t i = 0; i < " + digits(n) + "; ++i) n->" + names_[k] + "[i] = 0;");
     else
       write_copy(to, "n->" + names_[k], module.constant(s.first, "first value of " + s.name), n);
-    if (s.keeping == Keeping::line) to.line("n->" + names_[k] + "_at = 0;");
+    if (moves(s)) to.line("n->" + names_[k] + "_at = 0;");
   }
   to.line("(void)n;");
 }
@@ -133,7 +146,7 @@ void CStates::write_restore(CText& to) const {
     offset += bytes(s);
   }
   for (std::size_t k = 0; k < states_.size(); ++k) {
-    if (states_[k].keeping == Keeping::line) to.line("n->" + names_[k] + "_at = 0;");
+    if (moves(states_[k])) to.line("n->" + names_[k] + "_at = 0;");
     to.line("nf_bytes(n->" + names_[k] + ", at, " + digits(bytes(states_[k])) + ");");
     to.line("at += " + digits(bytes(states_[k])) + ";");
   }

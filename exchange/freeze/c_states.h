@@ -20,6 +20,8 @@ class CStates {
   std::size_t size() const { return states_.size(); }
   /// Returns the address of the first element of a state, as a step sees it.
   std::string where(std::size_t k) const;
+  /// Returns the address of the place that takes the next value of a pair.
+  std::string next_place(std::size_t k) const;
   std::int64_t saved_bytes() const;
 
   void write_members(CText& to) const;

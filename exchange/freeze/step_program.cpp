@@ -193,6 +193,17 @@ bool is_repeated(const Tensor& x) {
 
 const Primitive& append_operation() { return ferrite::detail::structured<Append>; }
 
+namespace {
+
+/// Returns whether a product reads a whole value while its successor may be written already.
+bool is_multiplied(const ferrite::detail::LoweredProgram& p, ValueId v) {
+  return std::ranges::any_of(p.steps, [v](const ferrite::detail::LoweredStep& s) {
+    return !s.is_loop && s.node->op == ops::matmul && s.in[0].value == v;
+  });
+}
+
+}  // namespace
+
 FrozenProgram frozen_program(const StepSource& source, bool block) {
   const NewFrame frame;
   std::vector<Spec> specs = source.inputs;
@@ -229,6 +240,8 @@ FrozenProgram frozen_program(const StepSource& source, bool block) {
   for (std::size_t k = 0; k < p.states.size(); ++k) {
     p.states[k].now = lowered.inputs[nx + k];
     if (p.states[k].keeping != Keeping::counts) p.states[k].next = lowered.outputs[output_of[k]];
+    if (p.states[k].keeping == Keeping::value && is_multiplied(p.lowered, p.states[k].now))
+      p.states[k].keeping = Keeping::pair;
   }
   return p;
 }

@@ -11,6 +11,7 @@ namespace ferrite::exchange::detail {
 /// The way in which C keeps a state.
 enum class Keeping : std::uint8_t {
   value,   ///< replaced by each step
+  pair,    ///< replaced by each step, which reads the whole value while it writes the next one: two places by turns
   line,    ///< the last frames of a value: each step appends one
   store,   ///< entries along axis 1, to which each step appends one
   counts,  ///< the numbers of entries of stores
