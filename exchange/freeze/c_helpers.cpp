@@ -41,7 +41,7 @@ static inline nf_w nf_widen_f(nf_f x) {
   __builtin_memcpy(part, &x, sizeof x);
   for (int i = 0; i < 2; ++i) {
 #if NF_VECTOR_BYTES == 64
-    wide.at[i] = _mm512_cvtps_pd((__m256)part[i]);
+    wide.at[i] = _mm512_maskz_cvtps_pd((__mmask8)-1, (__m256)part[i]);
 #elif defined(__AVX__) && NF_VECTOR_BYTES == 32
     wide.at[i] = _mm256_cvtps_pd((__m128)part[i]);
 #else
@@ -122,6 +122,8 @@ std::string wide_definition(const std::string& name, std::string_view base, std:
 constexpr const char* kSqrt = R"(static inline nf_@s nf_sqrt_@s(nf_@s x) {
 #if NF_VECTOR_BYTES == 0
   return @c(x);
+#elif NF_VECTOR_BYTES == 64
+  return _mm512_maskz_sqrt_@p((@K)-1, x);
 #elif defined(__SSE2__)
   return NF_X86(sqrt_@p)(x);
 #elif defined(__aarch64__)
@@ -201,6 +203,7 @@ CHelper c_helper(const std::string& name, const char* lane, std::size_t operands
     const bool narrow = suffix == 'f';
     helper.definition = replaced(kSqrt, "@s", narrow ? "f" : "d");
     helper.definition = replaced(helper.definition, "@c", narrow ? "sqrtf" : "sqrt");
+    helper.definition = replaced(helper.definition, "@K", narrow ? "__mmask16" : "__mmask8");
     helper.definition = replaced(helper.definition, "@p", narrow ? "ps" : "pd");
     helper.definition = replaced(helper.definition, "@a", narrow ? "f32" : "f64");
     helper.definition = replaced(helper.definition, "@N", narrow ? "F" : "D");

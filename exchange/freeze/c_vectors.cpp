@@ -429,14 +429,18 @@ static inline nf_mask_@s nf_either_@s(nf_mask_@s a, nf_mask_@s b) { return a | b
 #endif
 /* the smaller and the larger one; the first where one is NaN or both are equal */
 static inline nf_@s nf_first_min_@s(nf_@s a, nf_@s b) {
-#if NF_VECTOR_BYTES != 0 && defined(__SSE2__)
+#if NF_VECTOR_BYTES == 64
+  return _mm512_maskz_min_@p((@K)-1, b, a);
+#elif NF_VECTOR_BYTES != 0 && defined(__SSE2__)
   return NF_X86(min_@p)(b, a);
 #else
   return nf_select_@s(nf_is_less_@s(b, a), b, a);
 #endif
 }
 static inline nf_@s nf_first_max_@s(nf_@s a, nf_@s b) {
-#if NF_VECTOR_BYTES != 0 && defined(__SSE2__)
+#if NF_VECTOR_BYTES == 64
+  return _mm512_maskz_max_@p((@K)-1, b, a);
+#elif NF_VECTOR_BYTES != 0 && defined(__SSE2__)
   return NF_X86(max_@p)(b, a);
 #else
   return nf_select_@s(nf_is_less_@s(a, b), b, a);
@@ -445,7 +449,7 @@ static inline nf_@s nf_first_max_@s(nf_@s a, nf_@s b) {
 /* the nearest whole number, halves to even */
 static inline nf_@s nf_nearest_@s(nf_@s x) {
 #if NF_VECTOR_BYTES == 64
-  return _mm512_roundscale_@p(x, 8);
+  return _mm512_maskz_roundscale_@p((@K)-1, x, 8);
 #elif NF_VECTOR_BYTES != 0 && defined(__SSE4_1__)
   return NF_X86(round_@p)(x, 8);
 #elif NF_VECTOR_BYTES != 0 && defined(__aarch64__)
