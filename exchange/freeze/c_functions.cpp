@@ -99,7 +99,8 @@ class FunctionWriter {
         std::snprintf(text, sizeof text, "%a%s", v, narrow ? "f" : "");
       }
     }
-    if (wide_ && (n.kind == WrittenKind::doubles || n.kind == WrittenKind::longs)) need(set.substr(0, set.size() - 1), nullptr, 1);
+    if (wide_ && (n.kind == WrittenKind::doubles || n.kind == WrittenKind::longs))
+      need(set.substr(0, set.size() - 1), nullptr, 1);
     return set + text + ")";
   }
 

@@ -1,8 +1,8 @@
 #pragma once
 /// Pointwise operations as C functions, made from the packet functions of the kernels.
 ///
-/// A function has the library's bits where multiply-adds round once (AVX2, AVX-512, NEON). Where the library calls the C
-/// library lane by lane, so does the function: in f64, erf, gelu, gelu_grad, inverse trigonometric and hyperbolic
+/// A function has the library's bits where multiply-adds round once (AVX2, AVX-512, NEON). Where the library calls the
+/// C library lane by lane, so does the function: in f64, erf, gelu, gelu_grad, inverse trigonometric and hyperbolic
 /// functions; in both widths lgamma. Its bits are then those of that C library. The other ones call `sqrt` and `fmod`
 /// only, which are exact everywhere.
 #include <cstddef>
@@ -19,9 +19,10 @@ namespace ferrite::exchange::detail {
 /// of the file replaces by its own prefix.
 class CFunctions {
  public:
-  /// Returns the name of the function that computes a pointwise operation on vectors of `dtype` (f32 or f64), "nf_tanh_f"
-  /// or "nf_tanh_d", and keeps its text. Returns "" for an operation that has no form in C. Conditions, results of
-  /// comparisons and bool operands are vectors of integers, `nf_i` next to f32 and `nf_l` next to f64: -1 or 0.
+  /// Returns the name of the function that computes a pointwise operation on vectors of `dtype` (f32 or f64),
+  /// "nf_tanh_f" or "nf_tanh_d", and keeps its text. Returns "" for an operation that has no form in C. Conditions,
+  /// results of comparisons and bool operands are vectors of integers, `nf_i` next to f32 and `nf_l` next to f64: -1 or
+  /// 0.
   std::string name_of(const Primitive& op, Dtype dtype);
   /// Returns the definitions of all functions so far, in an order in which they can be compiled.
   std::string text() const;

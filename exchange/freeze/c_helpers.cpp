@@ -1,4 +1,5 @@
-/// Functions of C that printed functions call and few files need: roots, doubles next to floats, calls of the C library.
+/// Functions of C that printed functions call and few files need: roots, doubles next to floats, calls of the C
+/// library.
 #include <map>
 #include <string>
 #include <string_view>
@@ -63,14 +64,33 @@ static inline nf_f nf_narrow_w(nf_w x) {
 /// The types of a function of wide vectors, the result first: w numbers, v integers, m masks, n a number of places, s a
 /// number, l an integer.
 std::string_view types_of_wide(std::string_view base, char suffix) {
-  static const std::map<std::string_view, std::string_view> of_numbers = {
-      {"add", "www"},       {"sub", "www"},       {"mul", "www"},        {"div", "www"},
-      {"neg", "ww"},        {"fma", "wwww"},      {"first_min", "www"},  {"first_max", "www"},
-      {"sqrt", "ww"},       {"nearest", "ww"},    {"and", "www"},        {"or", "www"},
-      {"without", "www"},   {"abs", "ww"},        {"sign_bit", "ww"},    {"bits", "vw"},
-      {"from_bits", "wv"},  {"is_less", "mww"},   {"is_equal", "mww"},   {"is_less_equal", "mww"},
-      {"is_nan", "mw"},     {"both", "mmm"},      {"either", "mmm"},     {"select", "wmww"},
-      {"or_zero", "wmw"},   {"set", "ws"},        {"is_greater_or_nan", "mww"}};
+  static const std::map<std::string_view, std::string_view> of_numbers = {{"add", "www"},
+                                                                          {"sub", "www"},
+                                                                          {"mul", "www"},
+                                                                          {"div", "www"},
+                                                                          {"neg", "ww"},
+                                                                          {"fma", "wwww"},
+                                                                          {"first_min", "www"},
+                                                                          {"first_max", "www"},
+                                                                          {"sqrt", "ww"},
+                                                                          {"nearest", "ww"},
+                                                                          {"and", "www"},
+                                                                          {"or", "www"},
+                                                                          {"without", "www"},
+                                                                          {"abs", "ww"},
+                                                                          {"sign_bit", "ww"},
+                                                                          {"bits", "vw"},
+                                                                          {"from_bits", "wv"},
+                                                                          {"is_less", "mww"},
+                                                                          {"is_equal", "mww"},
+                                                                          {"is_less_equal", "mww"},
+                                                                          {"is_nan", "mw"},
+                                                                          {"both", "mmm"},
+                                                                          {"either", "mmm"},
+                                                                          {"select", "wmww"},
+                                                                          {"or_zero", "wmw"},
+                                                                          {"set", "ws"},
+                                                                          {"is_greater_or_nan", "mww"}};
   static const std::map<std::string_view, std::string_view> of_integers = {
       {"add", "vvv"}, {"sub", "vvv"}, {"and", "vvv"}, {"or", "vvv"},
       {"xor", "vvv"}, {"shl", "vvn"}, {"shr", "vvn"}, {"set", "vl"}};
@@ -99,8 +119,9 @@ std::string wide_definition(const std::string& name, std::string_view base, std:
   for (std::size_t i = 1; i < types.size(); ++i) {
     const char letter = static_cast<char>('a' + i - 1);
     const bool is_vector = types[i] == 'w' || types[i] == 'v' || types[i] == 'm';
-    const std::string between =
-        i == 1 ? "" : sign != infix.end() ? std::string(" ") + sign->second + " " : std::string(", ");
+    const std::string between = i == 1                ? ""
+                                : sign != infix.end() ? std::string(" ") + sign->second + " "
+                                                      : std::string(", ");
     parameters += (i == 1 ? "" : ", ") + c_type(types[i]) + " " + letter;
     whole += between + letter;
     half += between + letter + (is_vector ? ".at[i]" : "");
@@ -180,8 +201,9 @@ std::string lanes_definition(const std::string& name, std::string_view lane, std
   }
   text += "  nf_store_" + s + "(v, a);\n" + (two ? "  nf_store_" + s + "(w, b);\n" : "");
   const std::string to = mended ? "z" : "v";
-  text += "  for (int i = 0; i < " + n + "; ++i)" + (mended ? "\n    if (!keep[i]) " : " ") + to + "[i] = " +
-          lane_call(lane, narrow, "v[i]", two ? "w[i]" : "") + ";\n  return nf_load_" + s + "(" + to + ");\n}\n";
+  text += "  for (int i = 0; i < " + n + "; ++i)" + (mended ? "\n    if (!keep[i]) " : " ") + to +
+          "[i] = " + lane_call(lane, narrow, "v[i]", two ? "w[i]" : "") + ";\n  return nf_load_" + s + "(" + to +
+          ");\n}\n";
   return text;
 }
 

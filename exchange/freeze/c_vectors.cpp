@@ -472,12 +472,12 @@ std::string with(std::string text, Words words) {
   return text;
 }
 
-constexpr Words kFloatWords = {{"@T", "float"}, {"@I", "int32_t"},   {"@U", "uint32_t"}, {"@s", "f"},   {"@i", "i"},
-                               {"@N", "F"},     {"@K", "__mmask16"}, {"@p", "ps"},       {"@e", "epi32"}, {"@a", "f32"},
-                               {"@W", "8388608.0f"}};
-constexpr Words kDoubleWords = {{"@T", "double"}, {"@I", "int64_t"},  {"@U", "uint64_t"}, {"@s", "d"},     {"@i", "l"},
-                                {"@N", "D"},      {"@K", "__mmask8"}, {"@p", "pd"},       {"@e", "epi64"}, {"@a", "f64"},
-                                {"@W", "4503599627370496.0"}};
+constexpr Words kFloatWords = {{"@T", "float"}, {"@I", "int32_t"}, {"@U", "uint32_t"},  {"@s", "f"},
+                               {"@i", "i"},     {"@N", "F"},       {"@K", "__mmask16"}, {"@p", "ps"},
+                               {"@e", "epi32"}, {"@a", "f32"},     {"@W", "8388608.0f"}};
+constexpr Words kDoubleWords = {{"@T", "double"}, {"@I", "int64_t"}, {"@U", "uint64_t"},          {"@s", "d"},
+                                {"@i", "l"},      {"@N", "D"},       {"@K", "__mmask8"},          {"@p", "pd"},
+                                {"@e", "epi64"},  {"@a", "f64"},     {"@W", "4503599627370496.0"}};
 
 std::string floats() {
   return with(kTypes, kFloatWords) +

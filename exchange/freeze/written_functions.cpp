@@ -1,4 +1,5 @@
-/// Records pointwise operations: the functors of the kernels, compiled for the level `written` (tensor/kernel/written.h).
+/// Records pointwise operations: the functors of the kernels, compiled for the level `written`
+/// (tensor/kernel/written.h).
 #define FERRITE_WRITTEN
 #define FERRITE_LEVEL written
 #include "ferrite/exchange/freeze/written_functions.h"
@@ -47,8 +48,8 @@ namespace ferrite::exchange::detail {
 namespace {
 
 namespace written = ferrite::detail::written;
-using ferrite::detail::Types;
 using ferrite::detail::record_written;
+using ferrite::detail::Types;
 
 template <class T>
 constexpr WrittenKind kNumber = sizeof(T) == 4 ? WrittenKind::floats : WrittenKind::doubles;
@@ -97,9 +98,12 @@ std::int32_t recorded_result(WrittenFunction& f, std::index_sequence<i...>) {
   } else if constexpr (F::types == Types::boolean) {
     using namespace written;
     const auto a = condition<T>(f);
-    if constexpr (F::arity == 1) return result_of(a ^ RawBits<T>(record_written({ferrite::detail::kWrittenConstant,
-                                                                                  kInteger<T>, kInteger<T>, {},
-                                                                                  sizeof(T) == 4 ? 0xffffffffU : ~0ULL})));
+    if constexpr (F::arity == 1)
+      return result_of(a ^ RawBits<T>(record_written({ferrite::detail::kWrittenConstant,
+                                                      kInteger<T>,
+                                                      kInteger<T>,
+                                                      {},
+                                                      sizeof(T) == 4 ? 0xffffffffU : ~0ULL})));
     if constexpr (std::is_same_v<F, LogicalAnd>) return result_of(a & condition<T>(f));
     if constexpr (std::is_same_v<F, LogicalOr>) return result_of(a | condition<T>(f));
   } else {

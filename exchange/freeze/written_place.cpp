@@ -30,8 +30,7 @@ WrittenPlace place_in_families(const Primitive& op, std::tuple<List...>, std::in
 
 WrittenPlace written_place(const Primitive& op) {
   if (op.blocks == nullptr) return {};
-  return place_in_families(op, functors::Families{},
-                           std::make_index_sequence<std::tuple_size_v<functors::Families>>());
+  return place_in_families(op, functors::Families{}, std::make_index_sequence<std::tuple_size_v<functors::Families>>());
 }
 
 }  // namespace ferrite::exchange::detail
