@@ -43,6 +43,8 @@ class CFunctions {
 std::string c_vectors(Dtype dtype);
 /// Returns the same for floats and doubles.
 std::string c_vectors(bool with_floats, bool with_doubles);
+/// Returns the text after all functions: it restores the compiler's options, for a file that others include.
+std::string c_end();
 
 /// A function of C that others call: its definition, "" for one of `c_vectors`, and what it needs.
 struct CHelper {

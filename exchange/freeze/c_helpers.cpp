@@ -156,6 +156,33 @@ constexpr const char* kSqrt = R"(static inline nf_@s nf_sqrt_@s(nf_@s x) {
 }
 )";
 
+// ---- powers of two ------------------------------------------------------------------------------------------
+
+/// x 2^n for whole n, the counterpart of `scale` in tensor/kernel/packet_exp.h: AVX-512 has an instruction for it.
+constexpr const char* kScaleOfFloats =
+    R"(/* x 2^n for whole n from -252 to 254, rounded once: in two factors, so that results reach the denormal numbers */
+static inline nf_f nf_scale_f(nf_f x, nf_f n) {
+#if NF_VECTOR_BYTES == 64
+  return _mm512_maskz_scalef_ps((__mmask16)-1, x, n);
+#else
+  const nf_i whole = nf_to_int_f(n), half = nf_shr_i(whole, 1), other = nf_sub_i(whole, half), one = nf_set_i(127);
+  return x * nf_from_bits_f(nf_shl_i(nf_add_i(half, one), 23)) * nf_from_bits_f(nf_shl_i(nf_add_i(other, one), 23));
+#endif
+}
+)";
+constexpr const char* kScaleOfDoubles =
+    R"(/* x 2^n for whole n from -2046 to 2049, rounded once: in two factors, so that results reach the denormal numbers */
+static inline nf_d nf_scale_d(nf_d x, nf_d n) {
+#if NF_VECTOR_BYTES == 64
+  return _mm512_maskz_scalef_pd((__mmask8)-1, x, n);
+#else
+  const nf_l whole = nf_bits_d(n + nf_set_d(0x1.8p52 + 2046.0)); /* in the last bits */
+  const nf_l half = nf_and_l(nf_shl_l(whole, 51), nf_set_l(0x7ff0000000000000LL));
+  return x * nf_from_bits_d(half) * nf_from_bits_d(nf_sub_l(nf_shl_l(whole, 52), half));
+#endif
+}
+)";
+
 // ---- functions applied lane by lane ------------------------------------------------------------------------
 
 constexpr const char* kGelu = R"(/* x Phi(x); far below 0 by the asymptotic series of Phi */
@@ -215,6 +242,8 @@ CHelper c_helper(const std::string& name, const char* lane, std::size_t operands
   CHelper helper;
   if (name == "nf_w") return {kWide, {}, false, true};
   if (name == "nf_widen_f" || name == "nf_narrow_w") return {"", {"nf_w"}, false, true};
+  if (name == "nf_scale_f") return {kScaleOfFloats, {}, false, false};
+  if (name == "nf_scale_d") return {kScaleOfDoubles, {}, false, false};
   if (name == "nf_gelu1_d") return {kGelu, {}, true, false};
   if (base.starts_with("turn")) return turned_helper(name);
   if (lane != nullptr && (base.starts_with("by_lane_") || base.starts_with("mended_"))) {
@@ -235,7 +264,7 @@ CHelper c_helper(const std::string& name, const char* lane, std::size_t operands
     helper.definition = wide_definition(name, base, types);
     helper.uses_doubles = true;
     helper.needs.emplace_back("nf_w");
-    if (base == "sqrt") helper.needs.emplace_back("nf_sqrt_d");
+    if (base == "sqrt" || base == "scale") helper.needs.push_back("nf_" + base + "_d");
   }
   return helper;
 }

@@ -140,6 +140,7 @@ constexpr const char* lane_name() {
   inline V min_raw(V a, V b) { return call_written<number, number>("first_min", a, b); }                             \
   inline V max_raw(V a, V b) { return call_written<number, number>("first_max", a, b); }                             \
   inline V sqrt_raw(V x) { return call_written<number, number>("sqrt", x); }                                         \
+  inline V scale_raw(V x, V n) { return call_written<number, number>("scale", x, n); }                               \
   inline V nearest_raw(V x) { return call_written<number, number>("nearest", x); }                                   \
   inline bool is_sign_bit(V a) {                                                                                     \
     const WrittenConstant c = written_constant(a.value);                                                             \

@@ -179,7 +179,7 @@ std::string program(const CFunctions& functions, const std::vector<Case<Bits>>& 
     for (std::size_t j = 0; j < c.operands.size(); ++j) text += "  free(x" + std::to_string(j) + ");\n";
     text += "  }\n";
   }
-  return text + "  return 0;\n}\n";
+  return text + "  return 0;\n}\n" + exchange::detail::c_end();
 }
 
 template <class Bits>
