@@ -518,10 +518,14 @@ static inline nf_@s nf_first_max_@s(nf_@s a, nf_@s b) {
 #endif
 }
 /* the nearest whole number, halves to even */
-static inline nf_@s nf_nearest_@s(nf_@s x) {
 #if NF_VECTOR_BYTES == 64
-  return _mm512_roundscale_@p(x, 8);
-#elif NF_VECTOR_BYTES != 0 && defined(__SSE4_1__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wsign-conversion" /* of the compiler's own macro */
+static inline nf_@s nf_nearest_@s(nf_@s x) { return _mm512_maskz_roundscale_@p((@K)-1, x, 8); }
+#pragma GCC diagnostic pop
+#else
+static inline nf_@s nf_nearest_@s(nf_@s x) {
+#if NF_VECTOR_BYTES != 0 && defined(__SSE4_1__)
   return NF_X86(round_@p)(x, 8);
 #elif NF_VECTOR_BYTES != 0 && defined(__aarch64__)
   return vrndnq_@a(x);
@@ -531,6 +535,7 @@ static inline nf_@s nf_nearest_@s(nf_@s x) {
   return nf_select_@s(nf_is_less_@s(size, whole), nf_or_@s(near, nf_sign_bit_@s(x)), x);
 #endif
 }
+#endif
 
 )";
 
