@@ -1,10 +1,18 @@
 #pragma once
 /// Pointwise operations as C functions, made from the packet functions of the kernels.
 ///
-/// A function has the library's bits where multiply-adds round once (AVX2, AVX-512, NEON). Where the library calls the
-/// C library lane by lane, so does the function: in f64, erf, gelu, gelu_grad, inverse trigonometric and hyperbolic
-/// functions; in both widths lgamma. Its bits are then those of that C library. The other ones call `sqrt` and `fmod`
-/// only, which are exact everywhere.
+/// A function has the library's bits where multiply-adds round once (AVX2, AVX-512, NEON), for all operands, large
+/// angles included. Where the library calls the C library lane by lane, so does the function, whose bits are then those
+/// of that C library: in f64 erf, erfc, gelu, gelu_grad, inverse trigonometric and hyperbolic functions and hypot; in
+/// both widths lgamma of numbers up to 0, in f64 of all. The other ones call only `sqrt` and `fmod`, which are exact
+/// everywhere.
+///
+/// These operations have no form in C: digamma and trigamma, erfinv in f64, bits of integers, and those that programs
+/// define.
+///
+/// Nothing in the file may be contracted: clang gets `#pragma STDC FP_CONTRACT OFF`, GCC `#pragma GCC optimize`. A file
+/// is c_vectors, then the text of the functions and what uses them, then c_end. GCC 9 or newer, clang, or any C99
+/// compiler, for which the form without vectors is chosen.
 #include <cstddef>
 #include <map>
 #include <string>
