@@ -224,7 +224,7 @@ class FileWriter {
     const std::string library = module_.calls_library() ? "#include <math.h>\n" : "";
     return head(options_, facts_, ".c") + "#include \"nf_self.h\"\n#include <stddef.h>\n" + library +
            module_.functions() + "\n/* ---- weights ---- */\n\n" + module_.constants() + "\n/* ---- " +
-           (steps_ ? "the step" : "the program") + " ---- */\n\n" + runs + rest.str();
+           (steps_ ? "the step" : "the program") + " ---- */\n\n" + runs + rest.str() + c_end();
   }
   void write_reset(CText& t) {
     t.open("void nf_reset(nf_self *n)");
