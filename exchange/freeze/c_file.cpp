@@ -129,6 +129,11 @@ constexpr std::string_view kErrors = R"(
 
 )";
 
+constexpr const char* kShortRows = R"(#if !defined(NF_VECTOR_BYTES) && defined(__GNUC__) && defined(__AVX512F__)
+#define NF_VECTOR_BYTES 32 /* faster than 64 for the short rows of this net */
+#endif
+)";
+
 class FileWriter {
  public:
   FileWriter(const FrozenProgram& p, const FrozenProgram* block, const FreezeOptions& options, const FileFacts& facts,
@@ -223,8 +228,13 @@ class FileWriter {
     write_check(rest);
     const std::string library = module_.calls_library() ? "#include <math.h>\n" : "";
     return head(options_, facts_, ".c") + "#include \"nf_self.h\"\n#include <stddef.h>\n" + library +
-           module_.functions() + "\n/* ---- weights ---- */\n\n" + module_.constants() + "\n/* ---- " +
+           (short_rows() ? kShortRows : "") + module_.functions() + "\n/* ---- weights ---- */\n\n" + module_.constants() + "\n/* ---- " +
            (steps_ ? "the step" : "the program") + " ---- */\n\n" + runs + rest.str() + c_end();
+  }
+  /// Returns whether vectors of 32 bytes suit the net better than those of 64: no row fills two of the latter.
+  bool short_rows() const {
+    return !block_ && std::ranges::all_of(p_.states, [](const FrozenState& s) { return s.spec.shape.numel() < 32; }) &&
+           p_.states.size() > 0;
   }
   void write_reset(CText& t) {
     t.open("void nf_reset(nf_self *n)");

@@ -153,10 +153,9 @@ constexpr std::string_view kWords = R"C(
 #if NF_VECTOR_BYTES == 64 || defined(__aarch64__) || NF_VECTOR_BYTES == 0
 #define NF_SUMS 24
 #else
-#define NF_SUMS 12
+#define NF_SUMS 15
 #endif
 #define NF_BEHIND (NF_LANES_F > 1 ? 64 : 4)
-#define NF_LEAST(a, b) ((a) < (b) ? (a) : (b))
 /* Copies bytes and returns the end of the copy. */
 NF_INLINE unsigned char *nf_bytes(void *to, const void *from, ptrdiff_t bytes) {
   unsigned char *const t = (unsigned char *)to;

@@ -110,15 +110,16 @@ class LoopWriter {
       list.push_back(&i);
       if (i.step != Step::load) continue;
       const ColumnProduct* const p = body_.column_product(loop_.accesses[i.access].value);
-      if (p) by_terms[p->terms].push_back(list.size() - 1), ++chains;
+      if (p && p->terms > kFewTerms) by_terms[p->terms].push_back(list.size() - 1), ++chains;
     }
     const std::string s = suffix(type_), lanes = type_ == Dtype::f64 ? "NF_LANES_D" : "NF_LANES_F";
-    const std::string n = text(loop_.extents[0]), c = text(static_cast<std::int64_t>(chains));
+    const std::string n = text(loop_.extents[0]), c = text(std::max<std::int64_t>(static_cast<std::int64_t>(chains), 1));
     begin_ = 0, end_ = loop_.extents[0], row_axis_ = 0;
     partial_ = end_ % (type_ == Dtype::f64 ? 8 : 16) != 0;
     count_ = partial_ ? "left" : lanes;
-    to_.line("enum { vectors = (" + n + " + " + lanes + " - 1) / " + lanes + ", group = NF_LEAST(vectors, NF_SUMS / " + c +
-             " > 1 ? NF_SUMS / " + c + " : 1) };");
+    to_.line("enum { vectors = (" + n + " + " + lanes + " - 1) / " + lanes + ", most = NF_SUMS > " + c + " ? NF_SUMS / " +
+             c + " : 1 };");
+    to_.line("enum { groups = (vectors + most - 1) / most, group = (vectors + groups - 1) / groups };");
     to_.open("for (ptrdiff_t g = 0; g < vectors; g += group)");
     for (const auto& [terms, loads] : by_terms) write_sums(terms, loads, list, s, lanes);
     to_.line("NF_UNROLL");
@@ -131,6 +132,20 @@ class LoopWriter {
     to_.close();
     to_.close();
   }
+  /// Returns the product of a column: a sum that is there, or one of few terms.
+  std::string product_at(const LoweredInstruction& i) const {
+    const LoweredAccess& a = loop_.accesses[i.access];
+    const ColumnProduct& p = *body_.column_product(a.value);
+    const std::string s = suffix(type_);
+    if (p.terms > kFewTerms) return "sum" + text(static_cast<std::int64_t>(i.slot)) + "[v]";
+    std::string sum = "nf_set_" + s + "(0)";
+    for (std::int64_t k = 0; k < p.terms; ++k)
+      sum = "nf_fma_" + s + "(nf_set_" + s + "((" + body_.at(p.a.value, p.a.offset) + ")[" + text(k) + "]), nf_load_" + s +
+            "(" + body_.at(p.b.value, p.b.offset + a.offset + k * p.columns) + " + j), " + sum + ")";
+    return sum;
+  }
+  static constexpr std::int64_t kFewTerms = 4;  ///< up to this many, a sum is computed where it is read
+
   void write_sums(std::int64_t terms, const std::vector<std::size_t>& loads,
                   const std::vector<const LoweredInstruction*>& list, const std::string& s, const std::string& lanes) {
     const std::string v = "nf_" + s + " ";
@@ -299,7 +314,7 @@ class LoopWriter {
       case Step::load: {
         const LoweredAccess& a = loop_.accesses[i.access];
         if (body_.column_product(a.value)) {
-          to_.line("const " + to + " = sum" + text(static_cast<std::int64_t>(i.slot)) + "[v];");
+          to_.line("const " + to + " = " + product_at(i) + ";");
           break;
         }
         define(to, i.slot, inside_here(a), loaded(a, dtype), number(a.number, dtype));

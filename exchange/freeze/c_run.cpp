@@ -48,14 +48,15 @@ void RunWriter::place_ends(const CStates& states) {
   for (std::size_t i = 0; i < p_.inputs.size(); ++i) body_.place(p_.inputs[i], {inputs_[i], false});
   for (std::size_t k = 0; k < p_.states.size(); ++k) {
     const FrozenState& s = p_.states[k];
-    body_.place(s.now, {states.where(k), false});
+    body_.place(s.now, {states.where(k), states.is_padded(k)});
     if (s.keeping == Keeping::line) body_.place(s.next, {states.where(k), false});
   }
   for (std::size_t k = 0; k < p_.states.size(); ++k) {
     const FrozenState& s = p_.states[k];
     if (body_.has_place(s.next) || s.keeping == Keeping::counts) continue;
-    if (s.keeping == Keeping::pair) body_.place(s.next, {states.next_place(k), false});
-    if (s.keeping == Keeping::value && !is_output(s.next) && in_place(s)) body_.place(s.next, {states.where(k), false});
+    if (s.keeping == Keeping::pair) body_.place(s.next, {states.next_place(k), states.is_padded(k)});
+    if (s.keeping == Keeping::value && !is_output(s.next) && in_place(s))
+      body_.place(s.next, {states.where(k), states.is_padded(k)});
   }
   for (std::size_t i = 0; i < p_.outputs.size(); ++i)
     if (!body_.has_place(p_.outputs[i])) body_.place(p_.outputs[i], {outputs_[i], false});

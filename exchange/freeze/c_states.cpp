@@ -8,6 +8,12 @@ namespace {
 
 std::string digits(std::int64_t n) { return std::to_string(n); }
 
+/// Returns the number of elements from one place of a state to the next. Vectors may reach behind the last element of
+/// all but small states.
+std::int64_t room(const FrozenState& s) {
+  const std::int64_t n = s.spec.shape.numel();
+  return n < 8 ? n : (n + 15) / 16 * 16;
+}
 /// Returns whether a state lies at changing places.
 bool moves(const FrozenState& s) { return s.keeping == Keeping::line || s.keeping == Keeping::pair; }
 
@@ -46,15 +52,19 @@ const FrozenState* CStates::a_store() const {
   return nullptr;
 }
 
+bool CStates::is_padded(std::size_t k) const {
+  const FrozenState& s = states_[k];
+  return (s.keeping == Keeping::pair || s.keeping == Keeping::value) && room(s) >= 16 && is_float(s.spec.dtype);
+}
 std::string CStates::where(std::size_t k) const {
   const std::string member = "n->" + names_[k];
   if (states_[k].keeping == Keeping::pair)
-    return member + " + n->" + names_[k] + "_at * " + digits(states_[k].spec.shape.numel());
+    return member + " + n->" + names_[k] + "_at * " + digits(room(states_[k]));
   if (states_[k].keeping != Keeping::line) return member;
   return member + " + n->" + names_[k] + "_at * " + digits(states_[k].frame);
 }
 std::string CStates::next_place(std::size_t k) const {
-  return "n->" + names_[k] + " + (1 - n->" + names_[k] + "_at) * " + digits(states_[k].spec.shape.numel());
+  return "n->" + names_[k] + " + (1 - n->" + names_[k] + "_at) * " + digits(room(states_[k]));
 }
 std::int64_t CStates::saved_bytes() const {
   std::int64_t all = 0;
@@ -65,8 +75,9 @@ std::int64_t CStates::saved_bytes() const {
 void CStates::write_members(CText& to) const {
   for (std::size_t k = 0; k < states_.size(); ++k) {
     const FrozenState& s = states_[k];
-    const std::int64_t places = s.keeping == Keeping::pair ? 2 : 1;
-    const std::int64_t n = s.keeping == Keeping::line ? frames(s) * s.frame : places * s.spec.shape.numel();
+    std::int64_t n = s.keeping == Keeping::line ? frames(s) * s.frame : s.spec.shape.numel();
+    if (s.keeping == Keeping::value) n = room(s);
+    if (s.keeping == Keeping::pair) n = 2 * room(s);
     to.line(c_type_of(s.spec.dtype) + " " + names_[k] + "[" + digits(std::max<std::int64_t>(n, 1)) + "];");
     if (moves(s)) to.line("int32_t " + names_[k] + "_at;");
   }
@@ -113,11 +124,12 @@ void CStates::write_commit(CText& to, std::size_t k, const std::string& next, st
 void CStates::write_reset(CText& to, CModule& module) const {
   for (std::size_t k = 0; k < states_.size(); ++k) {
     const FrozenState& s = states_[k];
-    const std::int64_t n = s.spec.shape.numel();
+    const std::int64_t n = is_padded(k) ? (s.keeping == Keeping::pair ? 2 : 1) * room(s) : s.spec.shape.numel();
     if (is_zero(s.first))
       to.line("for (ptrdiff_t i = 0; i < " + digits(n) + "; ++i) n->" + names_[k] + "[i] = 0;");
     else
-      write_copy(to, "n->" + names_[k], module.constant(s.first, "first value of " + s.name), n);
+      write_copy(to, "n->" + names_[k], module.constant(s.first, "first value of " + s.name),
+                 s.spec.shape.numel());
     if (moves(s)) to.line("n->" + names_[k] + "_at = 0;");
   }
   to.line("(void)n;");

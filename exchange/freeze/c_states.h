@@ -23,6 +23,8 @@ class CStates {
   /// Returns the address of the place that takes the next value of a pair.
   std::string next_place(std::size_t k) const;
   std::int64_t saved_bytes() const;
+  /// Returns whether vectors may reach behind the last element of a state.
+  bool is_padded(std::size_t k) const;
 
   void write_members(CText& to) const;
   /// Writes the check that states which grow have room.
