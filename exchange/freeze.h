@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ferrite/exchange/export_error.h"
+#include "ferrite/exchange/program_stream.h"
 #include "ferrite/nn/module.h"
 #include "ferrite/nn/step.h"
 
@@ -50,5 +51,11 @@ FrozenNet freeze(const nn::Layer& layer, const nn::StepRows& rows, const FreezeO
 /// gradient. What it reads of variables becomes constants. Throws as above, and what tracing throws.
 FrozenNet freeze(const std::function<Tensors(const Tensors&)>& function, std::span<const Spec> inputs,
                  const FreezeOptions& options = {});
+
+/// Writes one step of a program over time as C (exchange/program_stream.h), with the states that are found in it and
+/// those that `stream` names; these are not among the inputs and outputs of `<name>_step`. Its bits are those of
+/// ProgramStream, with which it is compared before it is written, if `stream.verify` is set.
+FrozenNet freeze(const ProgramStream::Program& program, std::span<const ProgramInput> inputs,
+                 const ProgramStreamOptions& stream, const FreezeOptions& options = {});
 
 }  // namespace ferrite::exchange

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "ferrite/exchange/freeze.h"
 #include "ferrite/exchange/onnx.h"
 #include "ferrite/exchange/program_stream.h"
 
@@ -90,5 +91,9 @@ class Stream {
   std::vector<std::string> inputs_, outputs_;
   exchange::ProgramStream program_;
 };
+
+/// Writes a step of a model as C (exchange/freeze.h), with the states of its stream; `options.inputs` and `outputs` are
+/// the model's names. Throws what Stream throws, and ExportError for an operation without a form in C.
+exchange::FrozenNet freeze(const Model& model, const StreamOptions& stream, exchange::FreezeOptions options = {});
 
 }  // namespace ferrite::onnx

@@ -191,6 +191,7 @@ const Spec& ProgramStream::input_spec(std::size_t i) const {
   if (i >= impl_->inputs.size()) throw ValueError("stream: there is no input " + std::to_string(i));
   return impl_->inputs[i].step;
 }
+std::size_t ProgramStream::outputs() const { return impl_->frames.outputs().size(); }
 const Spec& ProgramStream::output_spec(std::size_t i) const {
   if (i >= impl_->frames.outputs().size()) throw ValueError("stream: there is no output " + std::to_string(i));
   return impl_->scan->y_spec(i);

@@ -73,6 +73,8 @@ class ProgramStream {
   }
   /// Returns the shape and dtype of an input for one step; the time axis has extent 1.
   const Spec& input_spec(std::size_t i) const;
+  /// Returns the number of outputs, states included.
+  std::size_t outputs() const;
   /// Returns the shape and dtype of an output of one step; the time axis has extent 1.
   const Spec& output_spec(std::size_t i) const;
 

@@ -72,6 +72,42 @@ std::vector<std::uint32_t> stream_sums(const nn::Layer& layer, const nn::StepRow
   return wide ? run(0.0, 0.0) : run(0.0F, 0.0F), sums;
 }
 
+/// Runs a stored step of a stream and returns the sum of its outputs.
+std::uint32_t program_sum(ProgramStream& s, const ProgramStreamOptions& options, std::span<const ProgramInput> inputs,
+                          CheckInputs& numbers) {
+  const auto is_state = [&](std::size_t i, bool output) {
+    return std::ranges::any_of(options.states, [&](const auto& p) { return (output ? p.second : p.first) == i; });
+  };
+  const auto fill = [&]<class T>(std::size_t i, T) {
+    for (T& v : s.input<T>(i)) v = static_cast<T>(numbers.next(std::is_integral_v<T>));
+  };
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (is_state(i, false)) continue;
+    switch (inputs[i].step.dtype) {
+      case Dtype::f32: fill(i, 0.0F); break;
+      case Dtype::f64: fill(i, 0.0); break;
+      case Dtype::i32: fill(i, std::int32_t{}); break;
+      default: fill(i, std::int64_t{}); break;
+    }
+  }
+  s.step();
+  std::uint32_t sum = detail::check_sum(nullptr, 0);
+  const auto add = [&]<class T>(std::size_t i, T) {
+    const std::span<const T> y = s.output<T>(i);
+    sum = detail::check_sum(y.data(), y.size_bytes(), sum);
+  };
+  for (std::size_t i = 0; i < s.outputs(); ++i) {
+    if (is_state(i, true)) continue;
+    switch (s.output_spec(i).dtype) {
+      case Dtype::f32: add(i, 0.0F); break;
+      case Dtype::f64: add(i, 0.0); break;
+      case Dtype::i32: add(i, std::int32_t{}); break;
+      default: add(i, std::int64_t{}); break;
+    }
+  }
+  return sum;
+}
+
 }  // namespace
 
 FrozenNet freeze(const nn::Layer& layer, const nn::StepRows& rows, const FreezeOptions& options) {
@@ -122,6 +158,21 @@ FrozenNet freeze(const std::function<Tensors(const Tensors&)>& function, std::sp
     facts.check.push_back(sum);
   }
   return detail::write_file(program, nullptr, options, facts, false);
+}
+
+FrozenNet freeze(const ProgramStream::Program& program, std::span<const ProgramInput> inputs,
+                 const ProgramStreamOptions& stream, const FreezeOptions& options) {
+  check_name(options.name);
+  const NewFrame frame;
+  ProgramStream reference(program, inputs, stream);
+  const detail::StepSource source = detail::program_source(program, inputs, stream, options.inputs, options.outputs);
+  const FrozenProgram frozen = detail::frozen_program(source);
+  FileFacts facts{.what = options.model.empty() ? "a step of a program" : options.model,
+                  .hash = hash_of(frozen.lowered.graph),
+                  .check = {}};
+  CheckInputs numbers;
+  for (int s = 0; s < detail::kCheckSteps; ++s) facts.check.push_back(program_sum(reference, stream, inputs, numbers));
+  return detail::write_file(frozen, nullptr, options, facts, true);
 }
 
 }  // namespace ferrite::exchange

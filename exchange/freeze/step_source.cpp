@@ -159,4 +159,76 @@ StepSource step_source(const nn::Layer& layer, const nn::StepRows& rows, std::in
   throw ExportError("freeze: " + layer.kind() + " has no step that can be written: " + why);
 }
 
+namespace {
+
+/// A program over time, and which of its inputs and outputs are states.
+struct OverTime {
+  StreamProgram program;
+  std::vector<ProgramInput> inputs;
+  std::vector<std::pair<std::size_t, std::size_t>> pairs;
+  bool is_input_state(std::size_t i) const {
+    return std::ranges::any_of(pairs, [i](const auto& p) { return p.first == i; });
+  }
+  bool is_output_state(std::size_t i) const {
+    return std::ranges::any_of(pairs, [i](const auto& p) { return p.second == i; });
+  }
+  /// Computes one step: x..., states that were found, states of pairs -> y..., the same states.
+  Tensors step(const Tensors& in) const {
+    Tensors given(inputs.size());
+    std::size_t next = 0;
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+      if (!is_input_state(i)) given[i] = in[next++];
+    FrameStates states;
+    for (std::size_t k = 0; k < program.states().size(); ++k) states.now.push_back(in[next++]);
+    states.next = states.now;
+    for (const auto& [input, output] : pairs) given[input] = in[next++];
+    const Tensors y = program.step(given, states);
+    Tensors out;
+    for (std::size_t i = 0; i < y.size(); ++i)
+      if (!is_output_state(i)) out.push_back(y[i]);
+    for (const Tensor& t : states.next) out.push_back(t);
+    for (const auto& [input, output] : pairs) out.push_back(y[output]);
+    return out;
+  }
+};
+
+}  // namespace
+
+StepSource program_source(const ProgramStream::Program& program, std::span<const ProgramInput> inputs,
+                          const ProgramStreamOptions& options, std::vector<std::string> input_names,
+                          std::vector<std::string> output_names) {
+  const NewFrame frame;
+  std::vector<Spec> specs;
+  std::vector<int> axes;
+  for (const ProgramInput& in : inputs) {
+    specs.push_back(in.step);
+    if (in.time_axis >= 0) specs.back().shape[in.time_axis] = kTraced[0];
+    axes.push_back(in.time_axis);
+  }
+  const auto over = std::make_shared<OverTime>(
+      OverTime{StreamProgram(trace(program, specs), axes, kTraced[0]), {inputs.begin(), inputs.end()}, options.states});
+  StepSource s{.function = [over](const Tensors& in) { return over->step(in); },
+               .input_names = {},
+               .output_names = {},
+               .inputs = {},
+               .states = {}};
+  UniqueNames names;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (over->is_input_state(i)) continue;
+    s.input_names.push_back(names.claim(i < input_names.size() ? input_names[i] : "x" + std::to_string(i)));
+    s.inputs.push_back(inputs[i].step);
+  }
+  for (std::size_t i = 0; i < over->program.outputs().size(); ++i)
+    if (!over->is_output_state(i))
+      s.output_names.push_back(names.claim(i < output_names.size() ? output_names[i] : "y" + std::to_string(i)));
+  for (const StreamProgram::State& state : over->program.states())
+    s.states.push_back({names.claim("s"), state.first.spec(), state.first});
+  for (const auto& [input, output] : options.states) {
+    const Spec& spec = inputs[input].step;
+    s.states.push_back({names.claim(input < input_names.size() ? input_names[input] : "s"), spec,
+                        zeros(spec.shape, spec.dtype)});
+  }
+  return s;
+}
+
 }  // namespace ferrite::exchange::detail

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "ferrite/exchange/program_stream.h"
 #include "ferrite/nn/module.h"
 #include "ferrite/nn/step.h"
 
@@ -34,5 +35,11 @@ struct StepSource {
 /// Returns the step of a layer: its own (Layer::step), or the one that is found in `forward`; the latter with a function
 /// for `block` steps at once, unless that is 0.
 StepSource step_source(const nn::Layer& layer, const nn::StepRows& rows, std::int64_t block);
+
+/// Returns the step of a program over time (ProgramStream), with names for its inputs and outputs; inputs and outputs
+/// that are a state are not among them.
+StepSource program_source(const ProgramStream::Program& program, std::span<const ProgramInput> inputs,
+                          const ProgramStreamOptions& options, std::vector<std::string> input_names,
+                          std::vector<std::string> output_names);
 
 }  // namespace ferrite::exchange::detail

@@ -65,7 +65,13 @@ void check_names(const std::vector<Port>& inputs, const StreamOptions& o) {
   if (!o.time.empty() && !timed) throw ValueError("onnx: no input of the model has a dimension '" + o.time + "'");
 }
 
-exchange::ProgramStream program_of(const Model& model, const StreamOptions& o) {
+/// A model as a program over time.
+struct OverTime {
+  std::vector<exchange::ProgramInput> inputs;
+  exchange::ProgramStreamOptions options;
+};
+
+OverTime over_time(const Model& model, const StreamOptions& o) {
   check_names(model.inputs(), o);
   std::vector<exchange::ProgramInput> inputs;
   for (const Port& p : model.inputs()) inputs.push_back(step_of(p, o));
@@ -77,13 +83,24 @@ exchange::ProgramStream program_of(const Model& model, const StreamOptions& o) {
   };
   for (const auto& [input, output] : o.states)
     options.states.emplace_back(place(model.inputs(), input, "input"), place(model.outputs(), output, "output"));
-  return exchange::ProgramStream([&model](const Tensors& in) { return model.run(in); }, inputs, options);
+  return {std::move(inputs), std::move(options)};
+}
+
+exchange::ProgramStream program_of(const Model& model, const StreamOptions& o) {
+  const OverTime over = over_time(model, o);
+  return exchange::ProgramStream([&model](const Tensors& in) { return model.run(in); }, over.inputs, over.options);
 }
 
 }  // namespace
 
 Stream::Stream(const Model& model, const StreamOptions& options)
     : inputs_(names_of(model.inputs())), outputs_(names_of(model.outputs())), program_(program_of(model, options)) {}
+
+exchange::FrozenNet freeze(const Model& model, const StreamOptions& stream, exchange::FreezeOptions options) {
+  const OverTime over = over_time(model, stream);
+  options.inputs = names_of(model.inputs()), options.outputs = names_of(model.outputs());
+  return exchange::freeze([&model](const Tensors& in) { return model.run(in); }, over.inputs, over.options, options);
+}
 
 std::size_t Stream::place(const std::vector<std::string>& names, std::string_view name, const char* what) {
   const auto at = std::ranges::find(names, name);
