@@ -7,7 +7,6 @@
 
 #include "ferrite/autograd/lenient_grad.h"
 #include "ferrite/autograd/tape.h"
-#include "ferrite/compile/graph/rewrite.h"
 #include "ferrite/compile/passes.h"
 #include "ferrite/compile/tracer.h"
 #include "ferrite/exchange/emit/unique_names.h"
@@ -172,36 +171,6 @@ class Derivatives {
   std::vector<Spec> types_;
 };
 
-/// Replaces constants that have the elements of an earlier one, such as a weight times unit vectors, by its elements.
-void share_constants(Graph& g) {
-  using ferrite::detail::ops::reshape;
-  constexpr std::int64_t kWorthSharing = 16;
-  std::vector<Graph::Constant> kept;
-  std::vector<Graph::Node> first;
-  for (const Graph::Constant& c : g.constants) {
-    const Shape flat{c.tensor.numel()};
-    const auto same = [&](const Graph::Constant& k) {
-      if (k.tensor.dtype() != c.tensor.dtype() || k.tensor.numel() != c.tensor.numel()) return false;
-      return ferrite::detail::same_constant(ferrite::reshape(contiguous(k.tensor), flat),
-                                            ferrite::reshape(contiguous(c.tensor), flat));
-    };
-    const auto found = c.tensor.numel() < kWorthSharing ? kept.end() : std::ranges::find_if(kept, same);
-    if (found == kept.end()) {
-      kept.push_back(c);
-      continue;
-    }
-    Graph::Node n;
-    n.op = reshape;
-    n.attrs = ferrite::detail::ShapeAttrs{c.tensor.shape()};
-    n.in.push_back(found->value);
-    n.out.push_back(c.value);
-    first.push_back(std::move(n));
-  }
-  g.constants = std::move(kept);
-  first.insert(first.end(), std::make_move_iterator(g.nodes.begin()), std::make_move_iterator(g.nodes.end()));
-  g.nodes = std::move(first);
-}
-
 /// Returns the arithmetic of a program: multiply-adds of products, and elements that other operations write.
 std::int64_t work_of(const Graph& g) {
   std::int64_t elements = 0;
@@ -237,16 +206,11 @@ JacobianProgram jacobian_program(const Function& function, std::span<const Spec>
   p.results = specs_of(program, program.outputs);
   const Derivatives d(program, chosen(options.results, p.results, "result"), chosen(options.inputs, p.inputs, "input"),
                       options.column_major);
-  const auto made = [&](JacobianMode mode) {
-    Graph g = d.of(mode, p.blocks);
-    share_constants(g);
-    return g;
-  };
   p.mode = options.mode == JacobianMode::cheaper ? JacobianMode::forward : options.mode;
-  Graph best = made(p.mode);
+  Graph best = d.of(p.mode, p.blocks);
   if (options.mode == JacobianMode::cheaper) {
     std::vector<JacobianBlock> blocks = p.blocks;
-    Graph rows = made(JacobianMode::reverse);
+    Graph rows = d.of(JacobianMode::reverse, p.blocks);
     if (work_of(rows) < work_of(best)) {
       p.mode = JacobianMode::reverse;
       best = std::move(rows);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "ferrite/compile/graph/rewrite.h"
 #include "ferrite/tensor/operations.h"
 #include "ferrite/tensor/ops.h"
 #include "ferrite/tensor/recorder.h"
@@ -157,8 +158,18 @@ class BatchedNode {
     return pad(t, a.before, a.after, a.value);
   }
 
-  /// Returns a product of which one factor is batched; the rows of all batches are one matrix where they can be.
+  /// Returns a product of which one factor is batched; the rows of all batches are one matrix where they can be. Unit
+  /// vectors times a matrix of constants are the same constants, not a copy of them.
   Tensor product(const std::vector<Tensor>& in) const {
+    const std::size_t other = in_[0]->batch > 0 ? 1 : 0;
+    if (std::ranges::all_of(in, known) && in[other].numel() == batch_ * out().shape.numel()) {
+      const Tensor whole = reshape(in[other], with_batch(batch_, out().shape, 0));
+      if (same_constant(plain_product(in), whole)) return whole;
+    }
+    return plain_product(in);
+  }
+
+  Tensor plain_product(const std::vector<Tensor>& in) const {
     const int rank = out().shape.rank();
     if (in_[0]->batch > 0 && shape_of(1).rank() == 2)
       return reshape(matmul(reshape(in[0], {-1, shape_of(0)[-1]}), in[1]), with_batch(batch_, out().shape, rank));
