@@ -99,8 +99,8 @@ class Derivatives {
           Tensors out = replay(program_, x);
           const Tensors y = out;
           for (std::size_t s = 0; s < seeds(forward); ++s) {
-            const Tensors d = forward ? along(tape, y, x, s, in[types_.size() + s])
-                                      : back(tape, y, x, s, in[types_.size() + s]);
+            const Tensors d =
+                forward ? along(tape, y, x, s, in[types_.size() + s]) : back(tape, y, x, s, in[types_.size() + s]);
             for (const Tensor& t : d) {
               found.push_back(t.defined());
               if (t.defined()) out.push_back(t);
@@ -199,8 +199,7 @@ JacobianProgram jacobian_program(const Function& function, std::span<const Spec>
   if (!function) throw ValueError("jacobian_program: the function is null");
   if (options.dtype != Dtype::f64 && options.dtype != Dtype::f32)
     throw ValueError("jacobian_program: the dtype must be f64 or f32, got " + std::string(name_of(options.dtype)));
-  Graph program =
-      detail::of_dtype(detail::with_constants(trace(function, inputs), "jacobian_program"), options.dtype);
+  Graph program = detail::of_dtype(detail::with_constants(trace(function, inputs), "jacobian_program"), options.dtype);
   JacobianProgram p;
   p.inputs = specs_of(program, program.inputs);
   p.results = specs_of(program, program.outputs);

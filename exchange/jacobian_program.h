@@ -52,11 +52,11 @@ struct JacobianProgram {
   std::function<Tensors(const Tensors&)> function;
   /// inputs -> results alone, of the same dtype and bits.
   std::function<Tensors(const Tensors&)> primal;
-  std::vector<Spec> inputs;               ///< types of the inputs
-  std::vector<Spec> results;              ///< types of the results, without the blocks
-  std::vector<JacobianBlock> blocks;      ///< result by result, the inputs of each in order
-  std::vector<std::string> input_names;   ///< names of the inputs; empty for a function without names
-  std::vector<std::string> output_names;  ///< names of the results and blocks, "dy_dx"; empty for one without names
+  std::vector<Spec> inputs;                   ///< types of the inputs
+  std::vector<Spec> results;                  ///< types of the results, without the blocks
+  std::vector<JacobianBlock> blocks;          ///< result by result, the inputs of each in order
+  std::vector<std::string> input_names;       ///< names of the inputs; empty for a function without names
+  std::vector<std::string> output_names;      ///< names of the results and blocks, "dy_dx"; empty for one without names
   JacobianMode mode = JacobianMode::forward;  ///< forward or reverse, as chosen
 };
 
@@ -64,12 +64,12 @@ struct JacobianProgram {
 /// constants of the program, with their present values. Models of f32 are computed in f64, from the same weights.
 ///
 /// All rows, or all columns, run together, as one batch; operations that have no form for a batch run once for each.
-/// Derivatives are those of the library's operations, as `jacobian` (autograd/jacobian.h) gives them. Where an operation
-/// has several, such as relu at 0, they follow its documentation.
+/// Derivatives are those of the library's operations, as `jacobian` (autograd/jacobian.h) gives them. Where an
+/// operation has several, such as relu at 0, they follow its documentation.
 ///
-/// Throws ValueError for a null function, for one that assigns variables or draws random numbers, for a dtype other than
-/// f32 and f64, and for indices that do not exist; DtypeError for indices of inputs or results that are not floats;
-/// TraceError for what cannot be traced; and whatever the function throws.
+/// Throws ValueError for a null function, for one that assigns variables or draws random numbers, for a dtype other
+/// than f32 and f64, and for indices that do not exist; DtypeError for indices of inputs or results that are not
+/// floats; TraceError for what cannot be traced; and whatever the function throws.
 JacobianProgram jacobian_program(const std::function<Tensors(const Tensors&)>& function, std::span<const Spec> inputs,
                                  const JacobianProgramOptions& options = {});
 

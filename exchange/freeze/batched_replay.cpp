@@ -76,9 +76,8 @@ class BatchedNode {
   Tensors apply(std::span<const Tensor> operands, const Attrs& attrs) const {
     std::vector<const Tensor*> list;
     for (const Tensor& t : operands) list.push_back(&t);
-    return folded(std::ranges::all_of(operands, known), [&] {
-      return n_.op->apply(Inputs(list.data(), list.size()), attrs);
-    });
+    return folded(std::ranges::all_of(operands, known),
+                  [&] { return n_.op->apply(Inputs(list.data(), list.size()), attrs); });
   }
 
   // ---- operations on single elements ----
@@ -98,13 +97,13 @@ class BatchedNode {
   Value multiple(std::size_t at) const {
     std::vector<Tensor> operands;
     for (std::size_t i = 0; i < in_.size(); ++i)
-      operands.push_back(i == at ? folded(true, [&] { return full(out().shape, 1, g_.values[n_.in[i]].dtype); })
-                                 : in_[i]->tensor);
+      operands.push_back(i == at
+                             ? folded(true, [&] { return expand(full({}, 1, g_.values[n_.in[i]].dtype), out().shape); })
+                             : in_[i]->tensor);
     const bool times = n_.op == ops::mul && in_.size() == 2;
     Tensor factor = times ? operands[1 - at] : apply(operands, n_.attrs)[0];
     const Value& v = *in_[at];
-    if (v.scale.defined())
-      factor = folded(known(v.scale) && known(factor), [&] { return v.scale * factor; });
+    if (v.scale.defined()) factor = folded(known(v.scale) && known(factor), [&] { return v.scale * factor; });
     return {v.tensor, v.batch, factor};
   }
 
@@ -178,9 +177,7 @@ class BatchedNode {
     return at == 0 ? matmul(t, in[1]) : matmul(in[0], t);
   }
 
-  bool convolves() const {
-    return n_.op->time == TimeRule::convolves || n_.op->time == TimeRule::convolves_transposed;
-  }
+  bool convolves() const { return n_.op->time == TimeRule::convolves || n_.op->time == TimeRule::convolves_transposed; }
 
   /// Returns a convolution whose input is batched: the batch joins the axis of rows.
   Tensor convolved(const std::vector<Tensor>& in) const {
@@ -243,9 +240,7 @@ Tensors BatchedReplay::run(std::span<const Tensor> inputs, std::span<const char>
     scope.enter(n.scope.or_else(scope.before()));
     InlineVector<const Value*, 8> in;
     for (const ValueId v : n.in) in.push_back(&values[v]);
-    std::vector<Value> out = in_layer(n.scope, [&] {
-      return BatchedNode(g, n, {in.data(), in.size()}).run();
-    });
+    std::vector<Value> out = in_layer(n.scope, [&] { return BatchedNode(g, n, {in.data(), in.size()}).run(); });
     for (std::size_t i = 0; i < out.size() && i < n.out.size(); ++i) values[n.out[i]] = std::move(out[i]);
   }
   of_batch_.clear();

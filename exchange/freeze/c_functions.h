@@ -13,8 +13,8 @@ namespace ferrite::exchange::detail {
 /// of the file replaces by its own prefix.
 class CFunctions {
  public:
-  /// Returns the name of the function that computes a pointwise operation on vectors of `dtype` (f32 or f64), "nf_tanh_f"
-  /// or "nf_tanh_d", and keeps its text. Returns "" for an operation that has no form in C.
+  /// Returns the name of the function that computes a pointwise operation on vectors of `dtype` (f32 or f64),
+  /// "nf_tanh_f" or "nf_tanh_d", and keeps its text. Returns "" for an operation that has no form in C.
   std::string name_of(const Primitive& op, Dtype dtype);
   /// Returns the definitions of all functions so far, in an order in which they can be compiled.
   std::string text() const;

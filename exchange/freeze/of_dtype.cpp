@@ -90,8 +90,8 @@ bool has_definitions(const Graph& g) {
 
 Graph with_constants(Graph graph, const std::string& who) {
   if (!graph.writes.empty())
-    throw ValueError(who + ": the function assigns the variable '" +
-                     graph.variables[graph.writes[0].variable].name() + "'; return its new value instead");
+    throw ValueError(who + ": the function assigns the variable '" + graph.variables[graph.writes[0].variable].name() +
+                     "'; return its new value instead");
   if (effects_of(graph).draws)
     throw ValueError(who + ": the function draws random numbers; switch modules to evaluation (eval)");
   for (const Graph::VariableValue& r : graph.reads)
