@@ -2,6 +2,7 @@
 #include "ferrite/exchange/freeze/batched_replay.h"
 
 #include <algorithm>
+#include <deque>
 
 #include "ferrite/compile/graph/rewrite.h"
 #include "ferrite/tensor/operations.h"
@@ -43,10 +44,25 @@ Tensor whole(const Value& v) {
   return folded(known(v.tensor) && known(v.scale), [&] { return v.tensor * v.scale; });
 }
 
+/// Tensors of ones, the same one for the same type, so that equal applications to them can be merged.
+class Ones {
+ public:
+  const Tensor& operator()(const Spec& spec) {
+    for (const Tensor& t : made_)
+      if (t.spec() == spec) return t;
+    const NewFrame frame;
+    return made_.emplace_back(expand(full({}, 1, spec.dtype), spec.shape));
+  }
+
+ private:
+  std::deque<Tensor> made_;
+};
+
 /// Applies one operation to values of which some have an axis of the batch.
 class BatchedNode {
  public:
-  BatchedNode(const Graph& g, const Graph::Node& n, std::span<const Value* const> in) : g_(g), n_(n), in_(in) {
+  BatchedNode(const Graph& g, const Graph::Node& n, std::span<const Value* const> in, Ones& ones)
+      : g_(g), n_(n), in_(in), ones_(ones) {
     for (const Value* v : in) batch_ = std::max(batch_, v->batch);
   }
 
@@ -97,9 +113,7 @@ class BatchedNode {
   Value multiple(std::size_t at) const {
     std::vector<Tensor> operands;
     for (std::size_t i = 0; i < in_.size(); ++i)
-      operands.push_back(i == at
-                             ? folded(true, [&] { return expand(full({}, 1, g_.values[n_.in[i]].dtype), out().shape); })
-                             : in_[i]->tensor);
+      operands.push_back(i == at ? ones_({out().shape, g_.values[n_.in[i]].dtype}) : in_[i]->tensor);
     const bool times = n_.op == ops::mul && in_.size() == 2;
     Tensor factor = times ? operands[1 - at] : apply(operands, n_.attrs)[0];
     const Value& v = *in_[at];
@@ -224,6 +238,7 @@ class BatchedNode {
   const Graph& g_;
   const Graph::Node& n_;
   std::span<const Value* const> in_;
+  Ones& ones_;
   std::int64_t batch_ = 0;
 };
 
@@ -235,12 +250,13 @@ Tensors BatchedReplay::run(std::span<const Tensor> inputs, std::span<const char>
   for (std::size_t i = 0; i < g.inputs.size(); ++i)
     values[g.inputs[i]] = {inputs[i], batched[i] != 0 ? inputs[i].shape()[0] : 0};
   for (const Graph::Constant& c : g.constants) values[c.value] = {c.tensor};
+  Ones ones;
   Scoped scope(frame().scope);
   for (const Graph::Node& n : g.nodes) {
     scope.enter(n.scope.or_else(scope.before()));
     InlineVector<const Value*, 8> in;
     for (const ValueId v : n.in) in.push_back(&values[v]);
-    std::vector<Value> out = in_layer(n.scope, [&] { return BatchedNode(g, n, {in.data(), in.size()}).run(); });
+    std::vector<Value> out = in_layer(n.scope, [&] { return BatchedNode(g, n, {in.data(), in.size()}, ones).run(); });
     for (std::size_t i = 0; i < out.size() && i < n.out.size(); ++i) values[n.out[i]] = std::move(out[i]);
   }
   of_batch_.clear();
