@@ -114,6 +114,7 @@ struct Kernel {
   };
   struct SlotInfo {
     Slot kind = Slot::scratch;
+    Dtype dtype = Dtype::f32;
     std::int64_t scratch = -1;  ///< index of the piece of scratch memory; -1 for none
     std::int64_t bytes = 4;
     std::uint32_t index = 0;  ///< direct, rows: the load or store; repeated: the line, literals first
@@ -244,6 +245,17 @@ inline Link* write_links(const Kernel& k, const Kernel::Chain& c, std::byte* con
 
 /// Fills a line with copies of one value of `bytes` bytes.
 void repeat_over_line(const std::byte* from, std::int64_t bytes, std::byte* line);
+
+/// A group as written: in the axes of its domain, merged where everything allows it, with slots that have no place yet.
+struct WrittenKernel {
+  Kernel::Axes axes{};
+  Kernel::Memory memory{};
+  Kernel::Slots slots{};
+  Kernel::Program program{};
+  std::vector<const Graph::Node*> nodes{};  ///< by instruction: the node that it computes, or null
+};
+/// Writes the program of a group. The base of each place is the number of its value; offsets are in bytes.
+WrittenKernel write_kernel(const Graph& g, const Group& group, std::span<const Window> windows);
 
 /// Builds the kernel of a group. The base of each place is the number of its value, because addresses are not known
 /// yet; values with a window in `windows` have its strides.

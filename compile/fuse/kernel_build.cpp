@@ -13,14 +13,6 @@
 namespace ferrite::detail {
 namespace {
 
-/// A group as written: in the axes of its domain, with slots that have no place yet.
-struct WrittenKernel {
-  Kernel::Axes axes;
-  Kernel::Memory memory;
-  Kernel::Slots slots;
-  Kernel::Program program;
-};
-
 struct MergedAxes {
   Kernel::Axes axes;
   Kernel::Memory memory;
@@ -615,15 +607,16 @@ class Writing {
   }
 
  private:
-  std::uint16_t new_slot(std::int64_t bytes, bool of_rows = false) {
+  std::uint16_t new_slot(Dtype dtype, bool of_rows = false) {
     if (to_.slots.all.size() > std::numeric_limits<std::uint16_t>::max())  // instructions name slots by 16 bits
       throw Error(
           "plan: a fused kernel has more than 65536 operands and intermediates; use PlanOptions{.fuse = false}");
-    to_.slots.all.push_back({.bytes = bytes, .of_rows = of_rows});
+    to_.slots.all.push_back({.dtype = dtype, .bytes = size_of(dtype), .of_rows = of_rows});
     return static_cast<std::uint16_t>(to_.slots.all.size() - 1);
   }
 
   Kernel::Instruction& add(Kernel::Step step, std::uint16_t slot, std::size_t index = 0) {
+    to_.nodes.push_back(nullptr);
     Kernel::Instruction& i = to_.program.instructions.emplace_back();
     i.step = step;
     i.slot = slot;
@@ -642,7 +635,7 @@ class Writing {
     apply.index = static_cast<std::uint32_t>(x.operands.size());
     for (std::size_t j = 0; j < x.operands.size(); ++j) apply.in[j] = operand(x, x.operands[j]);
     if (x.reduces && group_.across != Across::none) return total(e, x, apply.in[0]);
-    slot_of_[e] = x.node ? new_slot(size_of(x.dtype), x.of_rows) : apply.in[0];
+    slot_of_[e] = x.node ? new_slot(x.dtype, x.of_rows) : apply.in[0];
     if (x.node) {
       apply.slot = slot_of_[e];
       if (x.reduces) {
@@ -653,6 +646,7 @@ class Writing {
         apply.block = block_of(g_, *x.node);
       }
       to_.program.instructions.push_back(apply);
+      to_.nodes.push_back(x.node);
     }
     for (const GroupOutput& o : group_.outputs)
       if (static_cast<std::size_t>(o.expression) == e) store(x, o, slot_of_[e]);
@@ -666,6 +660,7 @@ class Writing {
     Kernel::Instruction& i = add(Kernel::Step::across, slot);
     i.of_rows = x.of_rows;
     i.in[0] = slot;
+    to_.nodes.back() = x.node;
     to_.memory.totals.push_back(t);
   }
 
@@ -683,7 +678,7 @@ class Writing {
   std::uint16_t spread(std::uint16_t from) {
     for (const auto& [rows, full] : spread_)
       if (rows == from) return full;
-    const std::uint16_t slot = new_slot(to_.slots[from].bytes);
+    const std::uint16_t slot = new_slot(to_.slots[from].dtype);
     add(Kernel::Step::spread, slot).in[0] = from;
     spread_.emplace_back(from, slot);
     return slot;
@@ -693,7 +688,7 @@ class Writing {
   std::uint16_t literal(const Expression& x, const GroupOperand& o) {
     Dtype dtype = x.dtype;
     if (dtype == Dtype::boolean) dtype = g_.values[x.node->in[0]].dtype;
-    const std::uint16_t slot = new_slot(size_of(dtype));
+    const std::uint16_t slot = new_slot(dtype);
     to_.slots[slot].kind = Kernel::Slot::repeated;
     to_.slots[slot].index = static_cast<std::uint32_t>(to_.slots.literals.size());
     to_.slots.literals.push_back(repeated_line(o.literal, dtype));
@@ -711,7 +706,7 @@ class Writing {
                    .of_rows = of_rows,
                    .bytes = size_of(dtype),
                    .outside = repeated_line(filled_by_load(o) ? o.fills[0].value : Scalar(0), dtype)};
-    const std::uint16_t slot = new_slot(l.bytes, of_rows);
+    const std::uint16_t slot = new_slot(dtype, of_rows);
     add(Kernel::Step::load, slot, to_.memory.loads.size()).of_rows = of_rows;
     to_.memory.loads.push_back(l);
     loaded_.push_back({&o, slot, of_rows});
@@ -719,7 +714,7 @@ class Writing {
   }
 
   std::uint16_t fill(std::uint16_t from, const Fill& f, Dtype dtype, bool of_rows) {
-    const std::uint16_t slot = new_slot(size_of(dtype), of_rows);
+    const std::uint16_t slot = new_slot(dtype, of_rows);
     Kernel::Instruction& i = add(Kernel::Step::fill, slot, to_.memory.fillings.size());
     i.of_rows = of_rows;
     i.in[0] = from;
@@ -772,6 +767,13 @@ bool is_straight(const Kernel& k) {
 }
 
 }  // namespace
+
+WrittenKernel write_kernel(const Graph& g, const Group& group, std::span<const Window> windows) {
+  WrittenKernel written = Writing(g, group, windows).run();
+  MergedAxes merged = merge_axes(std::move(written.axes), std::move(written.memory));
+  written.axes = std::move(merged.axes), written.memory = std::move(merged.memory);
+  return written;
+}
 
 Kernel build_kernel(const Graph& g, const Group& group, std::span<const Window> windows) {
   WrittenKernel written = Writing(g, group, windows).run();

@@ -224,6 +224,9 @@ enum class PlanFor : std::uint8_t {
   steps,    ///< as `windows`; the caller also packs the right operands of products, so nothing is transposed here
 };
 
+/// Prepares a graph for fusion: simplifies it, adds operations that only plans know, and gives every result a buffer.
+Graph prepared(Graph g, const PlanOptions& options, PlanFor use);
+
 /// Returns the report of a plan, without the sizes of its memory.
 PlanReport describe_plan(const Graph& g, const Fused& fused, const PlanEnds& ends);
 

@@ -460,21 +460,6 @@ PlacedEnds place_ends(const Graph& g, const PlannedProgram& program) {
   return to;
 }
 
-/// Prepares a graph for planning: adds operations that only plans know, gives every result a buffer, and moves copies
-/// right after what they copy.
-Graph prepared(Graph g, const PlanOptions& options, PlanFor use) {
-  passes::drop_detach(g);
-  passes::simplify(g);
-  check_bytes(g.values);
-  if (options.fuse && use != PlanFor::steps) {
-    accumulate_products(g);
-    copy_transposed_operands(g);
-  }
-  materialize_ends(g);
-  if (options.fuse) move_copies_up(g);
-  return g;
-}
-
 /// Returns the bytes that each value needs in the arena; one block of a product that is computed in blocks.
 std::vector<std::int64_t> bytes_of_values(const Graph& g, const PlannedProgram& program) {
   std::vector<std::int64_t> bytes;
@@ -550,6 +535,19 @@ PlannedProgram with_addresses(PlannedProgram program, const PlacedEnds& placed, 
 }
 
 }  // namespace
+
+Graph prepared(Graph g, const PlanOptions& options, PlanFor use) {
+  passes::drop_detach(g);
+  passes::simplify(g);
+  check_bytes(g.values);
+  if (options.fuse && use != PlanFor::steps) {
+    accumulate_products(g);
+    copy_transposed_operands(g);
+  }
+  materialize_ends(g);
+  if (options.fuse) move_copies_up(g);
+  return g;
+}
 
 std::unique_ptr<const PlanBody> make_plan(Graph graph, const PlanOptions& options, PlanFor use) {
   const ProfileEvent event("plan", Scope());

@@ -150,15 +150,15 @@ using Functions = FunctorList<Sqrt, Rsqrt, Reciprocal, Exp, Exp2, Expm1, Log, Lo
 
 struct Equal : Functor<2, Types::any> {
   static constexpr bool to_bool = true;
-  static bool f(const auto& a, const auto& b) { return a == b; }
+  static auto f(const auto& a, const auto& b) { return a == b; }
 };
 struct Less : Functor<2, Types::any> {
   static constexpr bool to_bool = true;
-  static bool f(const auto& a, const auto& b) { return a < b; }
+  static auto f(const auto& a, const auto& b) { return a < b; }
 };
 struct LessEqual : Functor<2, Types::any> {
   static constexpr bool to_bool = true;
-  static bool f(const auto& a, const auto& b) { return a <= b; }
+  static auto f(const auto& a, const auto& b) { return a <= b; }
 };
 struct LogicalAnd : Functor<2, Types::boolean> {
   static auto f(const auto& a, const auto& b) { return min(a, b); }
@@ -196,10 +196,10 @@ struct Where : Functor<3, Types::any> {
   /// Returns m ? a : b, selected by bits: compilers vectorise it without a branch.
   template <class T>
   static T chosen(bool m, T a, T b) {
-    using Bits = BitsOf<sizeof(T)>;
-    const Bits all = static_cast<Bits>(Bits{0} - static_cast<Bits>(m));
-    return __builtin_bit_cast(T, static_cast<Bits>((__builtin_bit_cast(Bits, a) & all) |
-                                                   (__builtin_bit_cast(Bits, b) & static_cast<Bits>(~all))));
+    using Word = BitsOf<sizeof(T)>;
+    const Word all = static_cast<Word>(Word{0} - static_cast<Word>(m));
+    return __builtin_bit_cast(T, static_cast<Word>((__builtin_bit_cast(Word, a) & all) |
+                                                   (__builtin_bit_cast(Word, b) & static_cast<Word>(~all))));
   }
 };
 

@@ -3,6 +3,7 @@
 /// gives one bit for each lane; elsewhere a vector of all ones or all zeros.
 #include "ferrite/tensor/kernel/vectors.h"
 
+#ifndef FERRITE_WRITTEN
 namespace ferrite::detail::FERRITE_LEVEL {
 
 #ifdef __AVX512F__
@@ -103,3 +104,4 @@ bool all(Mask<T> m) {
 #endif
 
 }  // namespace ferrite::detail::FERRITE_LEVEL
+#endif

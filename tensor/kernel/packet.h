@@ -92,6 +92,16 @@ inline void put(T* to, Packet<T> v, std::int64_t n) {
 }
 
 /// Applies f lane by lane.
+#ifdef FERRITE_WRITTEN
+template <class T, class F>
+Packet<T> by_lane(Packet<T> x, F f) {
+  return by_lane_raw(x.raw, f);
+}
+template <class T, class F>
+Packet<T> by_lane(Packet<T> x, Packet<T> y, F f) {
+  return by_lane_raw(x.raw, y.raw, f);
+}
+#else
 template <class T, class F>
 Packet<T> by_lane(Packet<T> x, F f) {
   alignas(64) T v[static_cast<std::size_t>(kLanes<T>)];
@@ -108,6 +118,20 @@ Packet<T> by_lane(Packet<T> x, Packet<T> y, F f) {
   for (std::size_t i = 0; i < static_cast<std::size_t>(kLanes<T>); ++i) v[i] = f(v[i], w[i]);
   return Packet<T>::load(v);
 }
+#endif
+/// Defines a function of one lane with a name, by which it can be printed in C (exchange/freeze): here one of the C
+/// library.
+#define FERRITE_NUMBER_FUNCTION(Name, function)       \
+  struct Name {                                       \
+    static constexpr const char* c_name = #function;  \
+    template <class... T>                             \
+    auto operator()(T... v) const {                   \
+      return std::function(v...);                     \
+    }                                                 \
+  };
+FERRITE_NUMBER_FUNCTION(ErfNumber, erf)
+FERRITE_NUMBER_FUNCTION(ErfcNumber, erfc)
+FERRITE_NUMBER_FUNCTION(FmodNumber, fmod)
 
 // ---- functions of both widths --------------------------------------------------------------------------
 
@@ -147,10 +171,10 @@ Packet<T> copysign(Packet<T> magnitude, Packet<T> sign) {
 // ---- f64: the C library --------------------------------------------------------------------------------
 
 inline Packet<double> erf(Packet<double> x) {
-  return by_lane(x, [](double v) { return std::erf(v); });
+  return by_lane(x, ErfNumber());
 }
 inline Packet<double> erfc(Packet<double> x) {
-  return by_lane(x, [](double v) { return std::erfc(v); });
+  return by_lane(x, ErfcNumber());
 }
 
 }  // namespace ferrite::detail::FERRITE_LEVEL

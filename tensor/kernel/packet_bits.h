@@ -11,21 +11,14 @@
 
 namespace ferrite::detail::FERRITE_LEVEL {
 
-using Bits = RawBits<float>;
-using Bits64 [[gnu::vector_size(kVectorBytes)]] = std::uint64_t;
-
-/// Returns a vector that holds v in every lane.
-inline Bits bits(std::int32_t v) { return Bits{} + v; }
-inline Bits64 bits64(std::uint64_t v) { return Bits64{} + v; }
-
 inline Bits bits_of(Packet<float> x) { return raw_bits(x.raw); }
-inline Bits64 bits_of(Packet<double> x) { return std::bit_cast<Bits64>(x.raw); }
+inline Bits64 bits_of(Packet<double> x) { return raw_unsigned_bits(x.raw); }
 inline Packet<float> from_bits(Bits b) { return raw_from_bits(b); }
-inline Packet<double> from_bits(Bits64 b) { return std::bit_cast<RawDoubles>(b); }
+inline Packet<double> from_bits(Bits64 b) { return raw_from_bits(b); }
 
-inline Packet<float> to_floats(Bits b) { return __builtin_convertvector(b, RawFloats); }
+inline Packet<float> to_floats(Bits b) { return raw_to_floats(b); }
 /// Converts whole numbers below 2^31 to integers.
-inline Bits to_bits(Packet<float> x) { return __builtin_convertvector(x.raw, Bits); }
+inline Bits to_bits(Packet<float> x) { return raw_to_bits(x.raw); }
 
 /// Leaves the nearest whole number in the last bits of the sum when added to a float below 2^22 in size: 1.5 2^23.
 inline constexpr float kWholeInLastBits = 12582912.0F;
@@ -52,6 +45,13 @@ inline Packet<double> power_of_two(Packet<double> n) {
 }
 
 /// The floats of a packet as doubles.
+#ifdef FERRITE_WRITTEN
+struct Doubles {
+  Packet<double> at[1];
+};
+inline Doubles to_doubles(Packet<float> x) { return {{widen_raw(x.raw)}}; }
+inline Packet<float> to_floats(const Doubles& x) { return narrow_raw(x.at[0].raw); }
+#else
 struct Doubles {
   Packet<double> at[2];
 };
@@ -81,6 +81,7 @@ inline Packet<float> to_floats(const Doubles& x) {
   const auto part = [&](int i) { return __builtin_convertvector(x.at[i].raw, FloatPart); };
   return joined(part(0), part(1), std::make_integer_sequence<int, kLanes<float>>{});
 }
+#endif
 
 // ---- packets of floats computed in doubles ----------------------------------------------------------------
 
@@ -100,15 +101,23 @@ Packet<float> in_doubles(F f, X... x) {
 /// Returns y where the mask holds, else f of the operands, computed lane by lane: for rare operands.
 template <class T, class F>
 Packet<T> mended(Mask<T> usual, Packet<T> y, Packet<T> x, F f) {
+#ifdef FERRITE_WRITTEN
+  return mended_raw(usual.raw, y.raw, f, x.raw);
+#else
   if (all(usual)) [[likely]]
     return y;
   return select(usual, y, by_lane(x, f));
+#endif
 }
 template <class T, class F>
 Packet<T> mended(Mask<T> usual, Packet<T> y, Packet<T> a, Packet<T> b, F f) {
+#ifdef FERRITE_WRITTEN
+  return mended_raw(usual.raw, y.raw, f, a.raw, b.raw);
+#else
   if (all(usual)) [[likely]]
     return y;
   return select(usual, y, by_lane(a, b, f));
+#endif
 }
 
 /// Rounds to the nearest whole number, halves to even: a number added to 2^23 (2^52) is rounded to a whole one.
@@ -141,7 +150,7 @@ Packet<T> trunc(Packet<T> x) {
 /// Returns a - b trunc(a / b). The rounded quotient is at most one too large; with one rounding a - b q is exact.
 template <class T>
 Packet<T> fmod(Packet<T> a, Packet<T> b) {
-  const auto exact = [](T x, T y) { return std::fmod(x, y); };
+  const FmodNumber exact;
   if constexpr (!kRoundsOnce) {
     return by_lane(a, b, exact);
   } else {

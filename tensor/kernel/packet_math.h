@@ -118,7 +118,11 @@ inline double gelu_number(double x) {
   if (z > 1) tail -= 2 * std::numbers::inv_sqrtpi * std::exp(-z * z) * (std::fma(-x, root, -z) - x * root_rest);
   return x * (0.5 * tail);
 }
-inline Packet<double> gelu(Packet<double> x) { return by_lane(x, gelu_number); }
+struct GeluNumber {
+  static constexpr const char* c_name = "gelu";
+  double operator()(double x) const { return gelu_number(x); }
+};
+inline Packet<double> gelu(Packet<double> x) { return by_lane(x, GeluNumber()); }
 /// Returns the derivative of gelu, Phi(x) + x phi(x).
 template <class T>
 Packet<T> gelu_slope(Packet<T> x) {
@@ -133,30 +137,35 @@ Packet<T> gelu_slope(Packet<T> x) {
 
 // ---- f64: the C library --------------------------------------------------------------------------------
 
-#define FERRITE_BY_LANE(name)                                 \
-  inline Packet<double> name(Packet<double> x) {              \
-    return by_lane(x, [](double v) { return std::name(v); }); \
-  }
-FERRITE_BY_LANE(asin)
-FERRITE_BY_LANE(acos)
-FERRITE_BY_LANE(atan)
-FERRITE_BY_LANE(sinh)
-FERRITE_BY_LANE(cosh)
-FERRITE_BY_LANE(asinh)
-FERRITE_BY_LANE(acosh)
-FERRITE_BY_LANE(atanh)
+#define FERRITE_BY_LANE(name, Name)    \
+  FERRITE_NUMBER_FUNCTION(Name, name) \
+  inline Packet<double> name(Packet<double> x) { return by_lane(x, Name()); }
+FERRITE_BY_LANE(asin, AsinNumber)
+FERRITE_BY_LANE(acos, AcosNumber)
+FERRITE_BY_LANE(atan, AtanNumber)
+FERRITE_BY_LANE(sinh, SinhNumber)
+FERRITE_BY_LANE(cosh, CoshNumber)
+FERRITE_BY_LANE(asinh, AsinhNumber)
+FERRITE_BY_LANE(acosh, AcoshNumber)
+FERRITE_BY_LANE(atanh, AtanhNumber)
 #undef FERRITE_BY_LANE
-inline Packet<double> atan2(Packet<double> y, Packet<double> x) {
-  return by_lane(y, x, [](double a, double b) { return std::atan2(a, b); });
-}
-inline Packet<double> hypot(Packet<double> a, Packet<double> b) {
-  return by_lane(a, b, [](double x, double y) { return std::hypot(x, y); });
-}
+FERRITE_NUMBER_FUNCTION(Atan2Number, atan2)
+FERRITE_NUMBER_FUNCTION(HypotNumber, hypot)
+inline Packet<double> atan2(Packet<double> y, Packet<double> x) { return by_lane(y, x, Atan2Number()); }
+inline Packet<double> hypot(Packet<double> a, Packet<double> b) { return by_lane(a, b, HypotNumber()); }
+/// ln |Gamma(x)| in doubles, rounded to the type of x.
+struct LogGammaNumber {
+  static constexpr const char* c_name = "lgamma";
+  template <class T>
+  T operator()(T x) const {
+    return static_cast<T>(log_gamma_of(static_cast<double>(x)));
+  }
+};
 inline Packet<double> erfinv(Packet<double> x) {
   return by_lane(x, [](double v) { return erfinv_of(v, 3); });
 }
 inline Packet<double> lgamma(Packet<double> x) {
-  return by_lane(x, [](double v) { return log_gamma_of(v); });
+  return by_lane(x, LogGammaNumber());
 }
 
 // ---- f32: angles ---------------------------------------------------------------------------------------
@@ -347,8 +356,7 @@ inline Packet<float> lgamma(Packet<float> x) {
   const P infinity(std::numeric_limits<float>::infinity());
   const P y = in_doubles([](Packet<double> v) { return log_gamma_positive(v); }, x);
   const P zeros = select((x == P(1.0F)) | (x == P(2.0F)), P(0.0F), y);
-  return mended((P(0.0F) < x) & (x < infinity), zeros, x,
-                [](float v) { return static_cast<float>(log_gamma_of(static_cast<double>(v))); });
+  return mended((P(0.0F) < x) & (x < infinity), zeros, x, LogGammaNumber());
 }
 
 /// Returns the derivative of ln Gamma for x > 0: the asymptotic series from 10 on, minus 1 / x of the steps up to

@@ -45,6 +45,14 @@ inline double turned_lane(std::uint32_t x, std::int32_t& quadrant) {
 /// The argument up to which turn_large reduces in doubles (only where the machine rounds once); beyond, it works lane
 /// by lane.
 inline constexpr float kManyMoreTurns = kRoundsOnce ? 0x1p27F : kManyTurns;
+#ifdef FERRITE_WRITTEN
+inline void turn_large(Packet<float> x, Turned& t) {
+  using enum WrittenKind;
+  t.r = call_written<floats, floats>("turned_rest", x.raw, t.r.raw);
+  t.over = call_written<floats, floats>("turned_over", x.raw, t.over.raw);
+  t.quadrant = call_written<ints, floats>("turned_quadrant", x.raw, t.quadrant);
+}
+#else
 [[gnu::noinline, gnu::cold]] inline void turn_large(Packet<float> x, Turned& t) {
   using P = Packet<float>;
   const P size = abs(x);
@@ -80,6 +88,7 @@ inline constexpr float kManyMoreTurns = kRoundsOnce ? 0x1p27F : kManyTurns;
   t.r = P::load(r), t.over = P::load(over);
   std::memcpy(&t.quadrant, quadrant, sizeof quadrant);
 }
+#endif
 
 /// Reduces x by pi / 2 in three floats, each rounded down, so that subtracting from -0 subtracts +0 and keeps it. The
 /// first difference is exact, being a multiple of 2^-24 below 1. Without a fused multiply-add the remainder is computed
@@ -211,6 +220,14 @@ inline LaneTurn turned_lane(double x) {
       static_cast<double>((high & 0x7ff) << 42 | middle >> 22) * std::bit_cast<double>((scale - 53) << 52);
   return {sign * first, sign * rest, raw >> 63 != 0 ? 0 - nearest : nearest};
 }
+#ifdef FERRITE_WRITTEN
+inline void turn_large(Packet<double> x, TurnedDoubles& t) {
+  using enum WrittenKind;
+  t.r = call_written<doubles, doubles>("turned_rest", x.raw, t.r.raw);
+  t.over = call_written<doubles, doubles>("turned_over", x.raw, t.over.raw);
+  t.quadrant = call_written<longs, doubles>("turned_quadrant", x.raw, t.quadrant);
+}
+#else
 [[gnu::noinline, gnu::cold]] inline void turn_large(Packet<double> x, TurnedDoubles& t) {
   using P = Packet<double>;
   constexpr auto width = static_cast<std::size_t>(kLanes<double>);
@@ -231,6 +248,7 @@ inline LaneTurn turned_lane(double x) {
   t.r = select(few, t.r, r);
   t.over = select(few, t.over, (r - product) - rest);
 }
+#endif
 
 /// The difference a - b, and its rounding error.
 struct Difference {

@@ -4,6 +4,9 @@
 /// stores, multiply-add, rounding, minimum and maximum, and the transposition of a square.
 ///
 /// docs/numerics.md compares these types with Eigen's packets and with Highway.
+#ifdef FERRITE_WRITTEN
+#include "ferrite/tensor/kernel/written.h"
+#else
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -67,6 +70,9 @@ inline constexpr int kLanes = kVectorBytes / static_cast<int>(sizeof(T));
 
 using RawFloats = RawPacket<float>;
 using RawDoubles = RawPacket<double>;
+/// Integers on which the functions of packets compute: 32-bit lanes shift with their sign, 64-bit lanes without.
+using Bits = RawBits<float>;
+using Bits64 [[gnu::vector_size(kVectorBytes)]] = std::uint64_t;
 
 /// Returns v in every lane. (v - 0 is v, also for -0.)
 template <class T>
@@ -147,6 +153,15 @@ template <class T>
 [[gnu::always_inline]] inline RawBits<double> raw_bits(RawDoubles x) { return std::bit_cast<RawBits<double>>(x); }
 [[gnu::always_inline]] inline RawFloats raw_from_bits(RawBits<float> x) { return std::bit_cast<RawFloats>(x); }
 [[gnu::always_inline]] inline RawDoubles raw_from_bits(RawBits<double> x) { return std::bit_cast<RawDoubles>(x); }
+[[gnu::always_inline]] inline Bits64 raw_unsigned_bits(RawDoubles x) { return std::bit_cast<Bits64>(x); }
+[[gnu::always_inline]] inline RawDoubles raw_from_bits(Bits64 x) { return std::bit_cast<RawDoubles>(x); }
+/// Converts integers to floats, and whole floats below 2^31 to integers.
+[[gnu::always_inline]] inline RawFloats raw_to_floats(Bits x) { return __builtin_convertvector(x, RawFloats); }
+[[gnu::always_inline]] inline Bits raw_to_bits(RawFloats x) { return __builtin_convertvector(x, Bits); }
+
+/// Returns a vector that holds v in every lane.
+inline Bits bits(std::int32_t v) { return Bits{} + v; }
+inline Bits64 bits64(std::uint64_t v) { return Bits64{} + v; }
 
 // ---- one instruction each ------------------------------------------------------------------------------
 
@@ -255,3 +270,4 @@ template <class V, std::size_t W>
 }
 
 }  // namespace ferrite::detail::FERRITE_LEVEL
+#endif

@@ -1,0 +1,175 @@
+/// Gives values their places and writes the steps of a program in order.
+#include "ferrite/exchange/freeze/c_body.h"
+
+#include <algorithm>
+
+#include "ferrite/exchange/export_error.h"
+
+namespace ferrite::exchange::detail {
+namespace {
+
+/// Calls f for each value that a step writes.
+template <class F>
+void each_result(const LoweredStep& s, const F& f) {
+  if (!s.is_loop) {
+    for (const LoweredWindow& w : s.out) f(w.value);
+    return;
+  }
+  for (const LoweredInstruction& i : s.loop.instructions)
+    if (i.step == LoweredInstruction::Step::store || i.step == LoweredInstruction::Step::across)
+      f(s.loop.accesses[i.access].value);
+}
+template <class F>
+void each_operand(const LoweredStep& s, const F& f) {
+  if (!s.is_loop) {
+    for (const LoweredWindow& w : s.in) f(w.value);
+    return;
+  }
+  for (const LoweredInstruction& i : s.loop.instructions)
+    if (i.step == LoweredInstruction::Step::load) f(s.loop.accesses[i.access].value);
+}
+
+std::int64_t whole_vectors(std::int64_t n) { return (n + 15) / 16 * 16; }
+
+}  // namespace
+
+std::int64_t CWork::bytes() const {
+  std::int64_t all = 0;
+  for (const auto& [dtype, n] : elements) all += n * std::max<std::int64_t>(size_of(dtype), 4);
+  return all;
+}
+
+std::string CWork::name(Dtype dtype) {
+  switch (dtype) {
+    case Dtype::f32: return "work_f";
+    case Dtype::f64: return "work_d";
+    case Dtype::i32: return "work_i";
+    case Dtype::i64: return "work_l";
+    default: return "work_m";
+  }
+}
+
+CBody::CBody(CModule& module, const LoweredProgram& program) : module_(module), program_(program) {
+  for (const Spec& s : program.graph.values)
+    if (is_float(s.dtype)) module_.has(s.dtype);
+}
+
+const CPlace& CBody::place_of(ValueId v) const { return places_.at(v); }
+
+std::string CBody::at(ValueId v, std::int64_t offset) const {
+  const std::string& first = places_.at(v).first;
+  return offset == 0 ? first : first + " + " + std::to_string(offset);
+}
+
+void CBody::refuse(const Graph::Node& n, std::string_view why) const {
+  ExportError e("freeze: no C for " + std::string(n.op->name) + ": " + std::string(why));
+  if (!n.scope.empty()) e.set_layer(n.scope.path());
+  throw e;
+}
+
+std::int64_t CBody::take(Dtype dtype, std::int64_t n) {
+  n = whole_vectors(n);
+  std::vector<Hole>& holes = free_[dtype];
+  auto best = holes.end();
+  for (auto h = holes.begin(); h != holes.end(); ++h)
+    if (h->size >= n && (best == holes.end() || h->size < best->size)) best = h;
+  std::int64_t& end = work_.elements[dtype];
+  if (best == holes.end()) {  // grows the last hole, if it ends where the memory ends
+    const auto last = std::ranges::find_if(holes, [&](const Hole& h) { return h.first + h.size == end; });
+    const std::int64_t first = last == holes.end() ? end : last->first;
+    if (last != holes.end()) holes.erase(last);
+    end = first + n;
+    return first;
+  }
+  const std::int64_t first = best->first;
+  best->first += n, best->size -= n;
+  if (best->size == 0) holes.erase(best);
+  return first;
+}
+
+void CBody::give(Dtype dtype, std::int64_t first, std::int64_t n) {
+  std::vector<Hole>& holes = free_[dtype];
+  Hole all{first, whole_vectors(n)};
+  for (auto h = holes.begin(); h != holes.end();) {
+    const bool before = h->first + h->size == all.first, after = all.first + all.size == h->first;
+    if (before) all.first = h->first;
+    if (before || after) all.size += h->size;
+    h = before || after ? holes.erase(h) : h + 1;
+  }
+  holes.push_back(all);
+}
+
+std::string CBody::scratch(Dtype dtype, std::int64_t n) {
+  const std::int64_t first = take(dtype, n);
+  scratch_.push_back({first, n});
+  scratch_types_.push_back(dtype);
+  return CWork::name(dtype) + (first ? " + " + std::to_string(first) : "");
+}
+
+void CBody::place_constants() {
+  std::vector<char> used(program_.graph.values.size());
+  for (const LoweredStep& s : program_.steps) each_operand(s, [&](ValueId v) { used[v] = true; });
+  for (const Graph::Constant& c : program_.graph.constants) {
+    if (!used[c.value] || has_place(c.value)) continue;
+    place(c.value, {module_.constant(c.tensor, "constant"), false});
+  }
+}
+
+void CBody::find_last_uses() {
+  last_use_.assign(program_.graph.values.size(), 0);
+  for (std::size_t s = 0; s < program_.steps.size(); ++s) {
+    const auto touch = [&](ValueId v) { last_use_[v] = s; };
+    each_operand(program_.steps[s], touch);
+    each_result(program_.steps[s], touch);
+  }
+}
+
+void CBody::place_results(const LoweredStep& s, std::size_t) {
+  each_result(s, [&](ValueId v) {
+    if (has_place(v)) return;
+    const Spec& spec = this->spec(v);
+    const std::int64_t first = take(spec.dtype, std::max<std::int64_t>(spec.shape.numel(), 1));
+    offsets_[v] = first;
+    place(v, {CWork::name(spec.dtype) + (first ? " + " + std::to_string(first) : ""), true});
+  });
+}
+
+void CBody::free_operands(std::size_t step) {
+  for (std::size_t k = 0; k < scratch_.size(); ++k) give(scratch_types_[k], scratch_[k].first, scratch_[k].size);
+  scratch_.clear(), scratch_types_.clear();
+  for (auto at = offsets_.begin(); at != offsets_.end();) {
+    if (last_use_[at->first] > step) {
+      ++at;
+      continue;
+    }
+    const Spec& spec = this->spec(at->first);
+    give(spec.dtype, at->second, std::max<std::int64_t>(spec.shape.numel(), 1));
+    at = offsets_.erase(at);
+  }
+}
+
+void CBody::write(CText& to) {
+  place_constants();
+  find_last_uses();
+  Scope layer;
+  for (std::size_t s = 0; s < program_.steps.size(); ++s) {
+    const LoweredStep& step = program_.steps[s];
+    place_results(step, s);
+    const Graph::Node* node = step.node;
+    for (const LoweredInstruction& i : step.loop.instructions)
+      if (!node && i.node) node = i.node;
+    if (node && !(node->scope == layer)) {
+      layer = node->scope;
+      if (!layer.empty()) to.line("/* " + c_comment(layer.path()) + " */");
+    }
+    write_step(step, to);
+    free_operands(s);
+  }
+}
+
+void CBody::write_step(const LoweredStep& s, CText& to) {
+  if (s.is_loop) return write_loop(*this, s.loop, to);
+  write_call(*this, s, to);
+}
+
+}  // namespace ferrite::exchange::detail

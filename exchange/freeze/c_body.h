@@ -1,0 +1,91 @@
+#pragma once
+/// The statements of a frozen program.
+#include <map>
+#include <string>
+#include <vector>
+
+#include "ferrite/compile/lowered.h"
+#include "ferrite/exchange/freeze/c_module.h"
+#include "ferrite/exchange/freeze/c_text.h"
+
+namespace ferrite::exchange::detail {
+
+using ferrite::detail::LoweredAccess;
+using ferrite::detail::LoweredInstruction;
+using ferrite::detail::LoweredLoop;
+using ferrite::detail::LoweredProgram;
+using ferrite::detail::LoweredSlot;
+using ferrite::detail::LoweredStep;
+using ferrite::detail::LoweredWindow;
+
+/// Where the elements of a value lie.
+struct CPlace {
+  std::string first{};  ///< the address of its first element, "n->h" or "work_f + 64"
+  bool padded = false;  ///< whether a vector may reach beyond its end
+};
+
+/// The numbers of elements of working memory, by type.
+struct CWork {
+  std::map<Dtype, std::int64_t> elements;
+  std::int64_t bytes() const;
+  /// Returns the name of the array of a type, "work_f".
+  static std::string name(Dtype dtype);
+};
+
+/// Writes the steps of a program as C. Values that have no place get one in working memory, which those that are not
+/// needed at the same time share.
+class CBody {
+ public:
+  CBody(CModule& module, const LoweredProgram& program);
+
+  const LoweredProgram& program() const { return program_; }
+  const Spec& spec(ValueId v) const { return program_.graph.values[v]; }
+  CModule& module() const { return module_; }
+  /// Says where a value lies that others make or read.
+  void place(ValueId v, CPlace place) { places_[v] = std::move(place); }
+  bool has_place(ValueId v) const { return places_.contains(v); }
+  const CPlace& place_of(ValueId v) const;
+  /// Returns the address of an element of a value.
+  std::string at(ValueId v, std::int64_t offset) const;
+  /// Returns the name of an array of n elements that lives as long as the present step.
+  std::string scratch(Dtype dtype, std::int64_t n);
+
+  /// Writes all steps.
+  void write(CText& to);
+  const CWork& work() const { return work_; }
+  /// Returns whether some statement returns an error.
+  bool may_fail() const { return may_fail_; }
+  void fails() { may_fail_ = true; }
+  /// Throws ExportError for an operation that has no form in C.
+  [[noreturn]] void refuse(const Graph::Node& n, std::string_view why) const;
+
+ private:
+  struct Hole {
+    std::int64_t first, size;
+  };
+  std::int64_t take(Dtype dtype, std::int64_t n);
+  void give(Dtype dtype, std::int64_t first, std::int64_t n);
+  void place_constants();
+  void find_last_uses();
+  void place_results(const LoweredStep& s, std::size_t step);
+  void free_operands(std::size_t step);
+  void write_step(const LoweredStep& s, CText& to);
+
+  CModule& module_;
+  const LoweredProgram& program_;
+  std::map<ValueId, CPlace> places_;
+  std::map<ValueId, std::int64_t> offsets_;  ///< of values in working memory
+  std::vector<std::size_t> last_use_;
+  std::vector<Hole> scratch_;
+  std::vector<Dtype> scratch_types_;
+  std::map<Dtype, std::vector<Hole>> free_;
+  CWork work_;
+  bool may_fail_ = false;
+};
+
+/// Writes a loop (exchange/freeze/c_loop.cpp).
+void write_loop(CBody& body, const LoweredLoop& loop, CText& to);
+/// Writes an operation that runs alone (exchange/freeze/c_calls.cpp).
+void write_call(CBody& body, const LoweredStep& step, CText& to);
+
+}  // namespace ferrite::exchange::detail

@@ -1,0 +1,57 @@
+/// Keeps the parts of a frozen file.
+#include "ferrite/exchange/freeze/c_module.h"
+
+#include <cstring>
+
+#include "ferrite/exchange/freeze/c_kernels.h"
+#include "ferrite/exchange/freeze/c_text.h"
+#include "ferrite/tensor/ops.h"
+
+namespace ferrite::exchange::detail {
+
+std::string CModule::constant(const Tensor& values, std::string_view what) {
+  const Tensor dense = contiguous(values);
+  const auto bytes = static_cast<std::size_t>(dense.numel() * size_of(dense.dtype()));
+  for (const auto& [known, name] : arrays_)
+    if (known.dtype() == dense.dtype() && known.numel() == dense.numel() &&
+        std::memcmp(known.raw(), dense.raw(), bytes) == 0)
+      return name;
+  const std::string name = "nf_c" + std::to_string(arrays_.size());
+  if (is_float(dense.dtype())) has(dense.dtype());
+  constants_ += "/* " + c_comment(what) + " " + dense.shape().str() + " */\n" + c_array(name, dense);
+  arrays_.emplace_back(dense, name);
+  return name;
+}
+
+std::string CModule::kernel(std::string_view name, Dtype dtype) {
+  has(dtype);
+  const std::string c_name = "nf_" + std::string(name) + (dtype == Dtype::f64 ? "_d" : "_f");
+  if (names_.contains(c_name)) return c_name;
+  if (name == "rows") kernel("tile", dtype);
+  names_[c_name] = c_name;
+  kernels_ += c_kernel(name, dtype);
+  return c_name;
+}
+
+std::string CModule::function(const Primitive& op, Dtype dtype) {
+  has(dtype);
+  return functions_.name_of(op, dtype);
+}
+
+std::string CModule::define(std::string_view name, const std::string& text) {
+  const auto known = names_.find(text);
+  if (known != names_.end()) return known->second;
+  std::string own = "nf_" + std::string(name);
+  for (int i = 2; own_.find(own + "(") != std::string::npos; ++i)
+    own = "nf_" + std::string(name) + "_" + std::to_string(i);
+  own_ += "\n" + replaced(text, "$name", own);
+  names_[text] = own;
+  return own;
+}
+
+std::string CModule::functions() const {
+  const bool doubles = floats_.contains(Dtype::f64), floats = floats_.contains(Dtype::f32) || !doubles;
+  return c_vectors(floats, doubles || functions_.uses_doubles()) + c_words() + functions_.text() + kernels_ + own_;
+}
+
+}  // namespace ferrite::exchange::detail

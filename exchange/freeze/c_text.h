@@ -1,0 +1,48 @@
+#pragma once
+/// Text in C: indented lines, comments, numbers.
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "ferrite/tensor/tensor.h"
+
+namespace ferrite::exchange::detail {
+
+/// Lines of C, indented by their blocks.
+class CText {
+ public:
+  explicit CText(int depth = 0) : depth_(depth) {}
+
+  void line(std::string_view text);
+  /// Writes a line that begins a block, "for (...) {".
+  void open(std::string_view head);
+  void close(std::string_view tail = {});
+  /// Writes text that is indented already.
+  void append(std::string_view text) { text_ += text; }
+  const std::string& str() const { return text_; }
+
+ private:
+  std::string text_;
+  int depth_;
+};
+
+/// Returns the C type of a dtype in memory: truth values are all ones or all zeros, in the width of `nf_mask`.
+std::string_view c_type(Dtype dtype);
+
+/// Returns a number as a C constant that gives the same bits: ".25f", "-1e-5", "INT64_C(3)".
+std::string c_number(float v);
+std::string c_number(double v);
+std::string c_number(std::int64_t v, Dtype dtype);
+/// Returns the number of `dtype` at an address as a C constant; truth values as 0 or -1.
+std::string c_number_at(const void* at, Dtype dtype);
+
+/// Returns the definition of a constant array with the elements of a row-major tensor, lines up to 100 columns.
+std::string c_array(std::string_view name, const Tensor& values);
+
+/// Returns a text that is safe inside a comment.
+std::string c_comment(std::string_view text);
+
+/// Returns `text` with every `from` replaced.
+std::string replaced(std::string text, std::string_view from, std::string_view to);
+
+}  // namespace ferrite::exchange::detail

@@ -1,0 +1,222 @@
+/// Turns the step of a stream into a lowered program: constants, lines of past frames, loops.
+#include "ferrite/exchange/freeze/step_program.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "ferrite/compile/passes.h"
+#include "ferrite/compile/tracer.h"
+#include "ferrite/tensor/attributes.h"
+#include "ferrite/tensor/define.h"
+#include "ferrite/tensor/operations.h"
+#include "ferrite/tensor/ops.h"
+#include "ferrite/tensor/recorder.h"
+
+namespace ferrite::exchange::detail {
+namespace {
+
+namespace ops = ferrite::detail::ops;
+
+// ---- constants ------------------------------------------------------------------------------------------------
+
+/// Makes the present values of all variables constants.
+void inline_variables(Graph& g) {
+  for (const Graph::VariableValue& r : g.reads) g.constants.push_back({r.value, g.variables[r.variable].peek()});
+  g.reads.clear();
+}
+
+constexpr std::int64_t kFewElements = 4096;
+
+/// Computes what depends on constants alone, unless it is much larger than they are.
+void compute_constants(Graph& g) {
+  const NewFrame frame;
+  std::map<ValueId, Tensor> known;
+  for (const Graph::Constant& c : g.constants) known.emplace(c.value, c.tensor);
+  std::vector<Graph::Node> left;
+  for (Graph::Node& n : g.nodes) {
+    std::int64_t in = 0, out = 0;
+    std::vector<const Tensor*> operands;
+    for (const ValueId v : n.in)
+      if (const auto at = known.find(v); at != known.end()) operands.push_back(&at->second), in += at->second.numel();
+    for (const ValueId v : n.out) out += g.values[v].shape.numel();
+    const bool plain = !n.op->effects || !n.op->effects({}, n.attrs).draws;
+    if (operands.size() != n.in.size() || !plain || (out > kFewElements && out > 2 * in)) {
+      left.push_back(std::move(n));
+      continue;
+    }
+    const Tensors results = n.op->apply({operands.data(), operands.size()}, n.attrs);
+    for (std::size_t k = 0; k < n.out.size(); ++k) {
+      known.emplace(n.out[k], results[k]);
+      g.constants.push_back({n.out[k], results[k]});
+    }
+  }
+  g.nodes = std::move(left);
+  passes::remove_dead_code(g);
+}
+
+// ---- lines of past frames -----------------------------------------------------------------------------------------
+
+struct Append {
+  static constexpr auto name = "append_frames", onnx = "", stablehlo = "";
+  static constexpr auto summary = "a line of frames and the new ones after it";
+  static Specs infer(Inputs in, const NoAttrs&) {
+    Spec s = in[0].spec();
+    s.shape[0] += in[1].shape()[0];
+    return {s};
+  }
+  static void eval(Inputs in, std::span<Tensor> out, const NoAttrs&) {
+    const NewFrame frame;
+    out[0] = contiguous(concat({in[0], in[1]}, 0));
+  }
+};
+
+const Graph::Node* maker(const Graph& g, ValueId v) {
+  for (const Graph::Node& n : g.nodes)
+    if (std::ranges::find(n.out, v) != n.out.end()) return &n;
+  return nullptr;
+}
+
+/// A concatenation of a state, or its end, and new frames along an axis.
+struct Joined {
+  ValueId frames = 0;  ///< the new frames
+  int axis = 0;
+  std::optional<ValueId> all{};  ///< the concatenation of the whole state
+};
+
+bool is_end_of(const Graph& g, ValueId v, ValueId of, int axis, std::int64_t begin) {
+  const Graph::Node* n = maker(g, v);
+  if (!n || n->op != ops::slice || n->in[0] != of) return false;
+  const auto a = n->attrs.as<ferrite::detail::SliceAttrs>();
+  return a.axis == axis && a.begin == begin && a.step == 1 && a.begin + a.count == g.values[of].shape[axis];
+}
+
+/// Returns how the next value of a state is made of its end and of new frames: a concatenation of them, or the end of a
+/// concatenation of the state and the frames.
+std::optional<Joined> joined(const Graph& g, ValueId state, ValueId next) {
+  const Graph::Node* n = maker(g, next);
+  if (!n) return {};
+  if (n->op == ops::concat && n->in.size() == 2) {
+    const int axis = n->attrs.as<ferrite::detail::AxisAttrs>().axis;
+    const std::int64_t b = g.values[n->in[1]].shape[axis];
+    if (b < g.values[state].shape[axis] && is_end_of(g, n->in[0], state, axis, b)) return Joined{n->in[1], axis};
+    return {};
+  }
+  if (n->op != ops::slice) return {};
+  const int axis = n->attrs.as<ferrite::detail::SliceAttrs>().axis;
+  const Graph::Node* both = maker(g, n->in[0]);
+  if (!both || both->op != ops::concat || both->in.size() != 2 || both->in[0] != state) return {};
+  if (both->attrs.as<ferrite::detail::AxisAttrs>().axis != axis) return {};
+  const std::int64_t b = g.values[both->in[1]].shape[axis];
+  if (!is_end_of(g, next, n->in[0], axis, b)) return {};
+  return Joined{both->in[1], axis, n->in[0]};
+}
+
+/// Returns the order of axes that moves `axis` to the front, or back again.
+Shape to_front(int rank, int axis, bool back) {
+  Shape order;
+  if (!back) {
+    order.push_back(axis);
+    for (int k = 0; k < rank; ++k)
+      if (k != axis) order.push_back(k);
+    return order;
+  }
+  for (int k = 0; k < rank; ++k) order.push_back(k == axis ? 0 : k < axis ? k + 1 : k);
+  return order;
+}
+
+/// Rewrites a graph so that a state is a line: frames on the first axis, appended by one operation.
+class Lining {
+ public:
+  Lining(Graph& g, std::size_t input, std::size_t output) : g_(g), input_(input), output_(output) {}
+
+  void run(const Joined& j, FrozenState& s) {
+    const ValueId state = g_.inputs[input_];
+    const int rank = g_.values[state].shape.rank();
+    const Spec turned = permuted(g_.values[state], to_front(rank, j.axis, false));
+    const ValueId line = g_.add_value(turned);
+    g_.inputs[input_] = line;
+    std::vector<Graph::Node> before;
+    before.push_back(turn(line, state, to_front(rank, j.axis, true)));
+    g_.nodes.insert(g_.nodes.begin(), before.begin(), before.end());
+    // The frames come to the front, too, right where they are joined.
+    const ValueId frames = g_.add_value(permuted(g_.values[j.frames], to_front(rank, j.axis, false)));
+    Spec longer = turned;
+    longer.shape[0] += g_.values[frames].shape[0];
+    const ValueId all = g_.add_value(longer);
+    const ValueId joiner = j.all ? *j.all : g_.outputs[output_];
+    std::size_t at = 0;
+    while (std::ranges::find(g_.nodes[at].out, joiner) == g_.nodes[at].out.end()) ++at;
+    Graph::Node append{.op = &append_operation(), .attrs = {}, .in = {line, frames}, .out = {all}, .scope = g_.nodes[at].scope};
+    std::vector<Graph::Node> now{turn(j.frames, frames, to_front(rank, j.axis, false)), append};
+    if (j.all) {
+      now.push_back(turn(all, *j.all, to_front(rank, j.axis, true)));
+      g_.nodes.erase(g_.nodes.begin() + static_cast<std::ptrdiff_t>(at));
+    }
+    g_.nodes.insert(g_.nodes.begin() + static_cast<std::ptrdiff_t>(at), now.begin(), now.end());
+    g_.outputs[output_] = all;
+    s.keeping = Keeping::line;
+    s.spec = turned;
+    s.frame = turned.shape.numel() / std::max<std::int64_t>(turned.shape[0], 1);
+    s.appended = g_.values[frames].shape[0];
+    const NewFrame frame;
+    s.first = contiguous(permute(s.first, to_front(rank, j.axis, false)));
+  }
+
+ private:
+  static Spec permuted(const Spec& s, const Shape& order) {
+    Spec p{{}, s.dtype};
+    for (const std::int64_t k : order) p.shape.push_back(s.shape[static_cast<int>(k)]);
+    return p;
+  }
+  static Graph::Node turn(ValueId from, ValueId to, const Shape& order) {
+    return {.op = ops::permute, .attrs = ferrite::detail::PermuteAttrs{order}, .in = {from}, .out = {to}, .scope = {}};
+  }
+
+  Graph& g_;
+  std::size_t input_, output_;
+};
+
+}  // namespace
+
+const Primitive& append_operation() { return ferrite::detail::structured<Append>; }
+
+FrozenProgram frozen_program(const StepSource& source) {
+  const NewFrame frame;
+  std::vector<Spec> specs = source.inputs;
+  for (const SourceState& s : source.states) specs.push_back(s.spec);
+  Graph g = trace(source.function, specs);
+  inline_variables(g);
+  passes::drop_detach(g);
+  passes::expand_composites(g);
+  compute_constants(g);
+  passes::simplify(g);
+  compute_constants(g);
+
+  FrozenProgram p{.lowered = {}, .inputs = {}, .outputs = {}, .states = {}, .input_names = source.input_names,
+                  .output_names = source.output_names};
+  const std::size_t nx = source.inputs.size(), ny = source.output_names.size();
+  std::size_t output = ny;
+  std::vector<std::size_t> output_of;
+  for (std::size_t k = 0; k < source.states.size(); ++k) {
+    const SourceState& s = source.states[k];
+    FrozenState f{.name = s.name, .spec = s.spec, .first = s.first};
+    f.keeping = s.counts ? Keeping::counts : s.capacity ? Keeping::store : Keeping::value;
+    output_of.push_back(s.counts ? 0 : output++);
+    if (f.keeping == Keeping::store) f.frame = s.spec.shape.numel() / s.spec.shape[0] / s.capacity;
+    if (f.keeping == Keeping::value && s.spec.shape.rank() > 0)
+      if (const auto j = joined(g, g.inputs[nx + k], g.outputs[output_of[k]])) Lining(g, nx + k, output_of[k]).run(*j, f);
+    p.states.push_back(f);
+  }
+  p.lowered = ferrite::detail::lower(std::move(g));
+  const Graph& lowered = p.lowered.graph;
+  p.inputs.assign(lowered.inputs.begin(), lowered.inputs.begin() + static_cast<std::ptrdiff_t>(nx));
+  p.outputs.assign(lowered.outputs.begin(), lowered.outputs.begin() + static_cast<std::ptrdiff_t>(ny));
+  for (std::size_t k = 0; k < p.states.size(); ++k) {
+    p.states[k].now = lowered.inputs[nx + k];
+    if (p.states[k].keeping != Keeping::counts) p.states[k].next = lowered.outputs[output_of[k]];
+  }
+  return p;
+}
+
+}  // namespace ferrite::exchange::detail

@@ -1,0 +1,45 @@
+#pragma once
+/// A function of tensors as a lowered program, with its states as C keeps them.
+#include <string>
+#include <vector>
+
+#include "ferrite/compile/lowered.h"
+#include "ferrite/exchange/freeze/step_source.h"
+
+namespace ferrite::exchange::detail {
+
+/// The way in which C keeps a state.
+enum class Keeping : std::uint8_t {
+  value,   ///< replaced by each step
+  line,    ///< the last frames of a value: each step appends one
+  store,   ///< entries along axis 1, to which each step appends one
+  counts,  ///< the numbers of entries of stores
+};
+
+/// A state of a frozen program.
+struct FrozenState {
+  std::string name;
+  Keeping keeping = Keeping::value;
+  Spec spec{};     ///< of a line, with the frames on its first axis
+  Tensor first{};  ///< before the first step
+  ValueId now = 0;   ///< the value that a step reads
+  ValueId next = 0;  ///< the value that takes its place; of a line the frames that are appended are a part of `now`
+  std::int64_t frame = 0;     ///< elements of a frame of a line, or of an entry of a store
+  std::int64_t appended = 0;  ///< frames that each step appends to a line
+};
+
+/// A program of fixed types and its ends.
+struct FrozenProgram {
+  ferrite::detail::LoweredProgram lowered;
+  std::vector<ValueId> inputs, outputs;
+  std::vector<FrozenState> states;
+  std::vector<std::string> input_names, output_names;
+};
+
+/// Traces a step, takes its variables as constants, computes what depends on them alone, and lowers the rest.
+FrozenProgram frozen_program(const StepSource& source);
+
+/// Returns the operation that appends frames to a line: [R, ...], [b, ...] -> [R + b, ...], all of them.
+const Primitive& append_operation();
+
+}  // namespace ferrite::exchange::detail
