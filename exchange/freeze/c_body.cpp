@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "ferrite/exchange/export_error.h"
+#include "ferrite/exchange/freeze/step_program.h"
+#include "ferrite/tensor/ops.h"
 
 namespace ferrite::exchange::detail {
 namespace {
@@ -111,7 +113,9 @@ void CBody::place_constants() {
   for (const LoweredStep& s : program_.steps) each_operand(s, [&](ValueId v) { used[v] = true; });
   for (const Graph::Constant& c : program_.graph.constants) {
     if (!used[c.value] || has_place(c.value)) continue;
-    place(c.value, {module_.constant(c.tensor, "constant"), false});
+    Tensor values = c.tensor;
+    for (int k = values.rank(); is_repeated(c.tensor) && k > 0; --k) values = select(values, 0, 0);
+    place(c.value, {module_.constant(values, "constant"), false});
   }
 }
 

@@ -210,7 +210,7 @@ void write_linear_scan(const Call& c) {
   c.to.open("for (ptrdiff_t s = 0; s < " + text(T) + "; ++s)");
   c.to.line("const ptrdiff_t at = (b * " + text(T) + " + " + (reverse ? text(T - 1) + " - s" : "s") + ") * " + text(W) + ";");
   c.to.line("const " + t + " *const a = " + c.at(c.in(0)) + (same ? ";" : " + at;"));
-  c.to.line("const " + t + " *const x = " + c.at(c.in(1)) + " + at;");
+  c.to.line("const " + t + " *const from = " + c.at(c.in(1)) + " + at;");
   c.to.line(t + " *const h = " + c.at(c.out()) + " + at;");
   const std::string back = "h " + std::string(reverse ? "+ " : "- ") + text(W);
   c.to.line("const " + t + " *const before = s > 0 ? " + back + " : " +
@@ -218,14 +218,14 @@ void write_linear_scan(const Call& c) {
   if (complex) {
     c.to.open("for (ptrdiff_t j = 0; j < " + text(W) + "; j += 2)");
     c.to.line("const " + t + " re = before ? before[j] : 0, im = before ? before[j + 1] : 0;");
-    c.to.line("const " + t + " r = nf_fma1_" + s + "(a[j], re, nf_fma1_" + s + "(a[j + 1], -im, x[j]));");
-    c.to.line("h[j + 1] = nf_fma1_" + s + "(a[j], im, nf_fma1_" + s + "(a[j + 1], re, x[j + 1]));");
+    c.to.line("const " + t + " r = nf_fma1_" + s + "(a[j], re, nf_fma1_" + s + "(a[j + 1], -im, from[j]));");
+    c.to.line("h[j + 1] = nf_fma1_" + s + "(a[j], im, nf_fma1_" + s + "(a[j + 1], re, from[j + 1]));");
     c.to.line("h[j] = r;");
     c.to.close();
   } else {
     each_channel(c, W, [&] {
       c.to.line("const nf_" + s + " old = before ? nf_get_" + s + "(before + j, left) : nf_set_" + s + "(0);");
-      c.to.line("nf_put_" + s + "(h + j, nf_fma_" + s + "(nf_get_" + s + "(a + j, left), old, nf_get_" + s + "(x + j, left)), n);");
+      c.to.line("nf_put_" + s + "(h + j, nf_fma_" + s + "(nf_get_" + s + "(a + j, left), old, nf_get_" + s + "(from + j, left)), left);");
     });
   }
   c.to.close();
@@ -240,7 +240,7 @@ void write_minimal_scan(const Call& c) {
   const Shape& shape = c.out().spec.shape;
   const std::int64_t B = shape[0], T = shape[1], H = shape[2], G = lstm ? 3 : 2;
   const std::string s = suffix_of(c.dtype()), t(c_type(c.dtype())), v = "const nf_" + s + " ";
-  const std::string sigmoid = c.function("sigmoid"), where = c.function("where"), ge = c.function("less_equal");
+  const std::string sigmoid = c.function("sigmoid"), where = "nf_select_" + s, ge = "nf_is_less_equal_" + s;
   c.to.open("for (ptrdiff_t b = 0; b < " + text(B) + "; ++b)");
   c.to.open("for (ptrdiff_t s = 0; s < " + text(T) + "; ++s)");
   c.to.line("const " + t + " *const g = " + c.at(c.in(0)) + " + (b * " + text(T) + " + s) * " + text(G * H) + ";");

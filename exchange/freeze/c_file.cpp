@@ -69,6 +69,8 @@ class FileWriter {
     CNames names;
     for (const std::string& x : p.input_names) inputs_.push_back(names.claim(x));
     for (const std::string& y : p.output_names) outputs_.push_back(names.claim(y));
+    for (std::vector<std::string>* list : {&inputs_, &outputs_})
+      for (std::string& name : *list) name = (list == &inputs_ ? "in_" : "out_") + name;
     for (const FrozenState& s : p.states) states_.push_back(names.claim(s.name));
   }
 
@@ -212,7 +214,7 @@ class FileWriter {
     const auto sizes = [&](const std::vector<ValueId>& values, const std::vector<std::string>& names,
                            const std::string& alone) {
       for (std::size_t i = 0; i < values.size(); ++i)
-        t.line("#define NF_" + (values.size() == 1 ? alone : upper(names[i])) + " " + text(spec(values[i]).shape.numel()));
+        t.line("#define NF_" + (values.size() == 1 ? alone : upper(names[i].substr(names[i].find('_') + 1))) + " " + text(spec(values[i]).shape.numel()));
     };
     sizes(p_.inputs, inputs_, "INPUTS");
     sizes(p_.outputs, outputs_, "OUTPUTS");
@@ -270,7 +272,7 @@ class FileWriter {
     }
     write_check(rest);
     std::string t = head(".c");
-    t += "#include \"nf_self.h\"\n#include <stddef.h>\n";
+    t += "#include \"nf_self.h\"\n#include <stddef.h>\n" + std::string(module_.calls_library() ? "#include <math.h>\n" : "");
     t += prelude();
     t += module_.functions();
     t += "\n/* ---- weights ---- */\n\n" + module_.constants();

@@ -161,6 +161,7 @@ class LoopWriter {
     if (partial_) to_.line("const int left = " + text(end) + " - j < " + lanes + " ? (int)(" + text(end) + " - j) : " + lanes + ";");
     count_ = partial_ ? "left" : lanes;
     for (const LoweredInstruction* i : list) write_point(*i);
+    if (partial_) to_.line("(void)left;");
     to_.close();
   }
 

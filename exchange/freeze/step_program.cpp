@@ -55,6 +55,13 @@ void compute_constants(Graph& g) {
   passes::remove_dead_code(g);
 }
 
+/// Makes constants row-major; of one that repeats a single number, that number stays alone.
+void make_dense(Graph& g) {
+  const NewFrame frame;
+  for (Graph::Constant& c : g.constants)
+    if (!is_repeated(c.tensor)) c.tensor = contiguous(c.tensor);
+}
+
 // ---- lines of past frames -----------------------------------------------------------------------------------------
 
 struct Append {
@@ -179,6 +186,11 @@ class Lining {
 
 }  // namespace
 
+bool is_repeated(const Tensor& x) {
+  const Shape strides = x.strides();
+  return x.numel() > 1 && std::ranges::all_of(strides, [](std::int64_t s) { return s == 0; });
+}
+
 const Primitive& append_operation() { return ferrite::detail::structured<Append>; }
 
 FrozenProgram frozen_program(const StepSource& source) {
@@ -208,6 +220,7 @@ FrozenProgram frozen_program(const StepSource& source) {
       if (const auto j = joined(g, g.inputs[nx + k], g.outputs[output_of[k]])) Lining(g, nx + k, output_of[k]).run(*j, f);
     p.states.push_back(f);
   }
+  make_dense(g);
   p.lowered = ferrite::detail::lower(std::move(g));
   const Graph& lowered = p.lowered.graph;
   p.inputs.assign(lowered.inputs.begin(), lowered.inputs.begin() + static_cast<std::ptrdiff_t>(nx));

@@ -39,6 +39,9 @@ struct FrozenProgram {
 /// Traces a step, takes its variables as constants, computes what depends on them alone, and lowers the rest.
 FrozenProgram frozen_program(const StepSource& source);
 
+/// Returns whether a constant is one number repeated, of which C has a single element.
+bool is_repeated(const Tensor& x);
+
 /// Returns the operation that appends frames to a line: [R, ...], [b, ...] -> [R + b, ...], all of them.
 const Primitive& append_operation();
 
