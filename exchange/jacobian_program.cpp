@@ -233,4 +233,26 @@ JacobianProgram jacobian_program(const StepProgram& step, const JacobianProgramO
   return p;
 }
 
+AdjointProgram adjoint_program(const JacobianProgram& program) {
+  AdjointProgram a{.function = {}, .inputs = program.inputs};
+  a.inputs.insert(a.inputs.end(), program.results.begin(), program.results.end());
+  for (const Spec& s : a.inputs)
+    if (!is_float(s.dtype)) throw DtypeError("adjoint_program: " + s.str() + " has no gradient");
+  const std::size_t inputs = program.inputs.size();
+  Graph g = trace(
+      [&](const Tensors& in) {
+        Tape tape;
+        Tensors x;
+        for (std::size_t i = 0; i < inputs; ++i) x.push_back(tape.watch(in[i]));
+        const Tensors y = program.primal(x);
+        std::vector<GradOf> of;
+        for (std::size_t k = 0; k < y.size(); ++k) of.push_back({y[k], in[inputs + k]});
+        return ferrite::detail::lenient_grad(tape, of, x, {.create_graph = true});
+      },
+      a.inputs);
+  passes::simplify(g);
+  a.function = function_of(std::move(g));
+  return a;
+}
+
 }  // namespace ferrite::exchange

@@ -77,4 +77,20 @@ JacobianProgram jacobian_program(const std::function<Tensors(const Tensors&)>& f
 /// those of the step as C identifiers: "y", "h_next", "dy_dx", "dh_next_dh".
 JacobianProgram jacobian_program(const StepProgram& step, const JacobianProgramOptions& options = {});
 
+/// The gradients of a function's inputs for given cotangents of its results, as a function of tensors.
+struct AdjointProgram {
+  /// inputs, then a cotangent of each result -> the gradient of every input: zeros for one that has no derivative.
+  std::function<Tensors(const Tensors&)> function;
+  std::vector<Spec> inputs;  ///< types of the inputs, then of the cotangents
+};
+
+/// Returns the adjoint of a program: J'u for its Jacobian J. Its own Jacobian with respect to the inputs of the program
+/// holds second derivatives, the Hessian of <u, f>:
+///
+///   const auto adjoint = exchange::adjoint_program(p);
+///   const auto hessian = exchange::jacobian_program(adjoint.function, adjoint.inputs, {.inputs = {{0, 1}}});
+///
+/// Throws DtypeError for inputs or results that are not floats.
+AdjointProgram adjoint_program(const JacobianProgram& program);
+
 }  // namespace ferrite::exchange

@@ -3,12 +3,17 @@
 
 #include <algorithm>
 #include <cctype>
+#include <optional>
 #include <set>
+
+#include "ferrite/exchange/freeze.h"
 
 namespace ferrite::exchange {
 namespace {
 
 using Arguments = std::vector<CasadiFunction::Argument>;
+
+// ---- checks -----------------------------------------------------------------------------------------------
 
 bool is_identifier(const std::string& name) {
   const auto letter = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
@@ -18,6 +23,15 @@ bool is_identifier(const std::string& name) {
 void check_name(const std::string& name, const char* what) {
   if (!is_identifier(name))
     throw ValueError("casadi_wrapper: the " + std::string(what) + " '" + name + "' must be a C identifier");
+}
+
+void check_blocks(const CasadiFunction::Blocks& b, std::size_t results, std::size_t inputs) {
+  check_name(b.callee.function, "function");
+  std::set<std::pair<std::size_t, std::size_t>> pairs;
+  for (const JacobianBlock& k : b.blocks)
+    if (k.result >= results || k.input >= inputs || !pairs.insert({k.result, k.input}).second)
+      throw ValueError("casadi_wrapper: block " + std::to_string(k.result) + ", " + std::to_string(k.input) + " of '" +
+                       b.callee.function + "' does not exist or is given twice");
 }
 
 void check(const CasadiFunction& f) {
@@ -34,216 +48,277 @@ void check(const CasadiFunction& f) {
                          std::to_string(a.elements));
     }
   }
-  if (f.jacobian.function.empty()) return;
-  check_name(f.jacobian.function, "function");
-  std::set<std::pair<std::size_t, std::size_t>> pairs;
-  for (const JacobianBlock& b : f.blocks) {
-    if (b.result >= f.results.size() || b.input >= f.inputs.size() || !pairs.insert({b.result, b.input}).second)
-      throw ValueError("casadi_wrapper: block " + std::to_string(b.result) + ", " + std::to_string(b.input) +
-                       " does not exist or is given twice");
-  }
+  if (!f.jacobian.callee.function.empty()) check_blocks(f.jacobian, f.results.size(), f.inputs.size());
+  if (!f.adjoint.function.empty()) check_name(f.adjoint.function, "function");
+  if (f.hessian.callee.function.empty()) return;
+  if (f.adjoint.function.empty() || f.jacobian.callee.function.empty())
+    throw ValueError("casadi_wrapper: '" + f.name + "' has a Hessian but no adjoint or no Jacobian");
+  check_blocks(f.hessian, f.inputs.size(), f.inputs.size() + f.results.size());
 }
 
-/// A number or a pointer of the generated text.
-std::string text(std::int64_t n) { return std::to_string(n); }
+// ---- one external function --------------------------------------------------------------------------------
 
-/// One external function: the table of its inputs and results, and the call of a C function.
+std::string text(std::int64_t n) { return std::to_string(n); }
+std::string text(std::size_t n) { return std::to_string(n); }
+
+/// One external function: what CasADi passes in and gets, and the C functions that compute it.
 class Entry {
  public:
-  struct Result {
-    std::string name;
-    std::int64_t rows = 0, columns = 1;
-    bool given = true;        ///< whether the C function gives it; else it is zeros
-    bool transposed = false;  ///< whether the C function gives it row by row
-    bool wanted = true;       ///< whether CasADi gets it; else the C function's value is dropped
-  };
-
-  Entry(std::string name, const CasadiCallee& callee) : name_(std::move(name)), callee_(callee) {}
-
-  void input(const std::string& name, std::int64_t elements, bool read) { inputs_.push_back({name, elements, read}); }
-  void result(const Result& r) { results_.push_back(r); }
-  /// Names the results in the order in which the C function takes them, by index.
-  void order(std::vector<std::size_t> arguments) { order_ = std::move(arguments); }
-
-  std::string str() const { return call() + tables() + sparsity() + work(); }
-
- private:
   struct Input {
     std::string name;
     std::int64_t elements = 0;
-    bool read = true;
+    bool read = true;  ///< whether a C function reads it; if not, CasADi sees an empty pattern
+  };
+  struct Result {
+    std::string name;
+    std::int64_t rows = 0, columns = 1;
+    bool given = true;  ///< whether a C function gives it; if not, CasADi sees an empty pattern
+  };
+  /// An array that a C function writes: the elements of a result, or some that CasADi does not get.
+  struct Target {
+    std::int64_t elements = 0;
+    std::optional<std::size_t> result{};
+    bool transposed = false;  ///< whether it is row-major, while CasADi wants columns
+  };
+  struct Call {
+    CasadiCallee callee;
+    std::vector<std::size_t> inputs;
+    std::vector<Target> targets{};
   };
 
+  explicit Entry(std::string name) : name_(std::move(name)) {}
+
+  std::size_t input(Input i) {
+    inputs_.push_back(std::move(i));
+    return inputs_.size() - 1;
+  }
+  std::size_t result(Result r) {
+    results_.push_back(std::move(r));
+    return results_.size() - 1;
+  }
+  void call(Call c) { calls_.push_back(std::move(c)); }
+
+  std::string str() const { return function() + tables() + sparsity() + work(); }
+
+ private:
   std::string head(const std::string& type, const std::string& suffix, const std::string& arguments) const {
     return "CASADI_SYMBOL_EXPORT " + type + name_ + suffix + "(" + arguments + ")";
   }
 
-  std::int64_t most_zeros() const {
+  std::int64_t zeros() const {
     std::int64_t n = 0;
     for (const Input& i : inputs_)
       if (i.read) n = std::max(n, i.elements);
     return n;
   }
 
-  /// The doubles of the work array before the instance: zeros, then a place for each result.
+  /// Returns the doubles of the work array before the instance: zeros, then the targets of one call.
   std::int64_t doubles() const {
-    std::int64_t n = most_zeros();
-    for (const Result& r : results_)
-      if (r.given) n += r.rows * r.columns;
-    return n;
+    std::int64_t most = 0;
+    for (const Call& c : calls_) {
+      std::int64_t n = 0;
+      for (const Target& t : c.targets) n += t.elements;
+      most = std::max(most, n);
+    }
+    return zeros() + most;
   }
 
-  bool has_instance() const { return !callee_.instance.empty(); }
+  static std::string res(std::size_t k) { return "res[" + text(k) + "]"; }
 
-  std::string call() const {
+  std::string function() const {
     std::string s =
-        head("int ", "", "const casadi_real** arg, casadi_real** res, casadi_int* iw, casadi_real* w, int mem") +
-        " {\n  casadi_real* const zeros = w;\n";
-    if (has_instance())
-      s += "  " + callee_.instance + "* const instance = (" + callee_.instance + "*)(void*)(((uintptr_t)(w + " +
+        head("int ", "", "const casadi_real** arg, casadi_real** res, casadi_int* iw, casadi_real* w, int mem");
+    s += " {\n  (void)iw, (void)mem;\n";
+    if (zeros() > 0) s += "  for (casadi_int i = 0; i < " + text(zeros()) + "; ++i) w[i] = 0;\n";
+    for (const Call& c : calls_) s += block(c);
+    return s + "  return 0;\n}\n\n";
+  }
+
+  /// Writes one call: under the condition that CasADi wants something of it.
+  std::string block(const Call& c) const {
+    std::string wanted, places, after;
+    std::int64_t at = zeros();
+    for (std::size_t k = 0; k < c.targets.size(); ++k) {
+      const Target& t = c.targets[k];
+      const std::string y = "y" + text(k), place = "w + " + text(at);
+      at += t.elements;
+      if (t.result) wanted += (wanted.empty() ? "" : " || ") + res(*t.result);
+      const bool direct = t.result && !t.transposed;
+      places += "    casadi_real* const " + y + " = " +
+                (direct ? res(*t.result) + " ? " + res(*t.result) + " : " + place : place) + ";\n";
+      if (t.result && t.transposed) after += transposition(*t.result, y);
+    }
+    if (wanted.empty()) return {};
+    std::string s = "  if (" + wanted + ") {\n" + places;
+    if (!c.callee.instance.empty())
+      s += "    " + c.callee.instance + "* const instance = (" + c.callee.instance + "*)(void*)(((uintptr_t)(w + " +
            text(doubles()) + ") + 63) / 64 * 64);\n";
-    std::int64_t at = most_zeros();
-    std::string after;
-    for (std::size_t i = 0; i < results_.size(); ++i) {
-      const Result& r = results_[i];
-      if (!r.given) continue;
-      const std::string y = "y" + text(static_cast<std::int64_t>(i)), res = "res[" + text(wanted_index(i)) + "]";
-      const std::string place = "w + " + text(at);
-      at += r.rows * r.columns;
-      const bool direct = r.wanted && !r.transposed;
-      s += "  casadi_real* const " + y + " = " + (direct ? res + " ? " + res + " : " + place : place) + ";\n";
-      if (r.wanted && r.transposed)
-        after += "  if (" + res + ") {\n    for (i = 0; i < " + text(r.rows) + "; ++i)\n      for (j = 0; j < " +
-                 text(r.columns) + "; ++j) " + res + "[j * " + text(r.rows) + " + i] = " + y + "[i * " +
-                 text(r.columns) + " + j];\n  }\n";
-    }
-    s += "  casadi_int i" + std::string(after.empty() ? "" : ", j") + ";\n  (void)iw, (void)mem;\n";
-    s += "  for (i = 0; i < " + text(most_zeros()) + "; ++i) zeros[i] = 0;\n";
-    if (!callee_.init.empty()) s += "  " + callee_.init + "(" + (has_instance() ? "instance" : "") + ");\n";
-    s += "  if (" + callee_.function + "(" + arguments() + ")) return 1;\n" + after + "  return 0;\n}\n\n";
+    if (!c.callee.init.empty())
+      s += "    " + c.callee.init + "(" + (c.callee.instance.empty() ? "" : "instance") + ");\n";
+    return s + "    if (" + c.callee.function + "(" + arguments(c) + ")) return 1;\n" + after + "  }\n";
+  }
+
+  std::string transposition(std::size_t result, const std::string& y) const {
+    const std::string rows = text(results_[result].rows), columns = text(results_[result].columns);
+    return "    if (" + res(result) + ") {\n      for (casadi_int i = 0; i < " + rows +
+           "; ++i)\n        for (casadi_int j = 0; j < " + columns + "; ++j) " + res(result) + "[j * " + rows +
+           " + i] = " + y + "[i * " + columns + " + j];\n    }\n";
+  }
+
+  static std::string arguments(const Call& c) {
+    std::string s = c.callee.instance.empty() ? "" : "instance";
+    const auto add = [&](const std::string& a) { s += (s.empty() ? "" : ", ") + a; };
+    for (const std::size_t i : c.inputs) add("arg[" + text(i) + "] ? arg[" + text(i) + "] : w");
+    for (std::size_t k = 0; k < c.targets.size(); ++k) add("y" + text(k));
     return s;
-  }
-
-  std::string arguments() const {
-    std::vector<std::string> list;
-    if (has_instance()) list.push_back("instance");
-    for (std::size_t i = 0; i < inputs_.size(); ++i) {
-      const std::string a = "arg[" + std::to_string(i) + "]";
-      if (inputs_[i].read) list.push_back(a + " ? " + a + " : zeros");
-    }
-    for (const std::size_t i : order_) list.push_back("y" + std::to_string(i));
-    std::string s;
-    for (const std::string& a : list) s += (s.empty() ? "" : ", ") + a;
-    return s;
-  }
-
-  std::int64_t wanted_index(std::size_t i) const {
-    return std::count_if(results_.begin(), results_.begin() + static_cast<std::ptrdiff_t>(i),
-                         [](const Result& r) { return r.wanted; });
-  }
-
-  std::vector<Result> wanted() const {
-    std::vector<Result> list;
-    std::ranges::copy_if(results_, std::back_inserter(list), [](const Result& r) { return r.wanted; });
-    return list;
   }
 
   std::string tables() const {
     std::string in, out;
     for (const Input& i : inputs_) in += "\"" + i.name + "\", ";
-    const std::vector<Result> list = wanted();
-    for (const Result& r : list) out += "\"" + r.name + "\", ";
+    for (const Result& r : results_) out += "\"" + r.name + "\", ";
     const auto names = [&](const char* suffix, const std::string& all, std::size_t n) {
-      const std::string count = std::to_string(n);
       return head("const char* ", suffix, "casadi_int i") + " {\n  static const char* const names[] = {" + all +
-             "0};\n  return i >= 0 && i < " + count + " ? names[i] : 0;\n}\n\n";
+             "0};\n  return i >= 0 && i < " + text(n) + " ? names[i] : 0;\n}\n\n";
     };
-    return head("casadi_int ", "_n_in", "void") + " { return " + std::to_string(inputs_.size()) + "; }\n\n" +
-           head("casadi_int ", "_n_out", "void") + " { return " + std::to_string(list.size()) + "; }\n\n" +
-           names("_name_in", in, inputs_.size()) + names("_name_out", out, list.size());
+    return head("casadi_int ", "_n_in", "void") + " { return " + text(inputs_.size()) + "; }\n\n" +
+           head("casadi_int ", "_n_out", "void") + " { return " + text(results_.size()) + "; }\n\n" +
+           names("_name_in", in, inputs_.size()) + names("_name_out", out, results_.size());
   }
 
-  /// Writes the patterns of CasADi: {rows, columns, 1} of a dense matrix, of an empty one {rows, columns, 0, ...}.
+  /// Writes the patterns of CasADi: {rows, columns, 1} of a dense matrix, {rows, columns, 0, ...} of an empty one.
   std::string sparsity() const {
     const auto pattern = [](std::int64_t rows, std::int64_t columns, bool dense) {
-      std::string s = "{" + text(rows) + ", " + text(columns);
-      for (std::int64_t c = 0; c < (dense ? 1 : columns + 1); ++c) s += dense ? ", 1" : ", 0";
+      std::string s = "{" + text(rows) + ", " + text(columns) + (dense ? ", 1" : "");
+      for (std::int64_t c = 0; !dense && c <= columns; ++c) s += ", 0";
       return s + "}";
     };
     const auto cases = [&](const char* suffix, const std::vector<std::string>& patterns) {
       std::string s = head("const casadi_int* ", suffix, "casadi_int i") + " {\n", all;
       for (std::size_t i = 0; i < patterns.size(); ++i) {
-        const std::string n = "s" + std::to_string(i);
-        s += "  static const casadi_int " + n + "[] = " + patterns[i] + ";\n";
-        all += "    case " + std::to_string(i) + ": return " + n + ";\n";
+        s += "  static const casadi_int s" + text(i) + "[] = " + patterns[i] + ";\n";
+        all += "    case " + text(i) + ": return s" + text(i) + ";\n";
       }
       return s + "  switch (i) {\n" + all + "    default: return 0;\n  }\n}\n\n";
     };
     std::vector<std::string> in, out;
     for (const Input& i : inputs_) in.push_back(pattern(i.elements, 1, i.read));
-    for (const Result& r : wanted()) out.push_back(pattern(r.rows, r.columns, r.given));
+    for (const Result& r : results_) out.push_back(pattern(r.rows, r.columns, r.given));
     return cases("_sparsity_in", in) + cases("_sparsity_out", out);
   }
 
   std::string work() const {
+    std::string bytes;
+    for (const Call& c : calls_)
+      if (!c.callee.instance.empty()) bytes += " + sizeof(" + c.callee.instance + ")";
     std::string w = text(doubles());
-    if (has_instance())
-      w += " + (casadi_int)((sizeof(" + callee_.instance + ") + 63 + sizeof(casadi_real) - 1) / sizeof(casadi_real))";
+    if (!bytes.empty()) w += " + (casadi_int)((64" + bytes + " + sizeof(casadi_real) - 1) / sizeof(casadi_real))";
     return head("int ", "_work", "casadi_int* sz_arg, casadi_int* sz_res, casadi_int* sz_iw, casadi_int* sz_w") +
-           " {\n  if (sz_arg) *sz_arg = " + std::to_string(inputs_.size()) +
-           ";\n  if (sz_res) *sz_res = " + std::to_string(wanted().size()) +
+           " {\n  if (sz_arg) *sz_arg = " + text(inputs_.size()) +
+           ";\n  if (sz_res) *sz_res = " + text(results_.size()) +
            ";\n  if (sz_iw) *sz_iw = 0;\n  if (sz_w) *sz_w = " + w + ";\n  return 0;\n}\n\n";
   }
 
   std::string name_;
-  CasadiCallee callee_;
   std::vector<Input> inputs_;
   std::vector<Result> results_;
-  std::vector<std::size_t> order_;
+  std::vector<Call> calls_;
 };
 
+// ---- the function and its derivatives ---------------------------------------------------------------------
+
+/// Adds the inputs that each function of a family has, and returns the positions of those that C functions read.
+std::vector<std::size_t> add_inputs(Entry& e, const CasadiFunction& f, bool outputs, bool cotangents) {
+  std::vector<std::size_t> read;
+  for (const auto& i : f.inputs) read.push_back(e.input({i.name, i.elements, true}));
+  for (const auto& r : f.results)
+    if (outputs) e.input({"out_" + r.name, r.elements, false});
+  for (const auto& r : f.results)
+    if (cotangents) read.push_back(e.input({"adj_" + r.name, r.elements, true}));
+  return read;
+}
+
 Entry primal_of(const CasadiFunction& f) {
-  Entry e(f.name, f.primal);
-  std::vector<std::size_t> order;
-  for (const auto& i : f.inputs) e.input(i.name, i.elements, true);
-  for (const auto& r : f.results) {
-    order.push_back(order.size());
-    e.result({.name = r.name, .rows = r.elements});
-  }
-  e.order(std::move(order));
+  Entry e(f.name);
+  Entry::Call call{f.primal, add_inputs(e, f, false, false)};
+  for (const auto& r : f.results) call.targets.push_back({r.elements, e.result({r.name, r.elements})});
+  e.call(std::move(call));
   return e;
 }
 
-Entry jacobian_of(const CasadiFunction& f) {
-  Entry e("jac_" + f.name, f.jacobian);
-  for (const auto& i : f.inputs) e.input(i.name, i.elements, true);
-  for (const auto& r : f.results) e.input("out_" + r.name, r.elements, false);
-  std::vector<std::size_t> order;
-  for (std::size_t k = 0; k < f.results.size(); ++k)
-    for (std::size_t i = 0; i < f.inputs.size(); ++i) {
-      const auto is = [&](const JacobianBlock& b) { return b.result == k && b.input == i; };
-      const auto found = std::ranges::find_if(f.blocks, is);
-      const bool zero = found == f.blocks.end() || found->zero;
-      e.result({.name = "jac_" + f.results[k].name + "_" + f.inputs[i].name,
-                .rows = f.results[k].elements,
-                .columns = f.inputs[i].elements,
-                .given = !zero,
-                .transposed = !f.column_major && f.results[k].elements > 1 && f.inputs[i].elements > 1});
-    }
-  std::size_t next = f.results.size() * f.inputs.size();  // of what the C function gives and CasADi does not get
-  const auto dropped = [&](std::int64_t elements) {
-    e.result({.name = {}, .rows = elements, .wanted = false});
-    order.push_back(next++);
-  };
-  if (f.jacobian_results)
-    for (const auto& r : f.results) dropped(r.elements);
-  for (const JacobianBlock& b : f.blocks) {
-    if (b.zero)
-      dropped(f.results[b.result].elements * f.inputs[b.input].elements);
-    else
-      order.push_back(b.result * f.inputs.size() + b.input);
+/// Returns the targets of a C function that gives blocks; `place(block)` returns the result that a block is, if any.
+template <class Place>
+std::vector<Entry::Target> targets_of(const CasadiFunction::Blocks& b, const Arguments& results,
+                                      const Arguments& inputs, const Place& place) {
+  std::vector<Entry::Target> targets;
+  if (b.results)
+    for (const auto& r : results) targets.push_back({r.elements});
+  for (const JacobianBlock& k : b.blocks) {
+    const std::int64_t rows = results[k.result].elements, columns = inputs[k.input].elements;
+    targets.push_back(
+        {rows * columns, k.zero ? std::optional<std::size_t>() : place(k), !b.column_major && rows > 1 && columns > 1});
   }
-  e.order(std::move(order));
+  return targets;
+}
+
+bool is_given(const std::vector<JacobianBlock>& blocks, std::size_t result, std::size_t input) {
+  return std::ranges::any_of(blocks,
+                             [&](const JacobianBlock& b) { return b.result == result && b.input == input && !b.zero; });
+}
+
+Entry jacobian_of(const CasadiFunction& f) {
+  Entry e("jac_" + f.name);
+  Entry::Call call{f.jacobian.callee, add_inputs(e, f, true, false)};
+  const std::size_t columns = f.inputs.size();
+  for (std::size_t k = 0; k < f.results.size(); ++k)
+    for (std::size_t i = 0; i < columns; ++i)
+      e.result({"jac_" + f.results[k].name + "_" + f.inputs[i].name, f.results[k].elements, f.inputs[i].elements,
+                is_given(f.jacobian.blocks, k, i)});
+  call.targets = targets_of(f.jacobian, f.results, f.inputs,
+                            [&](const JacobianBlock& b) { return std::optional(b.result * columns + b.input); });
+  e.call(std::move(call));
+  return e;
+}
+
+Entry adjoint_of(const CasadiFunction& f) {
+  Entry e("adj1_" + f.name);
+  Entry::Call call{f.adjoint, add_inputs(e, f, true, true)};
+  for (const auto& i : f.inputs) call.targets.push_back({i.elements, e.result({"adj_" + i.name, i.elements})});
+  e.call(std::move(call));
+  return e;
+}
+
+/// Returns the Jacobian of the adjoint: second derivatives, and with respect to cotangents the transposed Jacobian.
+Entry hessian_of(const CasadiFunction& f) {
+  Entry e("jac_adj1_" + f.name);
+  const std::size_t inputs = f.inputs.size(), results = f.results.size(), columns = inputs + 2 * results;
+  const std::vector<std::size_t> read = add_inputs(e, f, true, true);
+  for (const auto& i : f.inputs) e.input({"out_adj_" + i.name, i.elements, false});
+  Arguments by = f.inputs;
+  by.insert(by.end(), f.results.begin(), f.results.end());
+  for (std::size_t k = 0; k < inputs; ++k) {
+    const CasadiFunction::Argument& i = f.inputs[k];
+    const std::string row = "jac_adj_" + i.name + "_";
+    for (std::size_t j = 0; j < inputs; ++j)
+      e.result({row + by[j].name, i.elements, by[j].elements, is_given(f.hessian.blocks, k, j)});
+    for (const auto& r : f.results) e.result({row + "out_" + r.name, i.elements, r.elements, false});
+    for (std::size_t j = 0; j < results; ++j)
+      e.result(
+          {row + "adj_" + f.results[j].name, i.elements, f.results[j].elements, is_given(f.jacobian.blocks, j, k)});
+  }
+  const auto second = [&](const JacobianBlock& b) {
+    return b.input < inputs ? std::optional(b.result * columns + b.input) : std::optional<std::size_t>();
+  };
+  e.call({f.hessian.callee, read, targets_of(f.hessian, f.inputs, by, second)});
+  const std::vector<std::size_t> first(read.begin(), read.begin() + static_cast<std::ptrdiff_t>(inputs));
+  std::vector<Entry::Target> turned = targets_of(f.jacobian, f.results, f.inputs, [&](const JacobianBlock& b) {
+    return std::optional(b.input * columns + inputs + results + b.result);
+  });
+  // A row-major block is its transpose by columns; a column-major one has to be turned.
+  for (std::size_t k = f.jacobian.results ? results : 0, b = 0; k < turned.size(); ++k, ++b)
+    turned[k].transposed = f.jacobian.column_major && f.results[f.jacobian.blocks[b].result].elements > 1 &&
+                           f.inputs[f.jacobian.blocks[b].input].elements > 1;
+  e.call({f.jacobian.callee, first, std::move(turned)});
   return e;
 }
 
@@ -282,8 +357,45 @@ std::string casadi_wrapper(const CasadiFunction& f) {
   std::string s = "/* " + f.name + " as an external function of CasADi (3.6 and later). */\n";
   if (!f.include.empty()) s += "#include \"" + f.include + "\"\n";
   s += kBegin + primal_of(f).str();
-  if (!f.jacobian.function.empty()) s += jacobian_of(f).str();
+  if (!f.jacobian.callee.function.empty()) s += jacobian_of(f).str();
+  if (!f.adjoint.function.empty()) s += adjoint_of(f).str();
+  if (!f.hessian.callee.function.empty()) s += hessian_of(f).str();
   return s + kEnd;
+}
+
+// ---- from a step ------------------------------------------------------------------------------------------
+
+std::vector<CasadiFile> freeze_casadi(const StepProgram& step, const CasadiOptions& options) {
+  check_name(options.name, "name");
+  const JacobianProgram j = jacobian_program(step, {.column_major = true});
+  CasadiFunction f{
+      .name = options.name, .include = options.name + "_functions.h", .inputs = {}, .results = {}, .primal = {}};
+  for (std::size_t i = 0; i < j.inputs.size(); ++i) f.inputs.push_back({j.input_names[i], j.inputs[i].shape.numel()});
+  for (std::size_t k = 0; k < j.results.size(); ++k)
+    f.results.push_back({j.output_names[k], j.results[k].shape.numel()});
+  std::vector<CasadiFile> files;
+  std::string includes = "/* The functions that " + options.name + " is made of. */\n";
+  const auto written = [&](const std::string& part, const auto& function, const std::vector<Spec>& inputs) {
+    const std::string name = options.name + "_" + part;
+    FrozenNet c = freeze(function, inputs, {.name = name, .command = options.command, .model = name});
+    files.push_back({name + ".h", std::move(c.header)});
+    files.push_back({name + ".c", std::move(c.source)});
+    includes += "#include \"" + name + ".h\"\n";
+    return CasadiCallee{name + "_run", name, name + "_init"};
+  };
+  f.primal = written("values", j.primal, j.inputs);
+  f.jacobian = {written("jacobian", j.function, j.inputs), j.blocks, true, true};
+  if (options.hessian) {
+    const AdjointProgram a = adjoint_program(j);
+    std::vector<std::size_t> first;
+    for (std::size_t i = 0; i < j.inputs.size(); ++i) first.push_back(i);
+    const JacobianProgram h = jacobian_program(a.function, a.inputs, {.inputs = first, .column_major = true});
+    f.adjoint = written("adjoint", a.function, a.inputs);
+    f.hessian = {written("hessian", h.function, h.inputs), h.blocks, true, true};
+  }
+  files.push_back({options.name + "_functions.h", std::move(includes)});
+  files.push_back({options.name + ".c", casadi_wrapper(f)});
+  return files;
 }
 
 }  // namespace ferrite::exchange
