@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Model predictive control with a frozen GRU: CasADi and IPOPT plan with its C code and its derivatives.
 
-    python3 -m pip install casadi numpy && python3 examples/freeze/mpc.py LIBRARY WEIGHTS [--solves N] [--l4casadi]
+    build/release/examples/frozen_tank . && cc -O2 -march=native -fPIC -shared gru_step*.c -lm -o gru_step.so
+    python3 -m pip install casadi numpy && python3 examples/freeze/mpc.py ./gru_step.so tank.safetensors
 
 A tank follows a level. Its inflow depends on the valve through a GRU(2 -> 32) with a linear layer, learned from data:
 the model's states are h [32] and the level p,
@@ -9,13 +10,14 @@ the model's states are h [32] and the level p,
     y, h' = gru_step([u, p], h);  p' = p + dt y
 
 LIBRARY is the frozen net as a shared library (exchange::freeze_casadi), whose function `gru_step` takes x [2] and h
-[32]; WEIGHTS holds its parameters (.npz, by PyTorch's names), from which the same net is written in CasADi's own
+[32]; WEIGHTS holds its parameters (safetensors, by PyTorch's names), from which the same net is written in CasADi's own
 language, and with --compiled as C that CasADi generates and compiles. All plan 20 steps by multiple shooting to IPOPT's
 tolerance of 1e-8. The script fails unless all solves succeed and the plans agree to 1e-6 (l4casadi, which computes in
 f32, is only reported). It prints iterations, times of solves, and times of one evaluation of the net and its Jacobian:
 medians of interleaved repetitions.
 """
 import argparse
+import json
 import statistics
 import time
 
@@ -23,6 +25,16 @@ import casadi as ca
 import numpy as np
 
 STEPS, HIDDEN, DT = 20, 32, 0.25
+
+
+def read_weights(path):
+    """Returns the tensors of a safetensors file by name: a length of 8 bytes, JSON, then f32."""
+    data = open(path, "rb").read()
+    begin = 8 + int.from_bytes(data[:8], "little")
+    header = json.loads(data[8:begin])
+    header.pop("__metadata__", None)
+    span = {name: [begin + k for k in t["data_offsets"]] for name, t in header.items()}
+    return {name: np.frombuffer(data[slice(*span[name])], "<f4").reshape(t["shape"]) for name, t in header.items()}
 
 
 def symbolic_step(weights, kind):
@@ -160,7 +172,7 @@ def main():
     parser.add_argument("--compiled", action="store_true", help="also plan with C that CasADi generates, with gcc")
     parser.add_argument("--l4casadi", action="store_true", help="also plan with l4casadi")
     o = parser.parse_args()
-    weights = dict(np.load(o.weights))
+    weights = read_weights(o.weights)
     frozen = ca.external("gru_step", o.library)
     expanded, symbolic = symbolic_step(weights, ca.SX), symbolic_step(weights, ca.MX)
     ways = {

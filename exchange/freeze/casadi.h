@@ -81,11 +81,12 @@ struct CasadiFile {
 ///   for (const auto& f : exchange::freeze_casadi(exchange::step_program(net, {.batch = 1, .width = 2})))
 ///     std::ofstream(f.name) << f.text;
 ///
-///   cc -O2 -fPIC -shared -o net_step.so net_step*.c -lm
+///   cc -O2 -march=native -fPIC -shared -o net_step.so net_step*.c -lm
 ///   python3 -c "import casadi; print(casadi.external('net_step', './net_step.so'))"
 ///
-/// CasADi's names of inputs and results are those of the step: x, h -> y, h_next. Throws as `jacobian_program` and
-/// `freeze` do.
+/// On x86-64, `-march=native` or `-mfma` matters: without fused multiply-adds, the C library emulates them, a hundred
+/// times slower. CasADi's names of inputs and results are those of the step: x, h -> y, h_next. Throws as
+/// `jacobian_program` and `freeze` do.
 std::vector<CasadiFile> freeze_casadi(const StepProgram& step, const CasadiOptions& options = {});
 
 }  // namespace ferrite::exchange
