@@ -20,6 +20,9 @@ struct FreezeOptions {
   std::string command = "exchange::freeze";
   /// A description of the model, for the first line; empty: the kind of the layer and its number of parameters.
   std::string model{};
+  /// Number of steps that `_steps` runs at once where no step waits for the one before, as in convolutions; 0: one at a
+  /// time, which takes less code and memory.
+  std::int64_t block = 32;
   /// Names of the inputs and outputs of a program; empty: x0, x1, ..., y0, y1, ...
   std::vector<std::string> inputs{}, outputs{};
 };

@@ -2,6 +2,8 @@
 #include "ferrite/exchange/freeze/c_body.h"
 
 #include <algorithm>
+#include <optional>
+#include <set>
 
 #include "ferrite/exchange/export_error.h"
 #include "ferrite/exchange/freeze/step_program.h"
@@ -41,6 +43,27 @@ std::int64_t CWork::bytes() const {
   return all;
 }
 
+void CWork::widen(const CWork& other) {
+  for (const auto& [dtype, n] : other.elements) elements[dtype] = std::max(elements[dtype], n);
+}
+void CWork::write_members(CText& to) const {
+  for (const auto& [dtype, n] : elements)
+    if (n > 0) to.line(std::string(c_type(dtype)) + " " + name(dtype) + "[" + std::to_string(n + kBehind) + "];");
+}
+void CWork::write_names(CText& to, bool on_the_stack) const {
+  for (const auto& [dtype, n] : elements) {
+    if (n == 0) continue;
+    const std::string type(c_type(dtype));
+    to.line(on_the_stack ? type + " " + name(dtype) + "[" + std::to_string(n + kBehind) + "] NF_ALIGNED;"
+                         : type + " *const " + name(dtype) + " = n->" + name(dtype) + ";");
+  }
+}
+void CWork::write_zeros(CText& to) const {
+  for (const auto& [dtype, n] : elements)
+    if (n > 0)
+      to.line("for (ptrdiff_t i = 0; i < " + std::to_string(n + kBehind) + "; ++i) n->" + name(dtype) + "[i] = 0;");
+}
+
 std::string CWork::name(Dtype dtype) {
   switch (dtype) {
     case Dtype::f32: return "work_f";
@@ -54,6 +77,65 @@ std::string CWork::name(Dtype dtype) {
 CBody::CBody(CModule& module, const LoweredProgram& program) : module_(module), program_(program) {
   for (const Spec& s : program.graph.values)
     if (is_float(s.dtype)) module_.has(s.dtype);
+  find_column_products();
+}
+
+namespace {
+
+constexpr std::int64_t kMostTerms = 256, kMostColumns = 1024;
+
+/// Returns the product of a step if it is one row by a row-major matrix.
+std::optional<ColumnProduct> row_product(const LoweredStep& s) {
+  if (s.is_loop || s.node->op->name != "matmul" || !is_float(s.out[0].spec.dtype)) return {};
+  const LoweredWindow &a = s.in[0], &b = s.in[1];
+  if (a.spec.shape.rank() < 2 || b.spec.shape.rank() != 2 || a.spec.shape.numel() != a.spec.shape[-1]) return {};
+  const ColumnProduct p{a, b, b.spec.shape[0], b.spec.shape[1]};
+  const bool dense = (p.terms == 1 || a.strides[-1] == 1) && b.strides[-1] == 1 && b.strides[-2] == p.columns;
+  const bool fits = dense && p.terms <= kMostTerms && p.columns <= kMostColumns && p.columns >= 4;
+  return fits ? std::optional(p) : std::nullopt;
+}
+
+/// Returns whether a loop may compute products of columns: one axis, without reductions, read and written in order.
+bool takes_products(const LoweredProgram& program, const LoweredLoop& l) {
+  if (l.extents.rank() != 1 || l.reduced || l.across != LoweredLoop::Across::none) return false;
+  for (const LoweredSlot& s : l.slots)
+    if (s.dtype != Dtype::f32 && s.dtype != Dtype::f64) return false;
+  return std::ranges::all_of(l.accesses, [&](const LoweredAccess& a) {
+    return a.whole && (a.strides[0] == 1 || a.strides[0] == 0) && is_float(program.graph.values[a.value].dtype);
+  });
+}
+
+}  // namespace
+
+void CBody::find_column_products() {
+  std::map<ValueId, ColumnProduct> products;
+  std::map<ValueId, std::set<std::size_t>> readers;
+  for (std::size_t k = 0; k < program_.steps.size(); ++k) {
+    const LoweredStep& s = program_.steps[k];
+    if (const auto p = row_product(s)) products.emplace(s.out[0].value, *p);
+    each_operand(s, [&](ValueId v) { readers[v].insert(k); });
+  }
+  for (const ValueId v : program_.graph.outputs) products.erase(v);
+  for (const auto& [v, product] : products) {
+    if (readers[v].size() != 1) continue;
+    const LoweredStep& reader = program_.steps[*readers[v].begin()];
+    if (!reader.is_loop || !takes_products(program_, reader.loop)) continue;
+    const bool whole = std::ranges::all_of(reader.loop.accesses, [&](const LoweredAccess& a) {
+      return a.value != v || a.strides[0] == 1;
+    });
+    if (whole) column_products_.emplace(v, product);
+  }
+}
+
+const ColumnProduct* CBody::column_product(ValueId v) const {
+  const auto at = column_products_.find(v);
+  return at == column_products_.end() ? nullptr : &at->second;
+}
+bool CBody::multiplies(const LoweredLoop& loop, ValueId v) const {
+  return std::ranges::any_of(loop.accesses, [&](const LoweredAccess& a) {
+    const ColumnProduct* const p = column_product(a.value);
+    return p && (p->a.value == v || p->b.value == v);
+  });
 }
 
 const CPlace& CBody::place_of(ValueId v) const { return places_.at(v); }
@@ -115,7 +197,7 @@ void CBody::place_constants() {
     if (!used[c.value] || has_place(c.value)) continue;
     Tensor values = c.tensor;
     for (int k = values.rank(); is_repeated(c.tensor) && k > 0; --k) values = select(values, 0, 0);
-    place(c.value, {module_.constant(values, "constant"), false});
+    place(c.value, {module_.constant(values, "constant"), true});
   }
 }
 
@@ -123,14 +205,18 @@ void CBody::find_last_uses() {
   last_use_.assign(program_.graph.values.size(), 0);
   for (std::size_t s = 0; s < program_.steps.size(); ++s) {
     const auto touch = [&](ValueId v) { last_use_[v] = s; };
-    each_operand(program_.steps[s], touch);
+    each_operand(program_.steps[s], [&](ValueId v) {
+      touch(v);
+      if (const ColumnProduct* const p = column_product(v)) touch(p->a.value), touch(p->b.value);
+    });
     each_result(program_.steps[s], touch);
   }
+  for (const ValueId v : program_.graph.outputs) last_use_[v] = program_.steps.size();
 }
 
 void CBody::place_results(const LoweredStep& s, std::size_t) {
   each_result(s, [&](ValueId v) {
-    if (has_place(v)) return;
+    if (has_place(v) || column_product(v)) return;
     const Spec& spec = this->spec(v);
     const std::int64_t first = take(spec.dtype, std::max<std::int64_t>(spec.shape.numel(), 1));
     offsets_[v] = first;
@@ -173,7 +259,7 @@ void CBody::write(CText& to) {
 
 void CBody::write_step(const LoweredStep& s, CText& to) {
   if (s.is_loop) return write_loop(*this, s.loop, to);
-  write_call(*this, s, to);
+  if (!column_product(s.out[0].value)) write_call(*this, s, to);
 }
 
 }  // namespace ferrite::exchange::detail

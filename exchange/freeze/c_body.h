@@ -28,8 +28,27 @@ struct CPlace {
 struct CWork {
   std::map<Dtype, std::int64_t> elements;
   std::int64_t bytes() const;
+  /// Returns whether it is small enough for the stack.
+  bool on_stack() const { return bytes() <= kStackBytes; }
+  /// Takes the larger number of elements of each type.
+  void widen(const CWork& other);
   /// Returns the name of the array of a type, "work_f".
   static std::string name(Dtype dtype);
+  /// Writes the arrays as members of the struct.
+  void write_members(CText& to) const;
+  /// Writes the names of the arrays in a function, or the arrays themselves.
+  void write_names(CText& to, bool on_the_stack) const;
+  void write_zeros(CText& to) const;
+
+  static constexpr std::int64_t kStackBytes = 8 << 10;
+  static constexpr std::int64_t kBehind = 16;  ///< elements behind the last one that vectors may reach
+};
+
+/// A product of one row that the loop which reads it computes itself, column by column: a [K] . b [K, N].
+struct ColumnProduct {
+  LoweredWindow a, b;
+  std::int64_t terms = 0;    ///< K
+  std::int64_t columns = 0;  ///< N
 };
 
 /// Writes the steps of a program as C. Values that have no place get one in working memory, which those that are not
@@ -53,6 +72,10 @@ class CBody {
   /// Writes all steps.
   void write(CText& to);
   const CWork& work() const { return work_; }
+  /// Returns the product whose result is v, if the loop that reads it computes it; else null.
+  const ColumnProduct* column_product(ValueId v) const;
+  /// Returns whether a loop reads a value as an operand of such a product.
+  bool multiplies(const LoweredLoop& loop, ValueId v) const;
   /// Returns whether some statement returns an error.
   bool may_fail() const { return may_fail_; }
   void fails() { may_fail_ = true; }
@@ -66,6 +89,7 @@ class CBody {
   std::int64_t take(Dtype dtype, std::int64_t n);
   void give(Dtype dtype, std::int64_t first, std::int64_t n);
   void place_constants();
+  void find_column_products();
   void find_last_uses();
   void place_results(const LoweredStep& s, std::size_t step);
   void free_operands(std::size_t step);
@@ -76,6 +100,7 @@ class CBody {
   std::map<ValueId, CPlace> places_;
   std::map<ValueId, std::int64_t> offsets_;  ///< of values in working memory
   std::vector<std::size_t> last_use_;
+  std::map<ValueId, ColumnProduct> column_products_;
   std::vector<Hole> scratch_;
   std::vector<Dtype> scratch_types_;
   std::map<Dtype, std::vector<Hole>> free_;

@@ -29,7 +29,9 @@ class CheckInputs {
 /// Returns a sum of the bits of n bytes (FNV-1a of 32 bits), continued from `sum`.
 std::uint32_t check_sum(const void* bytes, std::size_t n, std::uint32_t sum = 2166136261U);
 
-/// Writes the files. `steps` says whether the program is the step of a stream.
-FrozenNet write_file(const FrozenProgram& program, const FreezeOptions& options, const FileFacts& facts, bool steps);
+/// Writes the files. `block` is the program of several steps at once, or null; `steps` says whether the program is the
+/// step of a stream.
+FrozenNet write_file(const FrozenProgram& program, const FrozenProgram* block, const FreezeOptions& options,
+                     const FileFacts& facts, bool steps);
 
 }  // namespace ferrite::exchange::detail

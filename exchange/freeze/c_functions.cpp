@@ -7,9 +7,15 @@
 #include <cstdio>
 #include <utility>
 
-#include "ferrite/exchange/freeze/written_functions.h"
+#include "ferrite/tensor/kernel/written_functions.h"
 
 namespace ferrite::exchange::detail {
+
+using ferrite::detail::kWrittenConstant;
+using ferrite::detail::kWrittenOperand;
+using ferrite::detail::WrittenFunction;
+using ferrite::detail::WrittenKind;
+using ferrite::detail::WrittenNode;
 
 /// Prints one function, and asks for the helpers that it calls.
 class FunctionWriter {
@@ -99,7 +105,8 @@ class FunctionWriter {
         std::snprintf(text, sizeof text, "%a%s", v, narrow ? "f" : "");
       }
     }
-    if (wide_ && (n.kind == WrittenKind::doubles || n.kind == WrittenKind::longs)) need(set.substr(0, set.size() - 1), nullptr, 1);
+    if (wide_ && (n.kind == WrittenKind::doubles || n.kind == WrittenKind::longs))
+      need(set.substr(0, set.size() - 1), nullptr, 1);
     return set + text + ")";
   }
 
@@ -136,7 +143,7 @@ class FunctionWriter {
   std::string statement(std::size_t i) {
     const WrittenNode& n = f_.values[i];
     if (!used_[i] || std::string_view(n.name) == kWrittenOperand) return "";
-    if (std::string_view(n.name) == ferrite::detail::kWrittenConstant) {
+    if (std::string_view(n.name) == kWrittenConstant) {
       names_[i] = constant(n);
       return "";
     }
@@ -167,7 +174,7 @@ std::string CFunctions::name_of(const Primitive& op, Dtype dtype) {
   const std::string wanted = "nf_" + std::string(op.name) + (dtype == Dtype::f32 ? "_f" : "_d");
   const std::string key = "operation " + wanted;
   if (const auto at = names_.find(key); at != names_.end()) return at->second;
-  const WrittenFunction f = written_function(op, dtype);
+  const WrittenFunction f = ferrite::detail::written_function(op, dtype);
   if (f.result < 0) return names_[key] = "";
   FunctionWriter writer(*this, f, dtype);
   const std::string definition = writer.definition(op, wanted);

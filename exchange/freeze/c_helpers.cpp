@@ -1,4 +1,5 @@
-/// Functions of C that printed functions call and few files need: roots, doubles next to floats, calls of the C library.
+/// Functions of C that printed functions call and few files need: roots, doubles next to floats, calls of the C
+/// library.
 #include <map>
 #include <string>
 #include <string_view>
@@ -41,7 +42,7 @@ static inline nf_w nf_widen_f(nf_f x) {
   __builtin_memcpy(part, &x, sizeof x);
   for (int i = 0; i < 2; ++i) {
 #if NF_VECTOR_BYTES == 64
-    wide.at[i] = _mm512_cvtps_pd((__m256)part[i]);
+    wide.at[i] = _mm512_maskz_cvtps_pd((__mmask8)-1, (__m256)part[i]);
 #elif defined(__AVX__) && NF_VECTOR_BYTES == 32
     wide.at[i] = _mm256_cvtps_pd((__m128)part[i]);
 #else
@@ -63,14 +64,33 @@ static inline nf_f nf_narrow_w(nf_w x) {
 /// The types of a function of wide vectors, the result first: w numbers, v integers, m masks, n a number of places, s a
 /// number, l an integer.
 std::string_view types_of_wide(std::string_view base, char suffix) {
-  static const std::map<std::string_view, std::string_view> of_numbers = {
-      {"add", "www"},       {"sub", "www"},       {"mul", "www"},        {"div", "www"},
-      {"neg", "ww"},        {"fma", "wwww"},      {"first_min", "www"},  {"first_max", "www"},
-      {"sqrt", "ww"},       {"nearest", "ww"},    {"and", "www"},        {"or", "www"},
-      {"without", "www"},   {"abs", "ww"},        {"sign_bit", "ww"},    {"bits", "vw"},
-      {"from_bits", "wv"},  {"is_less", "mww"},   {"is_equal", "mww"},   {"is_less_equal", "mww"},
-      {"is_nan", "mw"},     {"both", "mmm"},      {"either", "mmm"},     {"select", "wmww"},
-      {"or_zero", "wmw"},   {"set", "ws"},        {"is_greater_or_nan", "mww"}};
+  static const std::map<std::string_view, std::string_view> of_numbers = {{"add", "www"},
+                                                                          {"sub", "www"},
+                                                                          {"mul", "www"},
+                                                                          {"div", "www"},
+                                                                          {"neg", "ww"},
+                                                                          {"fma", "wwww"},
+                                                                          {"first_min", "www"},
+                                                                          {"first_max", "www"},
+                                                                          {"sqrt", "ww"},
+                                                                          {"nearest", "ww"},
+                                                                          {"and", "www"},
+                                                                          {"or", "www"},
+                                                                          {"without", "www"},
+                                                                          {"abs", "ww"},
+                                                                          {"sign_bit", "ww"},
+                                                                          {"bits", "vw"},
+                                                                          {"from_bits", "wv"},
+                                                                          {"is_less", "mww"},
+                                                                          {"is_equal", "mww"},
+                                                                          {"is_less_equal", "mww"},
+                                                                          {"is_nan", "mw"},
+                                                                          {"both", "mmm"},
+                                                                          {"either", "mmm"},
+                                                                          {"select", "wmww"},
+                                                                          {"or_zero", "wmw"},
+                                                                          {"set", "ws"},
+                                                                          {"is_greater_or_nan", "mww"}};
   static const std::map<std::string_view, std::string_view> of_integers = {
       {"add", "vvv"}, {"sub", "vvv"}, {"and", "vvv"}, {"or", "vvv"},
       {"xor", "vvv"}, {"shl", "vvn"}, {"shr", "vvn"}, {"set", "vl"}};
@@ -99,8 +119,9 @@ std::string wide_definition(const std::string& name, std::string_view base, std:
   for (std::size_t i = 1; i < types.size(); ++i) {
     const char letter = static_cast<char>('a' + i - 1);
     const bool is_vector = types[i] == 'w' || types[i] == 'v' || types[i] == 'm';
-    const std::string between =
-        i == 1 ? "" : sign != infix.end() ? std::string(" ") + sign->second + " " : std::string(", ");
+    const std::string between = i == 1                ? ""
+                                : sign != infix.end() ? std::string(" ") + sign->second + " "
+                                                      : std::string(", ");
     parameters += (i == 1 ? "" : ", ") + c_type(types[i]) + " " + letter;
     whole += between + letter;
     half += between + letter + (is_vector ? ".at[i]" : "");
@@ -122,6 +143,8 @@ std::string wide_definition(const std::string& name, std::string_view base, std:
 constexpr const char* kSqrt = R"(static inline nf_@s nf_sqrt_@s(nf_@s x) {
 #if NF_VECTOR_BYTES == 0
   return @c(x);
+#elif NF_VECTOR_BYTES == 64
+  return _mm512_maskz_sqrt_@p((@K)-1, x);
 #elif defined(__SSE2__)
   return NF_X86(sqrt_@p)(x);
 #elif defined(__aarch64__)
@@ -129,6 +152,33 @@ constexpr const char* kSqrt = R"(static inline nf_@s nf_sqrt_@s(nf_@s x) {
 #else
   for (int i = 0; i < NF_LANES_@N; ++i) x[i] = @c(x[i]);
   return x;
+#endif
+}
+)";
+
+// ---- powers of two ------------------------------------------------------------------------------------------
+
+/// x 2^n for whole n, the counterpart of `scale` in tensor/kernel/packet_exp.h: AVX-512 has an instruction for it.
+constexpr const char* kScaleOfFloats =
+    R"(/* x 2^n for whole n from -252 to 254, rounded once: in two factors, so that results reach the denormal numbers */
+static inline nf_f nf_scale_f(nf_f x, nf_f n) {
+#if NF_VECTOR_BYTES == 64
+  return _mm512_maskz_scalef_ps((__mmask16)-1, x, n);
+#else
+  const nf_i whole = nf_to_int_f(n), half = nf_shr_i(whole, 1), other = nf_sub_i(whole, half), one = nf_set_i(127);
+  return x * nf_from_bits_f(nf_shl_i(nf_add_i(half, one), 23)) * nf_from_bits_f(nf_shl_i(nf_add_i(other, one), 23));
+#endif
+}
+)";
+constexpr const char* kScaleOfDoubles =
+    R"(/* x 2^n for whole n from -2046 to 2049, rounded once: in two factors, so that results reach the denormal numbers */
+static inline nf_d nf_scale_d(nf_d x, nf_d n) {
+#if NF_VECTOR_BYTES == 64
+  return _mm512_maskz_scalef_pd((__mmask8)-1, x, n);
+#else
+  const nf_l whole = nf_bits_d(n + nf_set_d(0x1.8p52 + 2046.0)); /* in the last bits */
+  const nf_l half = nf_and_l(nf_shl_l(whole, 51), nf_set_l(0x7ff0000000000000LL));
+  return x * nf_from_bits_d(half) * nf_from_bits_d(nf_sub_l(nf_shl_l(whole, 52), half));
 #endif
 }
 )";
@@ -178,8 +228,9 @@ std::string lanes_definition(const std::string& name, std::string_view lane, std
   }
   text += "  nf_store_" + s + "(v, a);\n" + (two ? "  nf_store_" + s + "(w, b);\n" : "");
   const std::string to = mended ? "z" : "v";
-  text += "  for (int i = 0; i < " + n + "; ++i)" + (mended ? "\n    if (!keep[i]) " : " ") + to + "[i] = " +
-          lane_call(lane, narrow, "v[i]", two ? "w[i]" : "") + ";\n  return nf_load_" + s + "(" + to + ");\n}\n";
+  text += "  for (int i = 0; i < " + n + "; ++i)" + (mended ? "\n    if (!keep[i]) " : " ") + to +
+          "[i] = " + lane_call(lane, narrow, "v[i]", two ? "w[i]" : "") + ";\n  return nf_load_" + s + "(" + to +
+          ");\n}\n";
   return text;
 }
 
@@ -191,6 +242,8 @@ CHelper c_helper(const std::string& name, const char* lane, std::size_t operands
   CHelper helper;
   if (name == "nf_w") return {kWide, {}, false, true};
   if (name == "nf_widen_f" || name == "nf_narrow_w") return {"", {"nf_w"}, false, true};
+  if (name == "nf_scale_f") return {kScaleOfFloats, {}, false, false};
+  if (name == "nf_scale_d") return {kScaleOfDoubles, {}, false, false};
   if (name == "nf_gelu1_d") return {kGelu, {}, true, false};
   if (base.starts_with("turn")) return turned_helper(name);
   if (lane != nullptr && (base.starts_with("by_lane_") || base.starts_with("mended_"))) {
@@ -201,6 +254,7 @@ CHelper c_helper(const std::string& name, const char* lane, std::size_t operands
     const bool narrow = suffix == 'f';
     helper.definition = replaced(kSqrt, "@s", narrow ? "f" : "d");
     helper.definition = replaced(helper.definition, "@c", narrow ? "sqrtf" : "sqrt");
+    helper.definition = replaced(helper.definition, "@K", narrow ? "__mmask16" : "__mmask8");
     helper.definition = replaced(helper.definition, "@p", narrow ? "ps" : "pd");
     helper.definition = replaced(helper.definition, "@a", narrow ? "f32" : "f64");
     helper.definition = replaced(helper.definition, "@N", narrow ? "F" : "D");
@@ -210,7 +264,7 @@ CHelper c_helper(const std::string& name, const char* lane, std::size_t operands
     helper.definition = wide_definition(name, base, types);
     helper.uses_doubles = true;
     helper.needs.emplace_back("nf_w");
-    if (base == "sqrt") helper.needs.emplace_back("nf_sqrt_d");
+    if (base == "sqrt" || base == "scale") helper.needs.push_back("nf_" + base + "_d");
   }
   return helper;
 }

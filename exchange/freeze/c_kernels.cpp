@@ -46,22 +46,16 @@ NF_INLINE void nf_tile_$s(const $T *a, ptrdiff_t lda, const $T *b, ptrdiff_t ldb
 )";
 
 constexpr std::string_view kRows = R"(
-/* R rows of y (+)= a . b over the terms k0..k1 - 1, in tiles of at most V vectors. */
+/* R rows of y (+)= a . b over the terms k0..k1 - 1, in tiles of V vectors, the last of which may be smaller. */
 NF_INLINE void nf_strip_$s(const $T *a, ptrdiff_t lda, const $T *b, ptrdiff_t ldb, $T *y, ptrdiff_t ldy, ptrdiff_t N,
                            ptrdiff_t k0, ptrdiff_t k1, int R, int V) {
-  ptrdiff_t j = 0;
-  if (V >= 8)
-    for (; j + 8 * NF_LANES_$S <= N; j += 8 * NF_LANES_$S)
-      nf_tile_$s(a, lda, b + j, ldb, y + j, ldy, k0, k1, R, V >= 8 ? 8 : 1, NF_LANES_$S);
-  if (V >= 4)
-    for (; j + 4 * NF_LANES_$S <= N; j += 4 * NF_LANES_$S)
-      nf_tile_$s(a, lda, b + j, ldb, y + j, ldy, k0, k1, R, V >= 4 ? 4 : 1, NF_LANES_$S);
-  if (V >= 2)
-    for (; j + 2 * NF_LANES_$S <= N; j += 2 * NF_LANES_$S)
-      nf_tile_$s(a, lda, b + j, ldb, y + j, ldy, k0, k1, R, V >= 2 ? 2 : 1, NF_LANES_$S);
-  for (; j + NF_LANES_$S <= N; j += NF_LANES_$S)
-    nf_tile_$s(a, lda, b + j, ldb, y + j, ldy, k0, k1, R, 1, NF_LANES_$S);
-  if (j < N) nf_tile_$s(a, lda, b + j, ldb, y + j, ldy, k0, k1, R, 1, (int)(N - j));
+  const ptrdiff_t width = (ptrdiff_t)V * NF_LANES_$S, tiles = N / width, rest = N - tiles * width;
+  const int left = (int)((rest + NF_LANES_$S - 1) / NF_LANES_$S);
+  for (ptrdiff_t j = 0; j < tiles * width; j += width)
+    nf_tile_$s(a, lda, b + j, ldb, y + j, ldy, k0, k1, R, V, NF_LANES_$S);
+  if (left > 0)
+    nf_tile_$s(a, lda, b + tiles * width, ldb, y + tiles * width, ldy, k0, k1, R, left,
+               (int)(rest - (left - 1) * (ptrdiff_t)NF_LANES_$S));
 }
 /* y [M, N] = a [M, K] . b [K, N]: every element is the ascending sum of blocks of 256 terms, each block one chain of
    fused multiply-adds. Rows of y lie `ldy` elements apart. */
@@ -155,6 +149,13 @@ constexpr std::string_view kWords = R"C(
 #else
 #define NF_ALIGNED
 #endif
+/* The number of sums that fit into registers, and of elements behind a constant array that vectors may read. */
+#if NF_VECTOR_BYTES == 64 || defined(__aarch64__) || NF_VECTOR_BYTES == 0
+#define NF_SUMS 24
+#else
+#define NF_SUMS 15
+#endif
+#define NF_BEHIND (NF_LANES_F > 1 ? 64 : 4)
 /* Copies bytes and returns the end of the copy. */
 NF_INLINE unsigned char *nf_bytes(void *to, const void *from, ptrdiff_t bytes) {
   unsigned char *const t = (unsigned char *)to;

@@ -30,6 +30,7 @@ class LoopWriter {
 
   void write() {
     const int rank = loop_.extents.rank();
+    if (has_products()) return write_with_products();
     if (loop_.across != Across::none) return write_across();
     if (!loop_.reduced) return write_points(0, rank, 0);
     find_spills();
@@ -93,6 +94,87 @@ class LoopWriter {
   }
   void spill(std::size_t s) {
     if (!spilled_.contains(s)) spilled_[s] = body_.scratch(loop_.slots[s].dtype, loop_.reduced);
+  }
+
+  // ---- loops that compute products of one row, column by column -------------------------------------------------
+
+  bool has_products() const {
+    return std::ranges::any_of(loop_.accesses, [&](const LoweredAccess& a) { return body_.column_product(a.value); });
+  }
+  /// Writes groups of vectors: first their sums of products, all chains in one loop over the terms, then the points.
+  void write_with_products() {
+    std::vector<const LoweredInstruction*> list;
+    std::map<std::int64_t, std::vector<std::size_t>> by_terms;  // loads of products
+    std::size_t chains = 0;
+    for (const LoweredInstruction& i : loop_.instructions) {
+      list.push_back(&i);
+      if (i.step != Step::load) continue;
+      const ColumnProduct* const p = body_.column_product(loop_.accesses[i.access].value);
+      if (p && p->terms > kFewTerms) by_terms[p->terms].push_back(list.size() - 1), ++chains;
+    }
+    const std::string s = suffix(type_), lanes = type_ == Dtype::f64 ? "NF_LANES_D" : "NF_LANES_F";
+    const std::string n = text(loop_.extents[0]), c = text(std::max<std::int64_t>(static_cast<std::int64_t>(chains), 1));
+    begin_ = 0, end_ = loop_.extents[0], row_axis_ = 0;
+    partial_ = end_ % (type_ == Dtype::f64 ? 8 : 16) != 0;
+    count_ = partial_ ? "left" : lanes;
+    to_.line("enum { vectors = (" + n + " + " + lanes + " - 1) / " + lanes + ", most = NF_SUMS > " + c + " ? NF_SUMS / " +
+             c + " : 1 };");
+    to_.line("enum { groups = (vectors + most - 1) / most, group = (vectors + groups - 1) / groups };");
+    to_.open("for (ptrdiff_t g = 0; g < vectors; g += group)");
+    for (const auto& [terms, loads] : by_terms) write_sums(terms, loads, list, s, lanes);
+    to_.line("NF_UNROLL");
+    to_.open("for (int v = 0; v < group; ++v)");
+    to_.line("const ptrdiff_t j = (g + v) * " + lanes + ";");
+    to_.line("if (vectors % group != 0 && j >= " + n + ") break;");
+    if (partial_) to_.line("const int left = " + n + " - j < " + lanes + " ? (int)(" + n + " - j) : " + lanes + ";");
+    for (const LoweredInstruction* i : list) write_point(*i);
+    if (partial_) to_.line("(void)left;");
+    to_.close();
+    to_.close();
+  }
+  /// Returns the product of a column: a sum that is there, or one of few terms.
+  std::string product_at(const LoweredInstruction& i) const {
+    const LoweredAccess& a = loop_.accesses[i.access];
+    const ColumnProduct& p = *body_.column_product(a.value);
+    const std::string s = suffix(type_);
+    if (p.terms > kFewTerms) return "sum" + text(static_cast<std::int64_t>(i.slot)) + "[v]";
+    std::string sum = "nf_set_" + s + "(0)";
+    for (std::int64_t k = 0; k < p.terms; ++k)
+      sum = "nf_fma_" + s + "(nf_set_" + s + "((" + body_.at(p.a.value, p.a.offset) + ")[" + text(k) + "]), nf_load_" + s +
+            "(" + body_.at(p.b.value, p.b.offset + a.offset + k * p.columns) + " + j), " + sum + ")";
+    return sum;
+  }
+  static constexpr std::int64_t kFewTerms = 4;  ///< up to this many, a sum is computed where it is read
+
+  void write_sums(std::int64_t terms, const std::vector<std::size_t>& loads,
+                  const std::vector<const LoweredInstruction*>& list, const std::string& s, const std::string& lanes) {
+    const std::string v = "nf_" + s + " ";
+    const auto sum = [&](std::size_t k) { return "sum" + text(static_cast<std::int64_t>(list[k]->slot)) + "[v]"; };
+    for (const std::size_t k : loads) to_.line(v + "sum" + text(static_cast<std::int64_t>(list[k]->slot)) + "[group];");
+    to_.line("NF_UNROLL");
+    to_.open("for (int v = 0; v < group; ++v)");
+    for (const std::size_t k : loads) to_.line(sum(k) + " = nf_set_" + s + "(0);");
+    to_.close();
+    to_.open("for (ptrdiff_t k = 0; k < " + text(terms) + "; ++k)");
+    std::map<std::string, std::string> rows;  // the operand of one term, by its address
+    for (const std::size_t k : loads) {
+      const ColumnProduct& p = *body_.column_product(loop_.accesses[list[k]->access].value);
+      const std::string from = body_.at(p.a.value, p.a.offset);
+      if (rows.contains(from)) continue;
+      rows[from] = "x" + text(std::ssize(rows));
+      to_.line("const " + v + rows[from] + " = nf_set_" + s + "((" + from + ")[k]);");
+    }
+    to_.line("NF_UNROLL");
+    to_.open("for (int v = 0; v < group; ++v)");
+    for (const std::size_t k : loads) {
+      const LoweredAccess& a = loop_.accesses[list[k]->access];
+      const ColumnProduct& p = *body_.column_product(a.value);
+      const std::string column = plus(body_.at(p.b.value, p.b.offset + a.offset), p.columns, "k") + " + (g + v) * " + lanes;
+      to_.line(sum(k) + " = nf_fma_" + s + "(" + rows.at(body_.at(p.a.value, p.a.offset)) + ", nf_load_" + s + "(" + column +
+               "), " + sum(k) + ");");
+    }
+    to_.close();
+    to_.close();
   }
 
   // ---- loops ------------------------------------------------------------------------------------------------
@@ -231,6 +313,10 @@ class LoopWriter {
     switch (i.step) {
       case Step::load: {
         const LoweredAccess& a = loop_.accesses[i.access];
+        if (body_.column_product(a.value)) {
+          to_.line("const " + to + " = " + product_at(i) + ";");
+          break;
+        }
         define(to, i.slot, inside_here(a), loaded(a, dtype), number(a.number, dtype));
         break;
       }
@@ -263,6 +349,7 @@ class LoopWriter {
   std::string loaded(const LoweredAccess& a, Dtype dtype) const {
     const int last = loop_.extents.rank() - 1;
     const std::int64_t stride = a.strides[last];
+    if (body_.column_product(a.value)) return "";
     const std::string at = plus(address(a, last), stride, "j"), s = suffix(dtype);
     if (!vector_) return "(" + at + ")[0]";
     if (stride == 0) return "nf_set_" + s + "((" + at + ")[0])";

@@ -91,7 +91,7 @@ std::string c_array(std::string_view name, const Tensor& values) {
   const Tensor dense = contiguous(values);
   const std::int64_t n = dense.numel(), size = size_of(dense.dtype());
   std::string text = "static const " + std::string(c_type(dense.dtype())) + " " + std::string(name) + "[" +
-                     std::to_string(n) + "] NF_ALIGNED = {\n";
+                     std::to_string(n) + (is_float(dense.dtype()) ? " + NF_BEHIND" : "") + "] NF_ALIGNED = {\n";
   std::string line;
   for (std::int64_t i = 0; i < n; ++i) {
     const std::string number = c_number_at(dense.raw() + i * size, dense.dtype());

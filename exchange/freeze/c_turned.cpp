@@ -1,6 +1,6 @@
 /// The reduction of large angles in C, lane by lane: the counterpart of `turned_lane` and `turn_large` in
-/// tensor/kernel/packet_trigonometry.h, which keep integers in arrays and so cannot be recorded. Sines of ordinary angles
-/// do not call it.
+/// tensor/kernel/packet_trigonometry.h, which keep integers in arrays and so cannot be recorded. Sines of ordinary
+/// angles do not call it.
 #include <string>
 #include <string_view>
 
@@ -9,7 +9,8 @@
 namespace ferrite::exchange::detail {
 namespace {
 
-constexpr const char* kTurnOfFloat = R"(/* A large angle x = quadrant pi / 2 + rest - over: up to 2^27 by doubles, beyond by the
+constexpr const char* kTurnOfFloat =
+    R"(/* A large angle x = quadrant pi / 2 + rest - over: up to 2^27 by doubles, beyond by the
    digits of 2 / pi that matter (Payne and Hanek, "Radian reduction for trigonometric functions", 1983). */
 typedef struct {
   float rest, over;
@@ -51,7 +52,8 @@ static nf_turn_f nf_turn1_f(float x) {
 }
 )";
 
-constexpr const char* kTurnOfDouble = R"(/* A large angle x = quadrant pi / 2 + rest - over by the digits of 2 / pi that matter
+constexpr const char* kTurnOfDouble =
+    R"(/* A large angle x = quadrant pi / 2 + rest - over by the digits of 2 / pi that matter
    (Payne and Hanek, "Radian reduction for trigonometric functions", 1983). */
 typedef struct {
   double rest, over;
@@ -129,11 +131,11 @@ std::string definition_of(const std::string& name, std::string_view part) {
   const std::string s = narrow ? "f" : "d", n = narrow ? "NF_LANES_F" : "NF_LANES_D", T = narrow ? "float" : "double";
   const std::string i = narrow ? "i" : "l", I = narrow ? "int32_t" : "int64_t";
   const std::string v = whole ? i : s, V = whole ? I : T, many = narrow ? "100000.0f" : "0x1p30";
-  return "static inline nf_" + v + " " + name + "(nf_" + s + " x, nf_" + v + " y) {\n  " + T + " angle[" + n + "];\n  " +
-         V + " part[" + n + "];\n  if (nf_all_" + s + "(nf_is_less_" + s + "(nf_abs_" + s + "(x), nf_set_" + s + "(" +
-         many + ")))) return y;\n  nf_store_" + s + "(angle, x);\n  nf_store_" + v + "(part, y);\n  for (int i = 0; i < " +
-         n + "; ++i)\n    if (!(angle[i] < " + many + " && angle[i] > -" + many + ")) part[i] = nf_turn1_" + s +
-         "(angle[i])." + std::string(part) + ";\n  return nf_load_" + v + "(part);\n}\n";
+  return "static inline nf_" + v + " " + name + "(nf_" + s + " x, nf_" + v + " y) {\n  " + T + " angle[" + n +
+         "];\n  " + V + " part[" + n + "];\n  if (nf_all_" + s + "(nf_is_less_" + s + "(nf_abs_" + s + "(x), nf_set_" +
+         s + "(" + many + ")))) return y;\n  nf_store_" + s + "(angle, x);\n  nf_store_" + v +
+         "(part, y);\n  for (int i = 0; i < " + n + "; ++i)\n    if (!(angle[i] < " + many + " && angle[i] > -" + many +
+         ")) part[i] = nf_turn1_" + s + "(angle[i])." + std::string(part) + ";\n  return nf_load_" + v + "(part);\n}\n";
 }
 
 }  // namespace

@@ -57,6 +57,7 @@ constexpr const char* kForms = R"(#include <stddef.h>
 #pragma STDC FP_CONTRACT OFF
 #pragma clang diagnostic ignored "-Wunused-function"
 #elif defined(__GNUC__)
+#pragma GCC push_options
 #pragma GCC optimize("fp-contract=off")
 #elif defined(_MSC_VER)
 #pragma fp_contract(off)
@@ -209,6 +210,23 @@ static inline nf_l nf_shr_l(nf_l a, int n) { return (nf_l)((nf_ul)a >> n); }
 
 )";
 
+/// Rounding of sums to odd.
+constexpr const char* kToOdd =
+    R"(/* What is added to the bits of a rounded sum, of which `rest` was lost, so that it is rounded to odd: of the two numbers
+   around the exact sum, to the one with an odd last bit. */
+static inline uint64_t nf_to_odd(double sum, double rest) {
+  union {
+    double number;
+    uint64_t bits;
+  } s, r;
+  s.number = sum;
+  r.number = rest;
+  /* 1, or -1 where the sum is too large; nothing where it is exact, infinite or odd already */
+  return (1 - 2 * ((s.bits ^ r.bits) >> 63)) & (0 - ((uint64_t)((rest < 0) | (rest > 0)) & ~s.bits & 1));
+}
+
+)";
+
 /// a * b + c rounded once.
 constexpr const char* kFmaOfFloats = R"(/* a b + c, rounded once */
 static inline float nf_fma1_f(float a, float b, float c) {
@@ -216,8 +234,7 @@ static inline float nf_fma1_f(float a, float b, float c) {
                           defined(__FP_FAST_FMAF) || defined(__riscv_flen))
   return __builtin_fmaf(a, b, c);
 #else
-  /* The product is exact in double. The sum is rounded to odd: of the two doubles around it, the one with an odd last
-     bit, so that rounding it again to float rounds as if once. */
+  /* The product is exact in double. The sum is rounded to odd, so that rounding it again to float rounds as if once. */
   const double product = (double)a * (double)b, addend = (double)c, sum = product + addend;
   const double part = sum - product, rest = (product - (sum - part)) + (addend - part);
   union {
@@ -225,7 +242,7 @@ static inline float nf_fma1_f(float a, float b, float c) {
     uint64_t bits;
   } odd;
   odd.number = sum;
-  if ((rest > 0 || rest < 0) && (odd.bits & 1) == 0) odd.bits += (rest > 0) == (sum > 0) ? 1 : (uint64_t)-1;
+  odd.bits += nf_to_odd(sum, rest);
   return (float)odd.number;
 #endif
 }
@@ -346,15 +363,70 @@ static inline double nf_fma1_d(double a, double b, double c) {
     const double high_rest = (product - (high - high_part)) + (low - high_part);
     const double sum = low_rest + high_rest, sum_part = sum - low_rest;
     const double rest = (low_rest - (sum - sum_part)) + (high_rest - sum_part);
-    uint64_t odd = nf_double_bits(sum);
-    if ((rest > 0 || rest < 0) && (odd & 1) == 0) odd += (rest > 0) == (sum > 0) ? 1 : (uint64_t)-1;
-    return high + nf_double_of(odd);
+    return high + nf_double_of(nf_double_bits(sum) + nf_to_odd(sum, rest));
   }
   if (!(a_size < 1.0 / 0.0 && b_size < 1.0 / 0.0) || a_size == 0 || b_size == 0) return product + c;
   if (!(c_size < 1.0 / 0.0)) return c + c;
   return c_size == 0 ? product : nf_fma_of_integers(a, b, c);
 }
 #endif
+)";
+
+/// The same for vectors of a machine without such an instruction.
+constexpr const char* kFmaOfFloatLanes =
+    R"(#if NF_VECTOR_BYTES != 0 && NF_VECTOR_BYTES != 64 && !defined(__FMA__) && !defined(__aarch64__)
+typedef float nf_part __attribute__((vector_size(NF_VECTOR_BYTES / 2)));
+typedef double nf_part_wide __attribute__((vector_size(NF_VECTOR_BYTES)));
+typedef uint64_t nf_part_bits __attribute__((vector_size(NF_VECTOR_BYTES)));
+/* a half of the lanes in double */
+static inline nf_part_wide nf_wide_part(nf_f x, int upper) {
+#if NF_VECTOR_BYTES == 32
+  return _mm256_cvtps_pd(upper ? _mm256_extractf128_ps(x, 1) : _mm256_castps256_ps128(x));
+#elif defined(__SSE2__)
+  return _mm_cvtps_pd(upper ? _mm_movehl_ps(x, x) : (__m128)x);
+#else
+  nf_part part[2];
+  __builtin_memcpy(part, &x, sizeof x);
+  return __builtin_convertvector(part[upper], nf_part_wide);
+#endif
+}
+static inline nf_f nf_of_parts(nf_part_wide lower, nf_part_wide upper) {
+#if NF_VECTOR_BYTES == 32
+  return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm256_cvtpd_ps(lower)), _mm256_cvtpd_ps(upper), 1);
+#elif defined(__SSE2__)
+  return _mm_movelh_ps(_mm_cvtpd_ps(lower), _mm_cvtpd_ps(upper));
+#else
+  nf_part part[2];
+  nf_f x;
+  part[0] = __builtin_convertvector(lower, nf_part);
+  part[1] = __builtin_convertvector(upper, nf_part);
+  __builtin_memcpy(&x, part, sizeof x);
+  return x;
+#endif
+}
+/* nf_fma1_f before its last rounding, of a half of the lanes */
+static inline nf_part_wide nf_fma_part(nf_part_wide a, nf_part_wide b, nf_part_wide c) {
+  const nf_part_wide product = a * b, sum = product + c, part = sum - product, zero = {0};
+  const nf_part_wide rest = (product - (sum - part)) + (c - part);
+  const nf_part_bits inexact = (nf_part_bits)((rest < zero) | (rest > zero)), s = (nf_part_bits)sum;
+  const nf_part_bits step = 1 - (((s ^ (nf_part_bits)rest) >> 63) << 1);
+  return (nf_part_wide)(s + (step & (0 - (inexact & ~s & 1))));
+}
+static inline nf_f nf_fma_lanes_f(nf_f a, nf_f b, nf_f c) {
+  return nf_of_parts(nf_fma_part(nf_wide_part(a, 0), nf_wide_part(b, 0), nf_wide_part(c, 0)),
+                     nf_fma_part(nf_wide_part(a, 1), nf_wide_part(b, 1), nf_wide_part(c, 1)));
+}
+#endif
+
+)";
+constexpr const char* kFmaOfDoubleLanes =
+    R"(#if NF_VECTOR_BYTES != 0 && NF_VECTOR_BYTES != 64 && !defined(__FMA__) && !defined(__aarch64__)
+static inline nf_d nf_fma_lanes_d(nf_d a, nf_d b, nf_d c) {
+  for (int i = 0; i < NF_LANES_D; ++i) a[i] = nf_fma1_d(a[i], b[i], c[i]);
+  return a;
+}
+#endif
+
 )";
 
 /// Arithmetic of numbers and comparisons.
@@ -391,8 +463,7 @@ static inline nf_@s nf_fma_@s(nf_@s a, nf_@s b, nf_@s c) {
 #elif defined(__aarch64__)
   return vfmaq_@a(c, a, b);
 #else
-  for (int i = 0; i < NF_LANES_@N; ++i) a[i] = nf_fma1_@s(a[i], b[i], c[i]);
-  return a;
+  return nf_fma_lanes_@s(a, b, c);
 #endif
 }
 static inline nf_mask_@s nf_is_less_@s(nf_@s a, nf_@s b) { return (nf_@i)(a < b); }
@@ -429,24 +500,32 @@ static inline nf_mask_@s nf_either_@s(nf_mask_@s a, nf_mask_@s b) { return a | b
 #endif
 /* the smaller and the larger one; the first where one is NaN or both are equal */
 static inline nf_@s nf_first_min_@s(nf_@s a, nf_@s b) {
-#if NF_VECTOR_BYTES != 0 && defined(__SSE2__)
+#if NF_VECTOR_BYTES == 64
+  return _mm512_maskz_min_@p((@K)-1, b, a);
+#elif NF_VECTOR_BYTES != 0 && defined(__SSE2__)
   return NF_X86(min_@p)(b, a);
 #else
   return nf_select_@s(nf_is_less_@s(b, a), b, a);
 #endif
 }
 static inline nf_@s nf_first_max_@s(nf_@s a, nf_@s b) {
-#if NF_VECTOR_BYTES != 0 && defined(__SSE2__)
+#if NF_VECTOR_BYTES == 64
+  return _mm512_maskz_max_@p((@K)-1, b, a);
+#elif NF_VECTOR_BYTES != 0 && defined(__SSE2__)
   return NF_X86(max_@p)(b, a);
 #else
   return nf_select_@s(nf_is_less_@s(a, b), b, a);
 #endif
 }
 /* the nearest whole number, halves to even */
-static inline nf_@s nf_nearest_@s(nf_@s x) {
 #if NF_VECTOR_BYTES == 64
-  return _mm512_roundscale_@p(x, 8);
-#elif NF_VECTOR_BYTES != 0 && defined(__SSE4_1__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wsign-conversion" /* of the compiler's own macro */
+static inline nf_@s nf_nearest_@s(nf_@s x) { return _mm512_maskz_roundscale_@p((@K)-1, x, 8); }
+#pragma GCC diagnostic pop
+#else
+static inline nf_@s nf_nearest_@s(nf_@s x) {
+#if NF_VECTOR_BYTES != 0 && defined(__SSE4_1__)
   return NF_X86(round_@p)(x, 8);
 #elif NF_VECTOR_BYTES != 0 && defined(__aarch64__)
   return vrndnq_@a(x);
@@ -456,6 +535,7 @@ static inline nf_@s nf_nearest_@s(nf_@s x) {
   return nf_select_@s(nf_is_less_@s(size, whole), nf_or_@s(near, nf_sign_bit_@s(x)), x);
 #endif
 }
+#endif
 
 )";
 
@@ -468,31 +548,35 @@ std::string with(std::string text, Words words) {
   return text;
 }
 
-constexpr Words kFloatWords = {{"@T", "float"}, {"@I", "int32_t"},   {"@U", "uint32_t"}, {"@s", "f"},   {"@i", "i"},
-                               {"@N", "F"},     {"@K", "__mmask16"}, {"@p", "ps"},       {"@e", "epi32"}, {"@a", "f32"},
-                               {"@W", "8388608.0f"}};
-constexpr Words kDoubleWords = {{"@T", "double"}, {"@I", "int64_t"},  {"@U", "uint64_t"}, {"@s", "d"},     {"@i", "l"},
-                                {"@N", "D"},      {"@K", "__mmask8"}, {"@p", "pd"},       {"@e", "epi64"}, {"@a", "f64"},
-                                {"@W", "4503599627370496.0"}};
+constexpr Words kFloatWords = {{"@T", "float"}, {"@I", "int32_t"}, {"@U", "uint32_t"},  {"@s", "f"},
+                               {"@i", "i"},     {"@N", "F"},       {"@K", "__mmask16"}, {"@p", "ps"},
+                               {"@e", "epi32"}, {"@a", "f32"},     {"@W", "8388608.0f"}};
+constexpr Words kDoubleWords = {{"@T", "double"}, {"@I", "int64_t"}, {"@U", "uint64_t"},          {"@s", "d"},
+                                {"@i", "l"},      {"@N", "D"},       {"@K", "__mmask8"},          {"@p", "pd"},
+                                {"@e", "epi64"},  {"@a", "f64"},     {"@W", "4503599627370496.0"}};
 
 std::string floats() {
   return with(kTypes, kFloatWords) +
          with(kMemory, {{"@T", "float"}, {"@s", "f"}, {"@K", "__mmask16"}, {"@e", "ps"}, {"@X", "__m512"}}) +
          with(kMemory, {{"@T", "int32_t"}, {"@s", "i"}, {"@K", "__mmask16"}, {"@e", "epi32"}, {"@X", "__m512i"}}) +
-         with(kIntegers, kFloatWords) + kIntegersOfFloats + kFmaOfFloats + with(kNumbers, kFloatWords);
+         with(kIntegers, kFloatWords) + kIntegersOfFloats + kFmaOfFloats + kFmaOfFloatLanes +
+         with(kNumbers, kFloatWords);
 }
 std::string doubles() {
   return with(kTypes, kDoubleWords) +
          with(kMemory, {{"@T", "double"}, {"@s", "d"}, {"@K", "__mmask8"}, {"@e", "pd"}, {"@X", "__m512d"}}) +
          with(kMemory, {{"@T", "int64_t"}, {"@s", "l"}, {"@K", "__mmask8"}, {"@e", "epi64"}, {"@X", "__m512i"}}) +
-         with(kIntegers, kDoubleWords) + kIntegersOfDoubles + kFmaOfDoubles + with(kNumbers, kDoubleWords);
+         with(kIntegers, kDoubleWords) + kIntegersOfDoubles + kFmaOfDoubles + kFmaOfDoubleLanes +
+         with(kNumbers, kDoubleWords);
 }
 
 }  // namespace
 
 std::string c_vectors(bool with_floats, bool with_doubles) {
-  return kForms + (with_floats ? floats() : std::string()) + (with_doubles ? doubles() : std::string());
+  return kForms + std::string(kToOdd) + (with_floats ? floats() : std::string()) +
+         (with_doubles ? doubles() : std::string());
 }
+std::string c_end() { return "#if defined(__GNUC__) && !defined(__clang__)\n#pragma GCC pop_options\n#endif\n"; }
 std::string c_vectors(Dtype dtype) { return c_vectors(dtype == Dtype::f32, dtype == Dtype::f64); }
 
 }  // namespace ferrite::exchange::detail

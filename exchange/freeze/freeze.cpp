@@ -2,6 +2,7 @@
 #include "ferrite/exchange/freeze.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "ferrite/compile/tracer.h"
 #include "ferrite/exchange/freeze/c_file.h"
@@ -80,8 +81,10 @@ FrozenNet freeze(const nn::Layer& layer, const nn::StepRows& rows, const FreezeO
   const NewFrame frame;
   const std::unique_ptr<nn::Layer> copy = layer.clone();
   copy->eval();
-  const detail::StepSource source = detail::step_source(*copy, rows);
+  const detail::StepSource source = detail::step_source(*copy, rows, options.block);
   const FrozenProgram program = detail::frozen_program(source);
+  std::optional<FrozenProgram> block;
+  if (source.block) block = detail::frozen_program(source, true);
   const Graph& g = program.lowered.graph;
   FileFacts facts{.what = options.model, .hash = hash_of(g), .check = {}};
   if (facts.what.empty()) {
@@ -90,7 +93,7 @@ FrozenNet freeze(const nn::Layer& layer, const nn::StepRows& rows, const FreezeO
     facts.what = "a step of " + layer.kind() + ", " + std::to_string(parameters) + " parameters";
   }
   facts.check = stream_sums(*copy, rows, g.values[program.inputs[0]], g.values[program.outputs[0]]);
-  return detail::write_file(program, options, facts, true);
+  return detail::write_file(program, block ? &*block : nullptr, options, facts, true);
 }
 
 FrozenNet freeze(const std::function<Tensors(const Tensors&)>& function, std::span<const Spec> inputs,
@@ -118,7 +121,7 @@ FrozenNet freeze(const std::function<Tensors(const Tensors&)>& function, std::sp
     for (const Tensor& y : function(x)) sum = sum_of(y, sum);
     facts.check.push_back(sum);
   }
-  return detail::write_file(program, options, facts, false);
+  return detail::write_file(program, nullptr, options, facts, false);
 }
 
 }  // namespace ferrite::exchange

@@ -193,11 +193,23 @@ bool is_repeated(const Tensor& x) {
 
 const Primitive& append_operation() { return ferrite::detail::structured<Append>; }
 
-FrozenProgram frozen_program(const StepSource& source) {
+namespace {
+
+/// Returns whether a product reads a whole value while its successor may be written already.
+bool is_multiplied(const ferrite::detail::LoweredProgram& p, ValueId v) {
+  return std::ranges::any_of(p.steps, [v](const ferrite::detail::LoweredStep& s) {
+    return !s.is_loop && s.node->op == ops::matmul && s.in[0].value == v;
+  });
+}
+
+}  // namespace
+
+FrozenProgram frozen_program(const StepSource& source, bool block) {
   const NewFrame frame;
   std::vector<Spec> specs = source.inputs;
+  if (block) specs[0].shape[0] = source.block_steps;
   for (const SourceState& s : source.states) specs.push_back(s.spec);
-  Graph g = trace(source.function, specs);
+  Graph g = trace(block ? source.block : source.function, specs);
   inline_variables(g);
   passes::drop_detach(g);
   passes::expand_composites(g);
@@ -206,7 +218,7 @@ FrozenProgram frozen_program(const StepSource& source) {
   compute_constants(g);
 
   FrozenProgram p{.lowered = {}, .inputs = {}, .outputs = {}, .states = {}, .input_names = source.input_names,
-                  .output_names = source.output_names};
+                  .output_names = source.output_names, .steps = block ? source.block_steps : 1};
   const std::size_t nx = source.inputs.size(), ny = source.output_names.size();
   std::size_t output = ny;
   std::vector<std::size_t> output_of;
@@ -228,6 +240,8 @@ FrozenProgram frozen_program(const StepSource& source) {
   for (std::size_t k = 0; k < p.states.size(); ++k) {
     p.states[k].now = lowered.inputs[nx + k];
     if (p.states[k].keeping != Keeping::counts) p.states[k].next = lowered.outputs[output_of[k]];
+    if (p.states[k].keeping == Keeping::value && is_multiplied(p.lowered, p.states[k].now))
+      p.states[k].keeping = Keeping::pair;
   }
   return p;
 }

@@ -11,6 +11,7 @@ namespace ferrite::exchange::detail {
 /// The way in which C keeps a state.
 enum class Keeping : std::uint8_t {
   value,   ///< replaced by each step
+  pair,    ///< replaced by each step, which reads the whole value while it writes the next one: two places by turns
   line,    ///< the last frames of a value: each step appends one
   store,   ///< entries along axis 1, to which each step appends one
   counts,  ///< the numbers of entries of stores
@@ -34,10 +35,12 @@ struct FrozenProgram {
   std::vector<ValueId> inputs, outputs;
   std::vector<FrozenState> states;
   std::vector<std::string> input_names, output_names;
+  std::int64_t steps = 1;  ///< steps that a run makes: rows of inputs and outputs
 };
 
 /// Traces a step, takes its variables as constants, computes what depends on them alone, and lowers the rest.
-FrozenProgram frozen_program(const StepSource& source);
+/// With `block`, it is the function of several steps at once.
+FrozenProgram frozen_program(const StepSource& source, bool block = false);
 
 /// Returns whether a constant is one number repeated, of which C has a single element.
 bool is_repeated(const Tensor& x);

@@ -1,7 +1,10 @@
 /// Finds the step of a layer as a function of tensors.
 #include "ferrite/exchange/freeze/step_source.h"
 
+#include <algorithm>
 #include <array>
+#include <memory>
+#include <optional>
 
 #include "ferrite/compile/stream_program.h"
 #include "ferrite/compile/tracer.h"
@@ -18,6 +21,11 @@ using ferrite::detail::StreamProgram;
 
 Spec spec_of(const nn::StepRows& r) {
   return {is_integer(r.dtype) ? Shape{r.batch} : Shape{r.batch, r.width}, r.dtype};
+}
+
+/// Returns the type of the inputs of n steps of one row.
+Spec block_spec(const nn::StepRows& r, std::int64_t n) {
+  return {is_integer(r.dtype) ? Shape{n} : Shape{n, r.width}, r.dtype};
 }
 
 Tensor first_of(const nn::StepState& s) {
@@ -53,58 +61,101 @@ StepSource own_step(const nn::Layer& layer, const nn::StepRows& rows) {
 /// layers that look back further.
 constexpr std::array<std::int64_t, 3> kTraced = {11, 211, 2111};
 
-StepSource found_step(const nn::Layer& layer, const nn::StepRows& rows, std::int64_t steps) {
+/// Returns whether a program computes steps one after the other.
+bool is_recurrent(const Graph& g) {
+  return std::ranges::any_of(g.nodes, [](const Graph::Node& n) {
+    switch (n.op->time) {
+      case TimeRule::linear_recurrence:
+      case TimeRule::minimal_recurrence:
+      case TimeRule::recurrence:
+      case TimeRule::scan: return true;
+      default: return false;
+    }
+  });
+}
+
+/// The step of a layer as it is found in `forward`.
+struct Found {
+  StreamProgram program;
+  bool recurrent;
+};
+
+Found found_in(const nn::Layer& layer, const nn::StepRows& rows, std::int64_t steps) {
   const bool tokens = is_integer(rows.dtype);
   const Spec over_time{tokens ? Shape{rows.batch, steps} : Shape{rows.batch, steps, rows.width}, rows.dtype};
   const std::array<Spec, 1> specs{over_time};
   const std::array<int, 1> axes{1};
-  const auto program = std::make_shared<StreamProgram>(
-      trace([&](const Tensors& x) { return Tensors{layer(x[0])}; }, specs), axes, steps);
-  StepSource s{.function = {},
+  Graph g = trace([&](const Tensors& x) { return Tensors{layer(x[0])}; }, specs);
+  const bool recurrent = is_recurrent(g);
+  return {StreamProgram(std::move(g), axes, steps), recurrent};
+}
+
+std::function<Tensors(const Tensors&)> function_of(const std::shared_ptr<const Found>& found, const nn::StepRows& rows,
+                                                   std::int64_t steps) {
+  return [found, rows, steps](const Tensors& in) {
+    const bool tokens = is_integer(rows.dtype);
+    const Tensor x = reshape(in[0], tokens ? Shape{rows.batch, steps} : Shape{rows.batch, steps, rows.width});
+    FrameStates states{Tensors(in.begin() + 1, in.end()), Tensors(in.begin() + 1, in.end())};
+    const Tensor y = found->program.step({x}, states, steps)[0];
+    const std::int64_t all = rows.batch * steps;
+    Tensors out{reshape(y, {all, y.numel() / all})};
+    for (const Tensor& t : states.next) out.push_back(t);
+    return out;
+  };
+}
+
+void try_trace(const std::function<Tensors(const Tensors&)>& f, std::vector<Spec> specs, const StepSource& s) {
+  for (const SourceState& state : s.states) specs.push_back(state.spec);
+  (void)trace(f, specs);
+}
+
+/// Returns the steps that are found in `forward`; nullopt for those that wait for each other, if `only_blocks`.
+std::optional<StepSource> found_step(const nn::Layer& layer, const nn::StepRows& rows, std::int64_t steps,
+                                     std::int64_t block, bool only_blocks) {
+  const auto found = std::make_shared<Found>(found_in(layer, rows, steps));
+  const bool blocks = block > 1 && rows.batch == 1 && !found->recurrent;
+  if (only_blocks && !blocks) return {};
+  StepSource s{.function = function_of(found, rows, 1),
                .input_names = {"x"},
                .output_names = {"y"},
                .inputs = {spec_of(rows)},
                .states = {}};
   UniqueNames names;
-  for (const StreamProgram::State& state : program->states())
+  for (const StreamProgram::State& state : found->program.states())
     s.states.push_back({names.claim("s"), state.first.spec(), state.first});
-  s.function = [program, rows](const Tensors& in) {
-    const bool ids = is_integer(rows.dtype);
-    const Tensor x = reshape(in[0], ids ? Shape{rows.batch, 1} : Shape{rows.batch, 1, rows.width});
-    FrameStates states{Tensors(in.begin() + 1, in.end()), Tensors(in.begin() + 1, in.end())};
-    const Tensor y = program->step({x}, states)[0];
-    Tensors out{reshape(y, {rows.batch, y.numel() / rows.batch})};
-    for (const Tensor& t : states.next) out.push_back(t);
-    return out;
-  };
+  try_trace(s.function, s.inputs, s);
+  if (!blocks) return s;
+  s.block_steps = block;
+  s.block = function_of(found, rows, block);
+  try_trace(s.block, {block_spec(rows, block)}, s);
   return s;
 }
 
 }  // namespace
 
-StepSource step_source(const nn::Layer& layer, const nn::StepRows& rows) {
+StepSource step_source(const nn::Layer& layer, const nn::StepRows& rows, std::int64_t block) {
   const NewFrame frame;
-  StepSource own = own_step(layer, rows);
-  std::vector<Spec> specs = own.inputs;
-  for (const SourceState& s : own.states) specs.push_back(s.spec);
   std::string why;
+  const auto find = [&](bool only_blocks) -> std::optional<StepSource> {
+    for (const std::int64_t steps : kTraced) try {
+        return found_step(layer, rows, steps, block, only_blocks);
+      } catch (const Error& e) {
+        if (steps == kTraced.back()) why += "; " + std::string(e.what());
+      }
+    return {};
+  };
+  if (block > 1 && rows.batch == 1)
+    if (auto found = find(true)) return *found;
   try {
-    (void)trace(own.function, specs);
+    StepSource own = own_step(layer, rows);
+    try_trace(own.function, own.inputs, own);
     return own;
   } catch (const ShapeError&) {
     throw;
   } catch (const Error& e) {
     why = e.what();
   }
-  for (const std::int64_t steps : kTraced) try {
-      StepSource found = found_step(layer, rows, steps);
-      specs = found.inputs;
-      for (const SourceState& s : found.states) specs.push_back(s.spec);
-      (void)trace(found.function, specs);
-      return found;
-    } catch (const Error& e) {
-      if (steps == kTraced.back()) why += "; " + std::string(e.what());
-    }
+  if (auto found = find(false)) return *found;
   throw ExportError("freeze: " + layer.kind() + " has no step that can be written: " + why);
 }
 

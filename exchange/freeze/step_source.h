@@ -25,9 +25,14 @@ struct StepSource {
   std::vector<std::string> input_names, output_names;
   std::vector<Spec> inputs;  ///< types of x
   std::vector<SourceState> states;
+  /// The same for `block_steps` steps at once: x [n, D], states -> y [n, N], states. Null: there is none, because each
+  /// step waits for the one before, or there are several rows.
+  std::function<Tensors(const Tensors&)> block{};
+  std::int64_t block_steps = 0;
 };
 
-/// Returns the step of a layer: its own (Layer::step), or the one that is found in `forward`.
-StepSource step_source(const nn::Layer& layer, const nn::StepRows& rows);
+/// Returns the step of a layer: its own (Layer::step), or the one that is found in `forward`; the latter with a function
+/// for `block` steps at once, unless that is 0.
+StepSource step_source(const nn::Layer& layer, const nn::StepRows& rows, std::int64_t block);
 
 }  // namespace ferrite::exchange::detail

@@ -121,13 +121,13 @@ Packet<T> by_lane(Packet<T> x, Packet<T> y, F f) {
 #endif
 /// Defines a function of one lane with a name, by which it can be printed in C (exchange/freeze): here one of the C
 /// library.
-#define FERRITE_NUMBER_FUNCTION(Name, function)       \
-  struct Name {                                       \
-    static constexpr const char* c_name = #function;  \
-    template <class... T>                             \
-    auto operator()(T... v) const {                   \
-      return std::function(v...);                     \
-    }                                                 \
+#define FERRITE_NUMBER_FUNCTION(Name, function)      \
+  struct Name {                                      \
+    static constexpr const char* c_name = #function; \
+    template <class... T>                            \
+    auto operator()(T... v) const {                  \
+      return std::function(v...);                    \
+    }                                                \
   };
 FERRITE_NUMBER_FUNCTION(ErfNumber, erf)
 FERRITE_NUMBER_FUNCTION(ErfcNumber, erfc)
@@ -170,11 +170,7 @@ Packet<T> copysign(Packet<T> magnitude, Packet<T> sign) {
 
 // ---- f64: the C library --------------------------------------------------------------------------------
 
-inline Packet<double> erf(Packet<double> x) {
-  return by_lane(x, ErfNumber());
-}
-inline Packet<double> erfc(Packet<double> x) {
-  return by_lane(x, ErfcNumber());
-}
+inline Packet<double> erf(Packet<double> x) { return by_lane(x, ErfNumber()); }
+inline Packet<double> erfc(Packet<double> x) { return by_lane(x, ErfcNumber()); }
 
 }  // namespace ferrite::detail::FERRITE_LEVEL

@@ -69,8 +69,8 @@ template <int first, int... lane>
 #endif
 }
 inline Doubles to_doubles(Packet<float> x) {
-  constexpr std::make_integer_sequence<int, kLanes<double>> lanes;
-  return {{widened<0>(x.raw, lanes), widened<kLanes<double>>(x.raw, lanes)}};
+  constexpr std::make_integer_sequence<int, kLanes<double> > lanes;
+  return {{widened<0>(x.raw, lanes), widened<kLanes<double> >(x.raw, lanes)}};
 }
 template <int... lane>
 [[gnu::always_inline]] inline Packet<float> joined(FloatPart a, FloatPart b, std::integer_sequence<int, lane...>) {
@@ -79,7 +79,7 @@ template <int... lane>
 /// Rounds doubles to a packet of floats.
 inline Packet<float> to_floats(const Doubles& x) {
   const auto part = [&](int i) { return __builtin_convertvector(x.at[i].raw, FloatPart); };
-  return joined(part(0), part(1), std::make_integer_sequence<int, kLanes<float>>{});
+  return joined(part(0), part(1), std::make_integer_sequence<int, kLanes<float> >{});
 }
 #endif
 

@@ -17,7 +17,9 @@ namespace ferrite::detail::FERRITE_LEVEL {
 /// Returns x 2^n for whole n from -252 to 254 (doubles: from -2046 to 2049), in two factors so that results reach the
 /// denormals and the largest numbers.
 [[gnu::always_inline]] inline Packet<float> scale(Packet<float> x, Packet<float> n) {
-#if defined(__AVX512F__) && !defined(FERRITE_WRITTEN)
+#if defined(FERRITE_WRITTEN)
+  return scale_raw(x.raw, n.raw);
+#elif defined(__AVX512F__)
   return _mm512_scalef_ps(x.raw, n.raw);  // this rounds as the last factor does
 #else
   const Bits whole = to_bits(n), half = whole >> 1;
@@ -25,7 +27,9 @@ namespace ferrite::detail::FERRITE_LEVEL {
 #endif
 }
 [[gnu::always_inline]] inline Packet<double> scale(Packet<double> x, Packet<double> n) {
-#if defined(__AVX512F__) && !defined(FERRITE_WRITTEN)
+#if defined(FERRITE_WRITTEN)
+  return scale_raw(x.raw, n.raw);
+#elif defined(__AVX512F__)
   return _mm512_scalef_pd(x.raw, n.raw);
 #else
   // Half of n + 2046 without a shift that keeps signs: both halves are exponents in their stored form.

@@ -137,7 +137,7 @@ Packet<T> gelu_slope(Packet<T> x) {
 
 // ---- f64: the C library --------------------------------------------------------------------------------
 
-#define FERRITE_BY_LANE(name, Name)    \
+#define FERRITE_BY_LANE(name, Name)   \
   FERRITE_NUMBER_FUNCTION(Name, name) \
   inline Packet<double> name(Packet<double> x) { return by_lane(x, Name()); }
 FERRITE_BY_LANE(asin, AsinNumber)
@@ -164,9 +164,7 @@ struct LogGammaNumber {
 inline Packet<double> erfinv(Packet<double> x) {
   return by_lane(x, [](double v) { return erfinv_of(v, 3); });
 }
-inline Packet<double> lgamma(Packet<double> x) {
-  return by_lane(x, LogGammaNumber());
-}
+inline Packet<double> lgamma(Packet<double> x) { return by_lane(x, LogGammaNumber()); }
 
 // ---- f32: angles ---------------------------------------------------------------------------------------
 

@@ -84,7 +84,7 @@ template <class T>
   return *reinterpret_cast<const typename VectorsOf<T>::Anywhere*>(from);
 }
 template <class T>
-[[gnu::always_inline]] inline void store_raw(T* to, std::type_identity_t<RawPacket<T>> v) {
+[[gnu::always_inline]] inline void store_raw(T* to, std::type_identity_t<RawPacket<T> > v) {
   *reinterpret_cast<typename VectorsOf<T>::Anywhere*>(to) = v;
 }
 /// Keeps a packet in a register where the compiler would read it from memory for each of its uses.
@@ -147,10 +147,10 @@ using LaneMask = __m256i;
 template <class T>
 [[gnu::always_inline]] inline RawBits<T> lane_numbers() {
   return []<int... i>(std::integer_sequence<int, i...>) { return RawBits<T>{i...}; }
-  (std::make_integer_sequence<int, kLanes<T>>());
+  (std::make_integer_sequence<int, kLanes<T> >());
 }
-[[gnu::always_inline]] inline RawBits<float> raw_bits(RawFloats x) { return std::bit_cast<RawBits<float>>(x); }
-[[gnu::always_inline]] inline RawBits<double> raw_bits(RawDoubles x) { return std::bit_cast<RawBits<double>>(x); }
+[[gnu::always_inline]] inline RawBits<float> raw_bits(RawFloats x) { return std::bit_cast<RawBits<float> >(x); }
+[[gnu::always_inline]] inline RawBits<double> raw_bits(RawDoubles x) { return std::bit_cast<RawBits<double> >(x); }
 [[gnu::always_inline]] inline RawFloats raw_from_bits(RawBits<float> x) { return std::bit_cast<RawFloats>(x); }
 [[gnu::always_inline]] inline RawDoubles raw_from_bits(RawBits<double> x) { return std::bit_cast<RawDoubles>(x); }
 [[gnu::always_inline]] inline Bits64 raw_unsigned_bits(RawDoubles x) { return std::bit_cast<Bits64>(x); }

@@ -1,8 +1,8 @@
 #pragma once
-/// The register of the level `written`: not a vector of numbers but a symbol, on which arithmetic records an expression.
-/// A functor applied to packets of symbols leaves the expression that exchange/freeze prints as a function in C, so that
-/// kernels and printed functions have one source. vectors.h and mask.h include this in place of themselves where
-/// FERRITE_WRITTEN is defined.
+/// The register of the level `written`: not a vector of numbers but a symbol, on which arithmetic records an
+/// expression. A functor applied to packets of symbols leaves the expression that exchange/freeze prints as a function
+/// in C, so that kernels and printed functions have one source. vectors.h and mask.h include this in place of
+/// themselves where FERRITE_WRITTEN is defined.
 ///
 /// The level rounds multiply-adds once, as AVX2, AVX-512 and NEON do. No lane has a value while an expression is
 /// recorded: `all` is false and `any` is true, so that both sides of a branch are recorded and selected between.
@@ -101,16 +101,16 @@ inline Bits64 bits64(std::uint64_t v) { return constant_written<WrittenKind::lon
 inline Bits raw_bits(RawFloats x) { return call_written<WrittenKind::ints, WrittenKind::floats>("bits", x); }
 inline Bits64 raw_bits(RawDoubles x) { return call_written<WrittenKind::longs, WrittenKind::doubles>("bits", x); }
 inline Bits64 raw_unsigned_bits(RawDoubles x) { return raw_bits(x); }
-inline RawFloats raw_from_bits(Bits x) { return call_written<WrittenKind::floats, WrittenKind::floats>("from_bits", x); }
+inline RawFloats raw_from_bits(Bits x) {
+  return call_written<WrittenKind::floats, WrittenKind::floats>("from_bits", x);
+}
 inline RawDoubles raw_from_bits(Bits64 x) {
   return call_written<WrittenKind::doubles, WrittenKind::doubles>("from_bits", x);
 }
 inline RawFloats raw_to_floats(Bits x) { return call_written<WrittenKind::floats, WrittenKind::floats>("from_int", x); }
 inline Bits raw_to_bits(RawFloats x) { return call_written<WrittenKind::ints, WrittenKind::floats>("to_int", x); }
 /// Converts floats to doubles, of which there are as many, and rounds doubles to floats.
-inline RawDoubles widen_raw(RawFloats x) {
-  return call_written<WrittenKind::doubles, WrittenKind::floats>("widen", x);
-}
+inline RawDoubles widen_raw(RawFloats x) { return call_written<WrittenKind::doubles, WrittenKind::floats>("widen", x); }
 inline RawFloats narrow_raw(RawDoubles x) {
   return call_written<WrittenKind::floats, WrittenKind::doubles>("narrow", x);
 }
@@ -127,58 +127,59 @@ constexpr const char* lane_name() {
 
 // ---- arithmetic -------------------------------------------------------------------------------------------
 
-#define FERRITE_ON_SYMBOLS(V, T, number, Int, is_sign)                                                                 \
-  inline V operator+(V a, V b) { return call_written<number, number>("add", a, b); }                                   \
-  inline V operator-(V a, V b) { return call_written<number, number>("sub", a, b); }                                   \
-  inline V operator*(V a, V b) { return call_written<number, number>("mul", a, b); }                                   \
-  inline V operator/(V a, V b) { return call_written<number, number>("div", a, b); }                                   \
-  inline V operator-(V a) {                                                                                            \
-    const WrittenConstant c = written_constant(a.value);                                                               \
-    return c.is_constant ? constant_written<number>(c.bits ^ (is_sign)) : call_written<number, number>("neg", a);      \
-  }                                                                                                                    \
-  inline V fma_raw(V a, V b, V c) { return call_written<number, number>("fma", a, b, c); }                             \
-  inline V min_raw(V a, V b) { return call_written<number, number>("first_min", a, b); }                               \
-  inline V max_raw(V a, V b) { return call_written<number, number>("first_max", a, b); }                               \
-  inline V sqrt_raw(V x) { return call_written<number, number>("sqrt", x); }                                           \
-  inline V nearest_raw(V x) { return call_written<number, number>("nearest", x); }                                     \
-  inline bool is_sign_bit(V a) {                                                                                       \
-    const WrittenConstant c = written_constant(a.value);                                                               \
-    return c.is_constant && c.bits == (is_sign);                                                                       \
-  }                                                                                                                    \
-  inline V and_raw(V a, V b) {                                                                                         \
-    return is_sign_bit(b) ? call_written<number, number>("sign_bit", a) : call_written<number, number>("and", a, b);   \
-  }                                                                                                                    \
-  inline V or_raw(V a, V b) { return call_written<number, number>("or", a, b); }                                       \
-  inline V without_raw(V a, V b) {                                                                                     \
-    return is_sign_bit(a) ? call_written<number, number>("abs", b) : call_written<number, number>("without", a, b);    \
-  }                                                                                                                    \
-  template <class F>                                                                                                   \
-  V by_lane_raw(V x, F) {                                                                                              \
-    return lanes_written<number>("by_lane", lane_name<F>(), x);                                                        \
-  }                                                                                                                    \
-  template <class F>                                                                                                   \
-  V by_lane_raw(V x, V y, F) {                                                                                         \
-    return lanes_written<number>("by_lane", lane_name<F>(), x, y);                                                     \
-  }                                                                                                                    \
-  template <class F, class... X>                                                                                       \
-  V mended_raw(RawMask<T> usual, V y, F, X... x) {                                                                     \
-    return lanes_written<number>("mended", lane_name<F>(), usual, y, x...);                                            \
+#define FERRITE_ON_SYMBOLS(V, T, number, Int, is_sign)                                                               \
+  inline V operator+(V a, V b) { return call_written<number, number>("add", a, b); }                                 \
+  inline V operator-(V a, V b) { return call_written<number, number>("sub", a, b); }                                 \
+  inline V operator*(V a, V b) { return call_written<number, number>("mul", a, b); }                                 \
+  inline V operator/(V a, V b) { return call_written<number, number>("div", a, b); }                                 \
+  inline V operator-(V a) {                                                                                          \
+    const WrittenConstant c = written_constant(a.value);                                                             \
+    return c.is_constant ? constant_written<number>(c.bits ^ (is_sign)) : call_written<number, number>("neg", a);    \
+  }                                                                                                                  \
+  inline V fma_raw(V a, V b, V c) { return call_written<number, number>("fma", a, b, c); }                           \
+  inline V min_raw(V a, V b) { return call_written<number, number>("first_min", a, b); }                             \
+  inline V max_raw(V a, V b) { return call_written<number, number>("first_max", a, b); }                             \
+  inline V sqrt_raw(V x) { return call_written<number, number>("sqrt", x); }                                         \
+  inline V scale_raw(V x, V n) { return call_written<number, number>("scale", x, n); }                               \
+  inline V nearest_raw(V x) { return call_written<number, number>("nearest", x); }                                   \
+  inline bool is_sign_bit(V a) {                                                                                     \
+    const WrittenConstant c = written_constant(a.value);                                                             \
+    return c.is_constant && c.bits == (is_sign);                                                                     \
+  }                                                                                                                  \
+  inline V and_raw(V a, V b) {                                                                                       \
+    return is_sign_bit(b) ? call_written<number, number>("sign_bit", a) : call_written<number, number>("and", a, b); \
+  }                                                                                                                  \
+  inline V or_raw(V a, V b) { return call_written<number, number>("or", a, b); }                                     \
+  inline V without_raw(V a, V b) {                                                                                   \
+    return is_sign_bit(a) ? call_written<number, number>("abs", b) : call_written<number, number>("without", a, b);  \
+  }                                                                                                                  \
+  template <class F>                                                                                                 \
+  V by_lane_raw(V x, F) {                                                                                            \
+    return lanes_written<number>("by_lane", lane_name<F>(), x);                                                      \
+  }                                                                                                                  \
+  template <class F>                                                                                                 \
+  V by_lane_raw(V x, V y, F) {                                                                                       \
+    return lanes_written<number>("by_lane", lane_name<F>(), x, y);                                                   \
+  }                                                                                                                  \
+  template <class F, class... X>                                                                                     \
+  V mended_raw(RawMask<T> usual, V y, F, X... x) {                                                                   \
+    return lanes_written<number>("mended", lane_name<F>(), usual, y, x...);                                          \
   }
 
 FERRITE_ON_SYMBOLS(RawFloats, float, WrittenKind::floats, Bits, 0x80000000U)
 FERRITE_ON_SYMBOLS(RawDoubles, double, WrittenKind::doubles, Bits64, 0x8000000000000000U)
 #undef FERRITE_ON_SYMBOLS
 
-#define FERRITE_ON_SYMBOLS(V, kind)                                                          \
-  inline V operator+(V a, V b) { return call_written<kind, kind>("add", a, b); }             \
-  inline V operator-(V a, V b) { return call_written<kind, kind>("sub", a, b); }             \
-  inline V operator&(V a, V b) { return call_written<kind, kind>("and", a, b); }             \
-  inline V operator|(V a, V b) { return call_written<kind, kind>("or", a, b); }              \
-  inline V operator^(V a, V b) { return call_written<kind, kind>("xor", a, b); }             \
-  inline V operator<<(V a, int n) {                                                          \
+#define FERRITE_ON_SYMBOLS(V, kind)                                                                          \
+  inline V operator+(V a, V b) { return call_written<kind, kind>("add", a, b); }                             \
+  inline V operator-(V a, V b) { return call_written<kind, kind>("sub", a, b); }                             \
+  inline V operator&(V a, V b) { return call_written<kind, kind>("and", a, b); }                             \
+  inline V operator|(V a, V b) { return call_written<kind, kind>("or", a, b); }                              \
+  inline V operator^(V a, V b) { return call_written<kind, kind>("xor", a, b); }                             \
+  inline V operator<<(V a, int n) {                                                                          \
     return V(record_written({"shl", kind, kind, written_operands(a.value), static_cast<std::uint64_t>(n)})); \
-  }                                                                                          \
-  inline V operator>>(V a, int n) {                                                          \
+  }                                                                                                          \
+  inline V operator>>(V a, int n) {                                                                          \
     return V(record_written({"shr", kind, kind, written_operands(a.value), static_cast<std::uint64_t>(n)})); \
   }
 FERRITE_ON_SYMBOLS(Bits, WrittenKind::ints)
@@ -201,13 +202,13 @@ struct Mask {
   }
 };
 
-#define FERRITE_COMPARISONS(V, T, number, mask)                                                           \
-  inline Mask<T> less(V a, V b) { return {call_written<mask, number>("is_less", a, b)}; }                    \
-  inline Mask<T> less_equal(V a, V b) { return {call_written<mask, number>("is_less_equal", a, b)}; }        \
-  inline Mask<T> equal(V a, V b) { return {call_written<mask, number>("is_equal", a, b)}; }                  \
+#define FERRITE_COMPARISONS(V, T, number, mask)                                                               \
+  inline Mask<T> less(V a, V b) { return {call_written<mask, number>("is_less", a, b)}; }                     \
+  inline Mask<T> less_equal(V a, V b) { return {call_written<mask, number>("is_less_equal", a, b)}; }         \
+  inline Mask<T> equal(V a, V b) { return {call_written<mask, number>("is_equal", a, b)}; }                   \
   inline Mask<T> not_less_equal(V a, V b) { return {call_written<mask, number>("is_greater_or_nan", a, b)}; } \
-  inline Mask<T> unordered(V a) { return {call_written<mask, number>("is_nan", a)}; }                     \
-  inline V chosen(Mask<T> m, V a, V b) { return call_written<number, number>("select", m.raw, a, b); }    \
+  inline Mask<T> unordered(V a) { return {call_written<mask, number>("is_nan", a)}; }                         \
+  inline V chosen(Mask<T> m, V a, V b) { return call_written<number, number>("select", m.raw, a, b); }        \
   inline V masked(Mask<T> m, V a) { return call_written<number, number>("or_zero", m.raw, a); }
 FERRITE_COMPARISONS(RawFloats, float, WrittenKind::floats, WrittenKind::float_mask)
 FERRITE_COMPARISONS(RawDoubles, double, WrittenKind::doubles, WrittenKind::double_mask)

@@ -1,6 +1,6 @@
-/// Pointwise operations printed as C functions: compiled by the system's C compiler, in plain C99 and with vectors, they
-/// have the bits of the library's operations. FERRITE_C_COMPILERS adds other compilers with their options, separated by
-/// semicolons; FERRITE_FROZEN_VALUES changes how many values of each operation are compared.
+/// Pointwise operations printed as C functions: compiled by the system's C compiler, in plain C99 and with vectors,
+/// they have the bits of the library's operations. FERRITE_C_COMPILERS adds other compilers with their options,
+/// separated by semicolons; FERRITE_FROZEN_VALUES changes how many values of each operation are compared.
 #include <algorithm>
 #include <bit>
 #include <boost/test/unit_test.hpp>
@@ -61,11 +61,46 @@ class Draws {
   }
   T number() {
     using Limits = std::numeric_limits<T>;
-    static constexpr T kSpecial[] = {0, T(-0.0), 1, -1, T(0.5), T(-0.5), 2, -2, 3, -3, 4, 9, 10, T(1e5), T(-1e5), T(1e9),
-                                     T(0x1p27), T(0x1p30), Limits::infinity(), -Limits::infinity(), Limits::quiet_NaN(),
-                                     Limits::min(), -Limits::min(), Limits::denorm_min(), -Limits::denorm_min(),
-                                     Limits::max(), Limits::lowest(), Limits::epsilon(), T(88.3), T(-88.4), T(-104),
-                                     T(709.5), T(-745), T(3e-39), T(-3e-39), T(12.5), T(-80), T(-700), T(-37), T(-39)};
+    static constexpr T kSpecial[] = {0,
+                                     T(-0.0),
+                                     1,
+                                     -1,
+                                     T(0.5),
+                                     T(-0.5),
+                                     2,
+                                     -2,
+                                     3,
+                                     -3,
+                                     4,
+                                     9,
+                                     10,
+                                     T(1e5),
+                                     T(-1e5),
+                                     T(1e9),
+                                     T(0x1p27),
+                                     T(0x1p30),
+                                     Limits::infinity(),
+                                     -Limits::infinity(),
+                                     Limits::quiet_NaN(),
+                                     Limits::min(),
+                                     -Limits::min(),
+                                     Limits::denorm_min(),
+                                     -Limits::denorm_min(),
+                                     Limits::max(),
+                                     Limits::lowest(),
+                                     Limits::epsilon(),
+                                     T(88.3),
+                                     T(-88.4),
+                                     T(-104),
+                                     T(709.5),
+                                     T(-745),
+                                     T(3e-39),
+                                     T(-3e-39),
+                                     T(12.5),
+                                     T(-80),
+                                     T(-700),
+                                     T(-37),
+                                     T(-39)};
     switch (random_() % 8) {
       case 0: return kSpecial[random_() % std::size(kSpecial)];
       case 1: return std::bit_cast<T>(static_cast<BitsOf<T>>(random_()));
@@ -79,9 +114,7 @@ class Draws {
   bool truth() { return random_() % 2 != 0; }
 
  private:
-  double within(double low, double high) {
-    return low + (high - low) * static_cast<double>(random_() >> 11) * 0x1p-53;
-  }
+  double within(double low, double high) { return low + (high - low) * static_cast<double>(random_() >> 11) * 0x1p-53; }
   std::mt19937_64 random_;
   double low_, high_;
 };
@@ -102,9 +135,10 @@ Case<BitsOf<T>> case_of(const Primitive& op, const std::string& function, std::i
   Draws<T> draws(op, static_cast<std::uint64_t>(op.name.size() + 31 * static_cast<std::size_t>(op.arity)));
   Tensors in;
   for (std::size_t j = 0; j < static_cast<std::size_t>(op.arity); ++j)
-    in.push_back(is_condition(op, j) ? Tensor::build<bool>({n}, [&](std::span<bool> out) {
-      for (bool& v : out) v = draws.truth();
-    })
+    in.push_back(is_condition(op, j) ? Tensor::build<bool>({n},
+                                                           [&](std::span<bool> out) {
+                                                             for (bool& v : out) v = draws.truth();
+                                                           })
                                      : Tensor::build<T>({n}, [&](std::span<T> out) {
                                          for (T& v : out) v = draws.number();
                                        }));
@@ -135,8 +169,8 @@ std::string program(const CFunctions& functions, const std::vector<Case<Bits>>& 
     for (std::size_t j = 0; j < c.operands.size(); ++j) {
       const std::string name = "x" + std::to_string(j), kind = is_condition(*c.op, j) ? integer : number;
       text += "  " + I + "* " + name + " = block(n);\n  READ(" + name + ");\n";
-      arguments += (j > 0 ? ", " : "") + ("nf_get_" + kind) + "((const " + (kind == number ? T : I) + "*)(const void*)" +
-                   name + " + i, m)";
+      arguments += (j > 0 ? ", " : "") + ("nf_get_" + kind) + "((const " + (kind == number ? T : I) +
+                   "*)(const void*)" + name + " + i, m)";
     }
     text += "  for (i = 0; i < n; i += NF_LANES_" + lanes + ") {\n    m = n - i < NF_LANES_" + lanes +
             " ? n - i : NF_LANES_" + lanes + ";\n    nf_put_" + result + "((" + (c.to_numbers ? T : I) +
@@ -145,7 +179,7 @@ std::string program(const CFunctions& functions, const std::vector<Case<Bits>>& 
     for (std::size_t j = 0; j < c.operands.size(); ++j) text += "  free(x" + std::to_string(j) + ");\n";
     text += "  }\n";
   }
-  return text + "  return 0;\n}\n";
+  return text + "  return 0;\n}\n" + exchange::detail::c_end();
 }
 
 template <class Bits>
@@ -212,8 +246,8 @@ void check_functions(Dtype dtype) {
   std::ofstream(base + ".c") << program(functions, cases, dtype);
   write_operands(base + ".in", cases);
   for (const std::string& compiler : compilers()) {
-    const std::string run = compiler + "'" + base + ".c' -o '" + base + "' -lm && '" + base + "' < '" + base +
-                            ".in' > '" + base + ".out'";
+    const std::string run =
+        compiler + "'" + base + ".c' -o '" + base + "' -lm && '" + base + "' < '" + base + ".in' > '" + base + ".out'";
     BOOST_TEST_REQUIRE(std::system(run.c_str()) == 0, run);
     compare(base + ".out", cases, compiler);
   }

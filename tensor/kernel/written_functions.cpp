@@ -1,7 +1,8 @@
-/// Records pointwise operations: the functors of the kernels, compiled for the level `written` (tensor/kernel/written.h).
+/// Records pointwise operations: the functors of the kernels, compiled for the level `written`
+/// (tensor/kernel/written.h).
 #define FERRITE_WRITTEN
 #define FERRITE_LEVEL written
-#include "ferrite/exchange/freeze/written_functions.h"
+#include "ferrite/tensor/kernel/written_functions.h"
 
 #include <algorithm>
 #include <array>
@@ -41,14 +42,10 @@ WrittenConstant written_constant(std::int32_t value) {
   return {std::string_view(n.name) == kWrittenConstant, n.bits};
 }
 
-}  // namespace ferrite::detail
-
-namespace ferrite::exchange::detail {
 namespace {
 
-namespace written = ferrite::detail::written;
-using ferrite::detail::Types;
 using ferrite::detail::record_written;
+using ferrite::detail::Types;
 
 template <class T>
 constexpr WrittenKind kNumber = sizeof(T) == 4 ? WrittenKind::floats : WrittenKind::doubles;
@@ -97,9 +94,10 @@ std::int32_t recorded_result(WrittenFunction& f, std::index_sequence<i...>) {
   } else if constexpr (F::types == Types::boolean) {
     using namespace written;
     const auto a = condition<T>(f);
-    if constexpr (F::arity == 1) return result_of(a ^ RawBits<T>(record_written({ferrite::detail::kWrittenConstant,
-                                                                                  kInteger<T>, kInteger<T>, {},
-                                                                                  sizeof(T) == 4 ? 0xffffffffU : ~0ULL})));
+    if constexpr (F::arity == 1)
+      return result_of(a ^
+                       RawBits<T>(record_written(
+                           {kWrittenConstant, kInteger<T>, kInteger<T>, {}, sizeof(T) == 4 ? 0xffffffffU : ~0ULL})));
     if constexpr (std::is_same_v<F, LogicalAnd>) return result_of(a & condition<T>(f));
     if constexpr (std::is_same_v<F, LogicalOr>) return result_of(a | condition<T>(f));
   } else {
@@ -136,10 +134,10 @@ WrittenFunction written_function(const Primitive& op, Dtype dtype) {
   const WrittenPlace where = written_place(op);
   if (where.family < 0) return f;
   const Records records = at_place(written::Families{}, where);
-  ferrite::detail::recorded = &f.values;
+  recorded = &f.values;
   (dtype == Dtype::f32 ? records.f32 : records.f64)(f);
-  ferrite::detail::recorded = nullptr;
+  recorded = nullptr;
   return f;
 }
 
-}  // namespace ferrite::exchange::detail
+}  // namespace ferrite::detail

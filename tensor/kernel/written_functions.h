@@ -1,5 +1,5 @@
 #pragma once
-/// The library's pointwise operations as recorded expressions: what c_functions.cpp prints.
+/// The library's pointwise operations as recorded expressions: what exchange/freeze prints.
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -7,10 +7,7 @@
 #include "ferrite/tensor/kernel/written.h"
 #include "ferrite/tensor/primitive.h"
 
-namespace ferrite::exchange::detail {
-
-using ferrite::detail::WrittenKind;
-using ferrite::detail::WrittenNode;
+namespace ferrite::detail {
 
 /// The recorded expression of a function: values in an order in which each follows its operands. An operand of the
 /// function is a value with the name `kWrittenOperand`, whose bits are its position.
@@ -30,4 +27,4 @@ struct WrittenPlace {
 };
 WrittenPlace written_place(const Primitive& op);
 
-}  // namespace ferrite::exchange::detail
+}  // namespace ferrite::detail

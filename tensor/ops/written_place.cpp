@@ -1,18 +1,16 @@
 /// Finds the functor of an operation: the operation's record points to the kernels of its place.
 #include <utility>
 
-#include "ferrite/exchange/freeze/written_functions.h"
+#include "ferrite/tensor/kernel/written_functions.h"
 #include "ferrite/tensor/ops/define.h"
 
-namespace ferrite::exchange::detail {
+namespace ferrite::detail {
 namespace {
-
-namespace functors = ferrite::detail::functors;
 
 template <std::size_t family, class... F, std::size_t... place>
 int place_in_family(const Primitive& op, functors::FunctorList<F...>, std::index_sequence<place...>) {
   int found = -1;
-  ((op.blocks == &ferrite::detail::blocks_in_use<family, place> ? found = static_cast<int>(place) : 0), ...);
+  ((op.blocks == &blocks_in_use<family, place> ? found = static_cast<int>(place) : 0), ...);
   return found;
 }
 template <class... List, std::size_t... family>
@@ -30,8 +28,7 @@ WrittenPlace place_in_families(const Primitive& op, std::tuple<List...>, std::in
 
 WrittenPlace written_place(const Primitive& op) {
   if (op.blocks == nullptr) return {};
-  return place_in_families(op, functors::Families{},
-                           std::make_index_sequence<std::tuple_size_v<functors::Families>>());
+  return place_in_families(op, functors::Families{}, std::make_index_sequence<std::tuple_size_v<functors::Families>>());
 }
 
-}  // namespace ferrite::exchange::detail
+}  // namespace ferrite::detail

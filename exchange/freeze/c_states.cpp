@@ -1,0 +1,170 @@
+/// Writes states as members of the struct of a frozen net.
+#include "ferrite/exchange/freeze/c_states.h"
+
+#include <algorithm>
+
+namespace ferrite::exchange::detail {
+namespace {
+
+std::string digits(std::int64_t n) { return std::to_string(n); }
+
+/// Returns the number of elements from one place of a state to the next. Vectors may reach behind the last element of
+/// all but small states.
+std::int64_t room(const FrozenState& s) {
+  const std::int64_t n = s.spec.shape.numel();
+  return n < 8 ? n : (n + 15) / 16 * 16;
+}
+/// Returns whether a state lies at changing places.
+bool moves(const FrozenState& s) { return s.keeping == Keeping::line || s.keeping == Keeping::pair; }
+
+constexpr std::int64_t kFewFrames = 8;  ///< minimum number of free frames of a line, for each that a step appends
+
+bool is_zero(const Tensor& x) {
+  const std::byte* const raw = x.raw();
+  return std::all_of(raw, raw + x.numel() * size_of(x.dtype()), [](std::byte b) { return b == std::byte{0}; });
+}
+
+}  // namespace
+
+void write_copy(CText& to, const std::string& target, const std::string& from, std::int64_t n) {
+  to.line("for (ptrdiff_t i = 0; i < " + digits(n) + "; ++i) (" + target + ")[i] = (" + from + ")[i];");
+}
+
+std::int64_t CStates::frames(const FrozenState& s) const {
+  const std::int64_t past = s.spec.shape[0];
+  return past + most_appended_ + std::max(past, kFewFrames * s.appended);
+}
+std::string CStates::c_type_of(Dtype dtype) const {
+  if (dtype == Dtype::boolean) return wide_masks_ ? "int64_t" : "int32_t";
+  return std::string(c_type(dtype));
+}
+std::int64_t CStates::bytes(const FrozenState& s) const {
+  return s.spec.shape.numel() * (s.spec.dtype == Dtype::boolean ? (wide_masks_ ? 8 : 4) : size_of(s.spec.dtype));
+}
+std::string CStates::counter() const {
+  for (std::size_t k = 0; k < states_.size(); ++k)
+    if (states_[k].keeping == Keeping::counts) return "n->" + names_[k];
+  return "";
+}
+const FrozenState* CStates::a_store() const {
+  for (const FrozenState& s : states_)
+    if (s.keeping == Keeping::store) return &s;
+  return nullptr;
+}
+
+bool CStates::is_padded(std::size_t k) const {
+  const FrozenState& s = states_[k];
+  return (s.keeping == Keeping::pair || s.keeping == Keeping::value) && room(s) >= 16 && is_float(s.spec.dtype);
+}
+std::string CStates::where(std::size_t k) const {
+  const std::string member = "n->" + names_[k];
+  if (states_[k].keeping == Keeping::pair)
+    return member + " + n->" + names_[k] + "_at * " + digits(room(states_[k]));
+  if (states_[k].keeping != Keeping::line) return member;
+  return member + " + n->" + names_[k] + "_at * " + digits(states_[k].frame);
+}
+std::string CStates::next_place(std::size_t k) const {
+  return "n->" + names_[k] + " + (1 - n->" + names_[k] + "_at) * " + digits(room(states_[k]));
+}
+std::int64_t CStates::saved_bytes() const {
+  std::int64_t all = 0;
+  for (const FrozenState& s : states_) all += bytes(s);
+  return all;
+}
+
+void CStates::write_members(CText& to) const {
+  for (std::size_t k = 0; k < states_.size(); ++k) {
+    const FrozenState& s = states_[k];
+    std::int64_t n = s.keeping == Keeping::line ? frames(s) * s.frame : s.spec.shape.numel();
+    if (s.keeping == Keeping::value) n = room(s);
+    if (s.keeping == Keeping::pair) n = 2 * room(s);
+    to.line(c_type_of(s.spec.dtype) + " " + names_[k] + "[" + digits(std::max<std::int64_t>(n, 1)) + "];");
+    if (moves(s)) to.line("int32_t " + names_[k] + "_at;");
+  }
+}
+
+void CStates::write_room(CText& to) const {
+  const FrozenState* const store = a_store();
+  if (!store) return;
+  to.open("for (int b = 0; b < " + digits(store->spec.shape[0]) + "; ++b)");
+  to.line("if (" + counter() + "[b] >= " + digits(store->spec.shape[1]) + ") return NF_FULL;");
+  to.close();
+}
+
+void CStates::write_commit(CText& to, std::size_t k, const std::string& next, std::int64_t appended) const {
+  const FrozenState& s = states_[k];
+  const std::string member = "n->" + names_[k], at = member + "_at";
+  switch (s.keeping) {
+    case Keeping::value:
+      if (next != where(k)) write_copy(to, where(k), next, s.spec.shape.numel());
+      break;
+    case Keeping::pair:
+      if (next != next_place(k)) write_copy(to, next_place(k), next, s.spec.shape.numel());
+      to.line(at + " = 1 - " + at + ";");
+      break;
+    case Keeping::line:
+      to.line(at + " += " + digits(appended) + ";");
+      to.open("if (" + at + " > " + digits(frames(s) - s.spec.shape[0] - most_appended_) + ")");
+      write_copy(to, member, where(k), s.spec.shape[0] * s.frame);
+      to.line(at + " = 0;");
+      to.close();
+      break;
+    case Keeping::store:
+      to.open("for (ptrdiff_t b = 0; b < " + digits(s.spec.shape[0]) + "; ++b)");
+      write_copy(to, member + " + (b * " + digits(s.spec.shape[1]) + " + (ptrdiff_t)" + counter() + "[b]) * " + digits(s.frame),
+                 next + " + b * " + digits(s.frame), s.frame);
+      to.close();
+      break;
+    case Keeping::counts:
+      to.line("for (ptrdiff_t b = 0; b < " + digits(s.spec.shape[0]) + "; ++b) ++" + member + "[b];");
+      break;
+  }
+}
+
+void CStates::write_reset(CText& to, CModule& module) const {
+  for (std::size_t k = 0; k < states_.size(); ++k) {
+    const FrozenState& s = states_[k];
+    const std::int64_t n = is_padded(k) ? (s.keeping == Keeping::pair ? 2 : 1) * room(s) : s.spec.shape.numel();
+    if (is_zero(s.first))
+      to.line("for (ptrdiff_t i = 0; i < " + digits(n) + "; ++i) n->" + names_[k] + "[i] = 0;");
+    else
+      write_copy(to, "n->" + names_[k], module.constant(s.first, "first value of " + s.name),
+                 s.spec.shape.numel());
+    if (moves(s)) to.line("n->" + names_[k] + "_at = 0;");
+  }
+  to.line("(void)n;");
+}
+
+void CStates::write_save(CText& to) const {
+  to.line("unsigned char *at = (unsigned char *)to;");
+  for (std::size_t k = 0; k < states_.size(); ++k)
+    to.line("at = nf_bytes(at, " + where(k) + ", " + digits(bytes(states_[k])) + ");");
+  to.line("(void)n;");
+  to.line("(void)at;");
+}
+
+void CStates::write_restore(CText& to) const {
+  to.line("const unsigned char *at = (const unsigned char *)from;");
+  std::int64_t offset = 0;
+  for (const FrozenState& s : states_) {
+    if (s.keeping == Keeping::counts && a_store()) {
+      const std::string rows = digits(s.spec.shape[0]);
+      to.line("int64_t counts[" + rows + "];");
+      to.line("nf_bytes(counts, at + " + digits(offset) + ", " + digits(bytes(s)) + ");");
+      to.open("for (int b = 0; b < " + rows + "; ++b)");
+      to.line("if (counts[b] < 0 || counts[b] > " + digits(a_store()->spec.shape[1]) + ") return NF_BAD_STATE;");
+      to.close();
+    }
+    offset += bytes(s);
+  }
+  for (std::size_t k = 0; k < states_.size(); ++k) {
+    if (moves(states_[k])) to.line("n->" + names_[k] + "_at = 0;");
+    to.line("nf_bytes(n->" + names_[k] + ", at, " + digits(bytes(states_[k])) + ");");
+    to.line("at += " + digits(bytes(states_[k])) + ";");
+  }
+  to.line("(void)n;");
+  to.line("(void)at;");
+  to.line("return 0;");
+}
+
+}  // namespace ferrite::exchange::detail
