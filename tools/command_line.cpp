@@ -24,6 +24,8 @@ constexpr const char* kExamples =
     "  ferrite run sunspots/net.safetensors --input x.npy --output y.npy\n"
     "  ferrite export sunspots/net.safetensors net.onnx\n"
     "                                             for other runtimes, any batch and length\n"
+    "  ferrite freeze sunspots/net.safetensors -o net.c\n"
+    "                                             one C file, for programs that link no library\n"
     "  ferrite completion bash > ~/.local/share/bash-completion/completions/ferrite\n"
     "Exit codes: 0 success (diff: equal), 1 different, 2 an error, which is explained in one sentence.";
 
@@ -124,6 +126,35 @@ void add_training(CLI::App& app, Arguments& a) {
       ->required();
 }
 
+void add_freeze(CLI::App& app, Arguments& a) {
+  CLI::App* freeze = app.add_subcommand("freeze", "Writes a network as one C file, without a library or a heap");
+  freeze
+      ->add_option(
+          "NET", a.first,
+          "A network in words as for bench, a file that `ferrite train` wrote, an RTNeural or Neural Amp Modeler "
+          "file, or an ONNX model")
+      ->type_name("FILE(.safetensors|.json|.nam|.onnx)")
+      ->required();
+  freeze->add_option("-o,--output", a.frozen.output, "The source to write; the header lies beside it")
+      ->type_name("FILE(.c)")
+      ->required();
+  freeze->add_option("--name", a.frozen.name, "How the names in C begin; if absent, the name of the output")
+      ->type_name("NAME");
+  freeze->add_option("--batch", a.frozen.batch, "Rows of a step")->type_name("NUMBER")->capture_default_str();
+  freeze->add_option("--steps", a.frozen.steps, "A whole run over this many steps; 0: one step of a stream")
+      ->type_name("NUMBER")
+      ->capture_default_str();
+  freeze->add_option("--block", a.frozen.block, "Steps at once where none waits for another; 0: one at a time")
+      ->type_name("NUMBER")
+      ->capture_default_str();
+  freeze->add_option("--time", a.frozen.time, "ONNX: the dimension of time, for one step of a stream")
+      ->type_name("NAME");
+  freeze->add_option("--state", a.frozen.states, "ONNX: INPUT=OUTPUT, a state that the model passes on; may be repeated")
+      ->type_name("NAME");
+  freeze->add_option("--size", a.frozen.sizes, "ONNX: NAME=NUMBER, a dimension with a name; may be repeated")
+      ->type_name("NAME");
+}
+
 }  // namespace
 
 std::unique_ptr<CLI::App> command_line(Arguments& a) {
@@ -134,6 +165,7 @@ std::unique_ptr<CLI::App> command_line(Arguments& a) {
   add_files(*app, a);
   add_bench(*app, a);
   add_training(*app, a);
+  add_freeze(*app, a);
   CLI::App* completion = app->add_subcommand("completion", "Prints a completion script for a shell");
   completion->add_option("SHELL", a.shell, "The shell")->type_name("{bash,zsh,fish}")->required();
   app->add_subcommand("man", "Prints the manual page, for man -l");

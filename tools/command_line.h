@@ -6,6 +6,7 @@
 
 #include "bench.h"
 #include "tool_export.h"
+#include "tool_freeze.h"
 #include "tool_training.h"
 
 namespace ferrite::tools {
@@ -17,6 +18,7 @@ struct Arguments {
   bool widen = false;
   BenchOptions timing{};
   ExportChoice choice{};                  ///< options of the `export` command
+  FreezeChoice frozen{};                  ///< options of the `freeze` command
   std::string rows = "kernel-and-layer";  ///< of the profile's table
   std::string input, output, shell;
   TrainingChoice training{};  ///< options of the `train` command

@@ -1,4 +1,4 @@
-// The command line: ferrite info, convert, diff, bench, train, run, export, summary, completion, man.
+// The command line: ferrite info, convert, diff, bench, train, run, export, freeze, summary, completion, man.
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -37,6 +37,7 @@ int run_command(const CLI::App& app, ferrite::tools::Arguments& a) {
   if (named("run") && onnx) run_onnx(a.first, a.input, a.output, std::cout);
   if (named("run") && !onnx) run(a.first, a.input, a.output, std::cout);
   if (named("export")) export_net(a.first, a.second, a.choice, std::cout);
+  if (named("freeze")) freeze_net(a.first, a.frozen, std::cout);
   if (named("summary")) summary(a.first, std::cout);
   if (named("completion")) std::cout << completion(app, a.shell);
   if (named("man")) std::cout << man_page(app);

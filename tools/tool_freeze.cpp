@@ -1,0 +1,129 @@
+/// Nets as C.
+#include "tool_freeze.h"
+
+#include <algorithm>
+#include <array>
+#include <ostream>
+#include <span>
+#include <utility>
+
+#include "ferrite/exchange/freeze.h"
+#include "ferrite/io/atomic_file.h"
+#include "onnx_model.h"
+#include "subject.h"
+#ifdef FERRITE_TOOL_ONNX
+#include "ferrite/exchange/onnx.h"
+#include "ferrite/exchange/onnx_stream.h"
+#endif
+
+namespace ferrite::tools {
+namespace {
+
+/// Returns the file's name without its ending as an identifier: "My-net.c" gives "my_net".
+std::string identifier_of(const std::filesystem::path& path) {
+  std::string name;
+  for (const char c : path.stem().string()) {
+    const bool upper = c >= 'A' && c <= 'Z', lower = c >= 'a' && c <= 'z', digit = c >= '0' && c <= '9';
+    name += upper ? static_cast<char>(c - 'A' + 'a') : lower || digit ? c : '_';
+  }
+  if (name.empty() || name[0] < 'a' || name[0] > 'z') name = "net_" + name;
+  return name;
+}
+
+/// Returns the command that writes the same file, for its first lines.
+std::string command_of(const std::string& net, const FreezeChoice& c) {
+  std::string text = "ferrite freeze " + net + " -o " + std::filesystem::path(c.output).filename().string();
+  const auto add = [&text](const std::string& option, const std::string& value) { text += " " + option + " " + value; };
+  if (!c.name.empty()) add("--name", c.name);
+  if (c.batch != 1) add("--batch", std::to_string(c.batch));
+  if (c.steps != 0) add("--steps", std::to_string(c.steps));
+  if (c.block != 32) add("--block", std::to_string(c.block));
+  if (!c.time.empty()) add("--time", c.time);
+  for (const std::string& s : c.states) add("--state", s);
+  for (const std::string& s : c.sizes) add("--size", s);
+  return text;
+}
+
+/// Returns the two sides of "a=b".
+std::pair<std::string, std::string> sides_of(const std::string& text, const char* option) {
+  const std::size_t at = text.find('=');
+  if (at == std::string::npos || at == 0 || at + 1 == text.size())
+    throw ValueError("freeze: " + std::string(option) + " takes two names with = between them, got '" + text + "'");
+  return {text.substr(0, at), text.substr(at + 1)};
+}
+
+exchange::FreezeOptions options_of(const std::string& net, const FreezeChoice& c) {
+  return {.name = c.name.empty() ? identifier_of(c.output) : c.name, .command = command_of(net, c), .block = c.block};
+}
+
+exchange::FrozenNet frozen_layers(const std::string& net, const FreezeChoice& c) {
+  const Subject s = subject_of(net, c.batch, c.steps ? c.steps : 1);
+  s.net->eval();
+  exchange::FreezeOptions options = options_of(net, c);
+  if (c.steps != 0) {
+    options.inputs = {"x"}, options.outputs = {"y"};
+    const std::array<Spec, 1> x{s.x.spec()};
+    return exchange::freeze([&](const Tensors& in) { return Tensors{(*s.net)(in[0])}; }, x, options);
+  }
+  const nn::StepInput in = s.net->step_input();
+  return exchange::freeze(*s.net, {c.batch, in.width ? in.width : s.x.shape()[-1], s.x.dtype()}, options);
+}
+
+#ifdef FERRITE_TOOL_ONNX
+
+/// Returns the type of a port, whose extents without a number are given by name, or are 1.
+Spec spec_of(const onnx::Port& port, const onnx::StreamOptions& o) {
+  if (!port.ranked) throw ValueError("freeze: the file does not say the shape of input '" + port.name + "'");
+  Spec s{{}, port.dtype};
+  for (const std::string& axis : port.shape) {
+    const std::optional<std::int64_t> fixed = extent_of(axis);
+    const auto given = o.extents.find(axis);
+    s.shape.push_back(fixed ? *fixed : given != o.extents.end() ? given->second : 1);
+  }
+  return s;
+}
+
+exchange::FrozenNet frozen_onnx(const std::string& path, const FreezeChoice& c) {
+  const onnx::Model model = onnx::read(path);
+  onnx::StreamOptions stream{.time = c.time};
+  for (const std::string& s : c.states) stream.states.push_back(sides_of(s, "--state"));
+  for (const std::string& s : c.sizes) {
+    const auto [name, extent] = sides_of(s, "--size");
+    const std::optional<std::int64_t> n = extent_of(extent);
+    if (!n) throw ValueError("freeze: --size takes a name and a number, got '" + s + "'");
+    stream.extents[name] = *n;
+  }
+  exchange::FreezeOptions options = options_of(path, c);
+  options.model = std::filesystem::path(path).filename().string();
+  if (!c.time.empty() || !c.states.empty()) return onnx::freeze(model, stream, options);
+  std::vector<Spec> inputs;
+  for (const onnx::Port& p : model.inputs()) inputs.push_back(spec_of(p, stream)), options.inputs.push_back(p.name);
+  for (const onnx::Port& p : model.outputs()) options.outputs.push_back(p.name);
+  return exchange::freeze([&](const Tensors& in) { return model.run(in); }, inputs, options);
+}
+
+#else
+
+exchange::FrozenNet frozen_onnx(const std::string& path, const FreezeChoice&) { refuse_onnx(path); }
+
+#endif
+
+void write(const std::filesystem::path& to, const std::string& text) {
+  io::write_atomically(to, std::as_bytes(std::span(text)));
+}
+
+}  // namespace
+
+void freeze_net(const std::string& net, const FreezeChoice& choice, std::ostream& out) {
+  const std::filesystem::path to(choice.output);
+  if (to.extension() != ".c") throw ValueError("freeze: " + to.string() + ": the output must end with .c");
+  if (choice.batch < 1 || choice.steps < 0 || choice.block < 0)
+    throw ValueError("freeze: the batch must be positive, steps and block must not be negative");
+  const exchange::FrozenNet c = is_onnx(net) ? frozen_onnx(net, choice) : frozen_layers(net, choice);
+  const std::filesystem::path header = to.parent_path() / (options_of(net, choice).name + ".h");
+  write(header, c.header);
+  write(to, c.source);
+  out << to.string() << ", " << header.string() << ": " << c.source.size() << " bytes\n";
+}
+
+}  // namespace ferrite::tools
