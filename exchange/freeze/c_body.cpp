@@ -238,21 +238,26 @@ void CBody::free_operands(std::size_t step) {
   }
 }
 
-void CBody::write(CText& to) {
+/// Writes the name of the layer that a step belongs to, unless the step before belongs to it, too.
+void CBody::write_layer(const LoweredStep& s, Scope& before, CText& to) const {
+  const Graph::Node* node = s.node;
+  for (const LoweredInstruction& i : s.loop.instructions)
+    if (!node && i.node) node = i.node;
+  if (!node || node->scope == before) return;
+  before = node->scope;
+  if (!before.empty()) to.line("/* " + c_comment(before.path()) + " */");
+}
+
+void CBody::write(CText& appends, CText& rest) {
   place_constants();
   find_last_uses();
   Scope layer;
   for (std::size_t s = 0; s < program_.steps.size(); ++s) {
     const LoweredStep& step = program_.steps[s];
+    const bool first = !step.is_loop && step.node->op->name == "append_frames";
     place_results(step, s);
-    const Graph::Node* node = step.node;
-    for (const LoweredInstruction& i : step.loop.instructions)
-      if (!node && i.node) node = i.node;
-    if (node && !(node->scope == layer)) {
-      layer = node->scope;
-      if (!layer.empty()) to.line("/* " + c_comment(layer.path()) + " */");
-    }
-    write_step(step, to);
+    write_layer(step, layer, first ? appends : rest);
+    write_step(step, first ? appends : rest);
     free_operands(s);
   }
 }

@@ -69,8 +69,8 @@ class CBody {
   /// Returns the name of an array of n elements that lives as long as the present step.
   std::string scratch(Dtype dtype, std::int64_t n);
 
-  /// Writes all steps.
-  void write(CText& to);
+  /// Writes all steps: those that append frames to `appends`, the others to `rest`, which may be the same text.
+  void write(CText& appends, CText& rest);
   const CWork& work() const { return work_; }
   /// Returns the product whose result is v, if the loop that reads it computes it; else null.
   const ColumnProduct* column_product(ValueId v) const;
@@ -94,6 +94,7 @@ class CBody {
   void place_results(const LoweredStep& s, std::size_t step);
   void free_operands(std::size_t step);
   void write_step(const LoweredStep& s, CText& to);
+  void write_layer(const LoweredStep& s, Scope& before, CText& to) const;
 
   CModule& module_;
   const LoweredProgram& program_;

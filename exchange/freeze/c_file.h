@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "ferrite/exchange/freeze.h"
+#include "ferrite/exchange/freeze/stages.h"
 #include "ferrite/exchange/freeze/step_program.h"
 
 namespace ferrite::exchange::detail {
@@ -29,9 +30,9 @@ class CheckInputs {
 /// Returns a sum of the bits of n bytes (FNV-1a of 32 bits), continued from `sum`.
 std::uint32_t check_sum(const void* bytes, std::size_t n, std::uint32_t sum = 2166136261U);
 
-/// Writes the files. `block` is the program of several steps at once, or null; `steps` says whether the program is the
-/// step of a stream.
-FrozenNet write_file(const FrozenProgram& program, const FrozenProgram* block, const FreezeOptions& options,
+/// Writes the files. `block` is the program of several steps at once, or null; `steps` says whether the stages are the
+/// step of a stream, else there is one, a whole program.
+FrozenNet write_file(const std::vector<FrozenStage>& stages, const FrozenProgram* block, const FreezeOptions& options,
                      const FileFacts& facts, bool steps);
 
 }  // namespace ferrite::exchange::detail

@@ -149,6 +149,17 @@ constexpr std::string_view kWords = R"C(
 #else
 #define NF_ALIGNED
 #endif
+#if defined(__GNUC__)
+#define NF_INFINITY_F __builtin_inff()
+#define NF_INFINITY_D __builtin_inf()
+#define NF_NAN_F __builtin_nanf("")
+#define NF_NAN_D __builtin_nan("")
+#else
+#define NF_INFINITY_F INFINITY
+#define NF_INFINITY_D ((double)INFINITY)
+#define NF_NAN_F NAN
+#define NF_NAN_D ((double)NAN)
+#endif
 /* The number of sums that fit into registers, and of elements behind a constant array that vectors may read. */
 #if NF_VECTOR_BYTES == 64 || defined(__aarch64__) || NF_VECTOR_BYTES == 0
 #define NF_SUMS 24

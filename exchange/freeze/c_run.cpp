@@ -5,36 +5,34 @@
 
 namespace ferrite::exchange::detail {
 
-void RunWriter::write(const std::vector<std::string>& inputs, const std::vector<std::string>& outputs,
-                      const CStates& states) {
-  const auto add = [this](const std::vector<ValueId>& values, const std::vector<std::string>& names,
-                          const std::string& before, std::vector<std::string>& own) {
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      own.push_back(before + names[i]);
-      parameters_ += std::string(", ") + (before == "in_" ? "const " : "") + std::string(c_type(spec(values[i]).dtype)) +
-                     " *" + own.back();
-    }
-  };
-  add(p_.inputs, inputs, "in_", inputs_), add(p_.outputs, outputs, "out_", outputs_);
-  place_ends(states);
-  CText t(1);
-  states.write_room(t);
-  body_.write(t);
-  for (std::size_t k = 0; k < p_.states.size(); ++k) {
-    const FrozenState& s = p_.states[k];
-    states.write_commit(t, k, s.keeping == Keeping::counts ? "" : body_.at(s.next, 0), s.appended);
-  }
+void RunWriter::write(std::vector<std::string> inputs, std::vector<std::string> outputs, const CStates& states,
+                      std::size_t first, bool apart) {
+  inputs_ = std::move(inputs), outputs_ = std::move(outputs);
+  place_ends(states, first);
+  CText appends(1), rest(1), commits(1);
+  states.write_room(appends, first, p_.states.size());
+  body_.write(apart ? appends : rest, rest);
   for (std::size_t i = 0; i < p_.outputs.size(); ++i)
     if (const std::string from = body_.at(p_.outputs[i], 0); from != outputs_[i])
-      write_copy(t, outputs_[i], from, spec(p_.outputs[i]).shape.numel());
-  statements_ = t.str();
+      write_copy(rest, outputs_[i], from, spec(p_.outputs[i]).shape.numel());
+  for (std::size_t k = 0; k < p_.states.size(); ++k) {
+    const FrozenState& s = p_.states[k];
+    states.write_commit(commits, first + k, s.keeping == Keeping::counts ? "" : body_.at(s.next, 0), s.appended);
+  }
+  appends_ = appends.str(), statements_ = rest.str(), commits_ = commits.str();
 }
 
 std::string RunWriter::text(bool on_stack) const {
   CText t;
-  t.open((function_ == "nf_run" ? "int " : "static int ") + function_ + "(nf_self *n" + parameters_ + ")");
+  std::string parameters;
+  const auto add = [&](const std::vector<ValueId>& values, const std::vector<std::string>& names, const char* before) {
+    for (std::size_t i = 0; i < values.size(); ++i)
+      parameters += std::string(", ") + before + std::string(c_type(spec(values[i]).dtype)) + " *" + names[i];
+  };
+  add(p_.inputs, inputs_, "const "), add(p_.outputs, outputs_, "");
+  t.open((function_ == "nf_run" ? "int " : "static int ") + function_ + "(nf_self *n" + parameters + ")");
   body_.work().write_names(t, on_stack);
-  t.append(statements_);
+  t.append(appends_ + statements_ + commits_);
   t.line("(void)n;");
   for (const std::string& x : inputs_) t.line("(void)" + x + ";");
   t.line("return 0;");
@@ -44,19 +42,21 @@ std::string RunWriter::text(bool on_stack) const {
 
 bool RunWriter::is_output(ValueId v) const { return std::ranges::find(p_.outputs, v) != p_.outputs.end(); }
 
-void RunWriter::place_ends(const CStates& states) {
+void RunWriter::place_ends(const CStates& states, std::size_t first) {
   for (std::size_t i = 0; i < p_.inputs.size(); ++i) body_.place(p_.inputs[i], {inputs_[i], false});
   for (std::size_t k = 0; k < p_.states.size(); ++k) {
     const FrozenState& s = p_.states[k];
-    body_.place(s.now, {states.where(k), states.is_padded(k)});
-    if (s.keeping == Keeping::line) body_.place(s.next, {states.where(k), false});
+    const CPlace here{states.where(first + k), states.is_padded(first + k)};
+    body_.place(s.now, here);
+    if (s.keeping == Keeping::line) body_.place(s.next, here);
   }
   for (std::size_t k = 0; k < p_.states.size(); ++k) {
     const FrozenState& s = p_.states[k];
     if (body_.has_place(s.next) || s.keeping == Keeping::counts) continue;
-    if (s.keeping == Keeping::pair) body_.place(s.next, {states.next_place(k), states.is_padded(k)});
+    const bool padded = states.is_padded(first + k);
+    if (s.keeping == Keeping::pair) body_.place(s.next, {states.next_place(first + k), padded});
     if (s.keeping == Keeping::value && !is_output(s.next) && in_place(s))
-      body_.place(s.next, {states.where(k), states.is_padded(k)});
+      body_.place(s.next, {states.where(first + k), padded});
   }
   for (std::size_t i = 0; i < p_.outputs.size(); ++i)
     if (!body_.has_place(p_.outputs[i])) body_.place(p_.outputs[i], {outputs_[i], false});

@@ -41,14 +41,13 @@ std::string CStates::c_type_of(Dtype dtype) const {
 std::int64_t CStates::bytes(const FrozenState& s) const {
   return s.spec.shape.numel() * (s.spec.dtype == Dtype::boolean ? (wide_masks_ ? 8 : 4) : size_of(s.spec.dtype));
 }
-std::string CStates::counter() const {
-  for (std::size_t k = 0; k < states_.size(); ++k)
-    if (states_[k].keeping == Keeping::counts) return "n->" + names_[k];
-  return "";
+std::string CStates::counter_of(std::size_t k) const {
+  while (states_[k].keeping != Keeping::counts) ++k;
+  return "n->" + names_[k];
 }
-const FrozenState* CStates::a_store() const {
-  for (const FrozenState& s : states_)
-    if (s.keeping == Keeping::store) return &s;
+const FrozenState* CStates::counted_by(std::size_t k) const {
+  for (std::size_t i = k; i-- > 0 && states_[i].keeping != Keeping::counts;)
+    if (states_[i].keeping == Keeping::store) return &states_[i];
   return nullptr;
 }
 
@@ -83,12 +82,14 @@ void CStates::write_members(CText& to) const {
   }
 }
 
-void CStates::write_room(CText& to) const {
-  const FrozenState* const store = a_store();
-  if (!store) return;
-  to.open("for (int b = 0; b < " + digits(store->spec.shape[0]) + "; ++b)");
-  to.line("if (" + counter() + "[b] >= " + digits(store->spec.shape[1]) + ") return NF_FULL;");
-  to.close();
+void CStates::write_room(CText& to, std::size_t first, std::size_t n) const {
+  for (std::size_t k = first; k < first + n; ++k) {
+    const FrozenState* const store = states_[k].keeping == Keeping::counts ? counted_by(k) : nullptr;
+    if (!store) continue;
+    to.open("for (int b = 0; b < " + digits(store->spec.shape[0]) + "; ++b)");
+    to.line("if (n->" + names_[k] + "[b] >= " + digits(store->spec.shape[1]) + ") return NF_FULL;");
+    to.close();
+  }
 }
 
 void CStates::write_commit(CText& to, std::size_t k, const std::string& next, std::int64_t appended) const {
@@ -111,7 +112,7 @@ void CStates::write_commit(CText& to, std::size_t k, const std::string& next, st
       break;
     case Keeping::store:
       to.open("for (ptrdiff_t b = 0; b < " + digits(s.spec.shape[0]) + "; ++b)");
-      write_copy(to, member + " + (b * " + digits(s.spec.shape[1]) + " + (ptrdiff_t)" + counter() + "[b]) * " + digits(s.frame),
+      write_copy(to, member + " + (b * " + digits(s.spec.shape[1]) + " + (ptrdiff_t)" + counter_of(k) + "[b]) * " + digits(s.frame),
                  next + " + b * " + digits(s.frame), s.frame);
       to.close();
       break;
@@ -146,13 +147,16 @@ void CStates::write_save(CText& to) const {
 void CStates::write_restore(CText& to) const {
   to.line("const unsigned char *at = (const unsigned char *)from;");
   std::int64_t offset = 0;
-  for (const FrozenState& s : states_) {
-    if (s.keeping == Keeping::counts && a_store()) {
-      const std::string rows = digits(s.spec.shape[0]);
-      to.line("int64_t counts[" + rows + "];");
-      to.line("nf_bytes(counts, at + " + digits(offset) + ", " + digits(bytes(s)) + ");");
+  for (std::size_t k = 0; k < states_.size(); ++k) {
+    const FrozenState& s = states_[k];
+    if (s.keeping == Keeping::counts) {
+      const std::string rows = digits(s.spec.shape[0]), name = "counts_" + digits(static_cast<std::int64_t>(k));
+      const FrozenState* const store = counted_by(k);
+      to.line("int64_t " + name + "[" + rows + "];");
+      to.line("nf_bytes(" + name + ", at + " + digits(offset) + ", " + digits(bytes(s)) + ");");
       to.open("for (int b = 0; b < " + rows + "; ++b)");
-      to.line("if (counts[b] < 0 || counts[b] > " + digits(a_store()->spec.shape[1]) + ") return NF_BAD_STATE;");
+      to.line("if (" + name + "[b] < 0 || " + name + "[b] > " + (store ? digits(store->spec.shape[1]) : "INT64_MAX - 1") +
+              ") return NF_BAD_STATE;");
       to.close();
     }
     offset += bytes(s);

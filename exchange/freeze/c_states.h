@@ -27,8 +27,8 @@ class CStates {
   bool is_padded(std::size_t k) const;
 
   void write_members(CText& to) const;
-  /// Writes the check that states which grow have room.
-  void write_room(CText& to) const;
+  /// Writes the check that those of the states first..first + n - 1 which grow have room.
+  void write_room(CText& to, std::size_t first, std::size_t n) const;
   /// Writes the assignment of the k-th state after a step, whose next value lies at `next`; a line gets `appended`
   /// frames.
   void write_commit(CText& to, std::size_t k, const std::string& next, std::int64_t appended) const;
@@ -40,9 +40,10 @@ class CStates {
   std::int64_t frames(const FrozenState& s) const;
   std::string c_type_of(Dtype dtype) const;
   std::int64_t bytes(const FrozenState& s) const;
-  /// Returns the member that counts the entries of states that grow, and one of these states.
-  std::string counter() const;
-  const FrozenState* a_store() const;
+  /// Returns the member that counts the entries of the k-th state, which grows: the next one that counts.
+  std::string counter_of(std::size_t k) const;
+  /// Returns a state whose entries the k-th state counts; null if it counts something else.
+  const FrozenState* counted_by(std::size_t k) const;
 
   const std::vector<FrozenState>& states_;
   std::vector<std::string> names_;

@@ -54,17 +54,23 @@ std::uint32_t sum_of(const Tensor& y, std::uint32_t sum) {
   return detail::check_sum(dense.raw(), static_cast<std::size_t>(dense.numel() * size_of(dense.dtype())), sum);
 }
 
-/// Returns the sums of the outputs of the stored steps, as the layer's stream gives them.
+/// Returns the number of stored steps of a stream, enough for some outputs.
+int check_steps(const nn::Pace& pace) {
+  return static_cast<int>(std::min<std::int64_t>(64, pace.delay + (detail::kCheckSteps - 1) * pace.stride + 1));
+}
+
+/// Returns the sums of the outputs of the stored steps, as the layer's stream gives them; of a step without an output,
+/// the sum of nothing.
 std::vector<std::uint32_t> stream_sums(const nn::Layer& layer, const nn::StepRows& rows, const Spec& x, const Spec& y) {
   nn::Stream stream = layer.stream(rows.batch);
   CheckInputs numbers;
   std::vector<std::uint32_t> sums;
   const auto run = [&]<class In, class Out>(In, Out) {
     std::vector<Out> out(static_cast<std::size_t>(y.shape.numel()));
-    for (int s = 0; s < detail::kCheckSteps; ++s) {
+    for (int s = 0; s < check_steps(layer.pace()); ++s) {
       const Tensor in = contiguous(next_input(numbers, x));
-      stream.step(in.values<In>(), std::span<Out>(out));
-      sums.push_back(detail::check_sum(out.data(), out.size() * sizeof(Out)));
+      const bool gave = stream.feed(in.values<In>(), std::span<Out>(out));
+      sums.push_back(detail::check_sum(out.data(), gave ? out.size() * sizeof(Out) : 0));
     }
   };
   const bool wide = y.dtype == Dtype::f64;
@@ -117,19 +123,24 @@ FrozenNet freeze(const nn::Layer& layer, const nn::StepRows& rows, const FreezeO
   const NewFrame frame;
   const std::unique_ptr<nn::Layer> copy = layer.clone();
   copy->eval();
-  const detail::StepSource source = detail::step_source(*copy, rows, options.block);
-  const FrozenProgram program = detail::frozen_program(source);
+  const std::vector<detail::Stage> sources = detail::stages_of(*copy, rows, options.block);
+  std::vector<detail::FrozenStage> stages;
+  FileFacts facts{.what = options.model, .hash = 0, .check = {}};
+  for (const detail::Stage& s : sources) {
+    stages.push_back({detail::frozen_program(s.source), s.window});
+    facts.hash = facts.hash * 31 + hash_of(stages.back().program.lowered.graph);
+  }
   std::optional<FrozenProgram> block;
-  if (source.block) block = detail::frozen_program(source, true);
-  const Graph& g = program.lowered.graph;
-  FileFacts facts{.what = options.model, .hash = hash_of(g), .check = {}};
+  if (sources[0].source.block) block = detail::frozen_program(sources[0].source, true);
   if (facts.what.empty()) {
     std::int64_t parameters = 0;
     for (const Parameter& p : layer.parameters()) parameters += p.shape().numel();
     facts.what = "a step of " + layer.kind() + ", " + std::to_string(parameters) + " parameters";
   }
-  facts.check = stream_sums(*copy, rows, g.values[program.inputs[0]], g.values[program.outputs[0]]);
-  return detail::write_file(program, block ? &*block : nullptr, options, facts, true);
+  const FrozenProgram &first = stages.front().program, &last = stages.back().program;
+  facts.check = stream_sums(*copy, rows, first.lowered.graph.values[first.inputs[0]],
+                            last.lowered.graph.values[last.outputs[0]]);
+  return detail::write_file(stages, block ? &*block : nullptr, options, facts, true);
 }
 
 FrozenNet freeze(const std::function<Tensors(const Tensors&)>& function, std::span<const Spec> inputs,
@@ -147,8 +158,11 @@ FrozenNet freeze(const std::function<Tensors(const Tensors&)>& function, std::sp
     const std::size_t n = trace(function, inputs).outputs.size();
     for (std::size_t i = 0; i < n; ++i) source.output_names.push_back("y" + std::to_string(i));
   }
-  const FrozenProgram program = detail::frozen_program(source);
-  FileFacts facts{.what = options.model.empty() ? "a program" : options.model, .hash = hash_of(program.lowered.graph), .check = {}};
+  std::vector<detail::FrozenStage> stages;
+  stages.push_back({detail::frozen_program(source)});
+  FileFacts facts{.what = options.model.empty() ? "a program" : options.model,
+                  .hash = hash_of(stages[0].program.lowered.graph),
+                  .check = {}};
   CheckInputs numbers;
   for (int s = 0; s < detail::kCheckSteps; ++s) {
     Tensors x;
@@ -157,7 +171,7 @@ FrozenNet freeze(const std::function<Tensors(const Tensors&)>& function, std::sp
     for (const Tensor& y : function(x)) sum = sum_of(y, sum);
     facts.check.push_back(sum);
   }
-  return detail::write_file(program, nullptr, options, facts, false);
+  return detail::write_file(stages, nullptr, options, facts, false);
 }
 
 FrozenNet freeze(const ProgramStream::Program& program, std::span<const ProgramInput> inputs,
@@ -166,13 +180,14 @@ FrozenNet freeze(const ProgramStream::Program& program, std::span<const ProgramI
   const NewFrame frame;
   ProgramStream reference(program, inputs, stream);
   const detail::StepSource source = detail::program_source(program, inputs, stream, options.inputs, options.outputs);
-  const FrozenProgram frozen = detail::frozen_program(source);
+  std::vector<detail::FrozenStage> stages;
+  stages.push_back({detail::frozen_program(source)});
   FileFacts facts{.what = options.model.empty() ? "a step of a program" : options.model,
-                  .hash = hash_of(frozen.lowered.graph),
+                  .hash = hash_of(stages[0].program.lowered.graph),
                   .check = {}};
   CheckInputs numbers;
   for (int s = 0; s < detail::kCheckSteps; ++s) facts.check.push_back(program_sum(reference, stream, inputs, numbers));
-  return detail::write_file(frozen, nullptr, options, facts, true);
+  return detail::write_file(stages, nullptr, options, facts, true);
 }
 
 }  // namespace ferrite::exchange
