@@ -56,6 +56,8 @@ CBody::CBody(CModule& module, const LoweredProgram& program) : module_(module), 
     if (is_float(s.dtype)) module_.has(s.dtype);
 }
 
+CBody::CBody(CBody& outer, const LoweredProgram& program) : CBody(outer.module_, program) { outer_ = &outer; }
+
 const CPlace& CBody::place_of(ValueId v) const { return places_.at(v); }
 
 std::string CBody::at(ValueId v, std::int64_t offset) const {
@@ -70,6 +72,7 @@ void CBody::refuse(const Graph::Node& n, std::string_view why) const {
 }
 
 std::int64_t CBody::take(Dtype dtype, std::int64_t n) {
+  if (outer_) return outer_->take(dtype, n);
   n = whole_vectors(n);
   std::vector<Hole>& holes = free_[dtype];
   auto best = holes.end();
@@ -90,6 +93,7 @@ std::int64_t CBody::take(Dtype dtype, std::int64_t n) {
 }
 
 void CBody::give(Dtype dtype, std::int64_t first, std::int64_t n) {
+  if (outer_) return outer_->give(dtype, first, n);
   std::vector<Hole>& holes = free_[dtype];
   Hole all{first, whole_vectors(n)};
   for (auto h = holes.begin(); h != holes.end();) {

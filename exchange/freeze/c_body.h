@@ -37,6 +37,8 @@ struct CWork {
 class CBody {
  public:
   CBody(CModule& module, const LoweredProgram& program);
+  /// Writes a program that runs within a step of another one, and shares its working memory.
+  CBody(CBody& outer, const LoweredProgram& program);
 
   const LoweredProgram& program() const { return program_; }
   const Spec& spec(ValueId v) const { return program_.graph.values[v]; }
@@ -55,7 +57,9 @@ class CBody {
   const CWork& work() const { return work_; }
   /// Returns whether some statement returns an error.
   bool may_fail() const { return may_fail_; }
-  void fails() { may_fail_ = true; }
+  void fails() { (outer_ ? outer_->root() : *this).may_fail_ = true; }
+  /// Returns a name that no other variable of the function has, "carry3".
+  std::string fresh(std::string_view name) { return std::string(name) + std::to_string(++root().names_); }
   /// Throws ExportError for an operation that has no form in C.
   [[noreturn]] void refuse(const Graph::Node& n, std::string_view why) const;
 
@@ -70,8 +74,10 @@ class CBody {
   void place_results(const LoweredStep& s, std::size_t step);
   void free_operands(std::size_t step);
   void write_step(const LoweredStep& s, CText& to);
+  CBody& root() { return outer_ ? outer_->root() : *this; }
 
   CModule& module_;
+  CBody* outer_ = nullptr;
   const LoweredProgram& program_;
   std::map<ValueId, CPlace> places_;
   std::map<ValueId, std::int64_t> offsets_;  ///< of values in working memory
@@ -81,11 +87,14 @@ class CBody {
   std::map<Dtype, std::vector<Hole>> free_;
   CWork work_;
   bool may_fail_ = false;
+  int names_ = 0;
 };
 
 /// Writes a loop (exchange/freeze/c_loop.cpp).
 void write_loop(CBody& body, const LoweredLoop& loop, CText& to);
 /// Writes an operation that runs alone (exchange/freeze/c_calls.cpp).
 void write_call(CBody& body, const LoweredStep& step, CText& to);
+/// Returns whether an operation that runs alone has a form in C.
+bool has_call(const Primitive& op);
 
 }  // namespace ferrite::exchange::detail

@@ -13,9 +13,9 @@ struct Kernel {
 
 constexpr std::string_view kTile = R"(
 /* R rows and V vectors of columns of y (+)= a . b over the terms k0..k1 - 1, each sum one ascending chain. `last` is
-   the number of columns of the last vector. */
-NF_INLINE void nf_tile_$s(const $T *a, ptrdiff_t lda, const $T *b, ptrdiff_t ldb, $T *y, ptrdiff_t ldy, ptrdiff_t k0,
-                          ptrdiff_t k1, int R, int V, int last) {
+   the number of columns of the last vector. Terms of a row of a lie `ak` elements apart. */
+NF_INLINE void nf_tile_$s(const $T *a, ptrdiff_t lda, ptrdiff_t ak, const $T *b, ptrdiff_t ldb, $T *y, ptrdiff_t ldy,
+                          ptrdiff_t k0, ptrdiff_t k1, int R, int V, int last) {
   nf_$s sum[8];
   NF_UNROLL
   for (int i = 0; i < R * V; ++i) sum[i] = nf_set_$s(0);
@@ -27,7 +27,7 @@ NF_INLINE void nf_tile_$s(const $T *a, ptrdiff_t lda, const $T *b, ptrdiff_t ldb
                                               : nf_load_$s(b + k * ldb + v * NF_LANES_$S);
     NF_UNROLL
     for (int r = 0; r < R; ++r) {
-      const nf_$s x = nf_set_$s(a[r * lda + k]);
+      const nf_$s x = nf_set_$s(a[r * lda + k * ak]);
       NF_UNROLL
       for (int v = 0; v < V; ++v) sum[r * V + v] = nf_fma_$s(x, w[v], sum[r * V + v]);
     }
@@ -47,33 +47,33 @@ NF_INLINE void nf_tile_$s(const $T *a, ptrdiff_t lda, const $T *b, ptrdiff_t ldb
 
 constexpr std::string_view kRows = R"(
 /* R rows of y (+)= a . b over the terms k0..k1 - 1, in tiles of at most V vectors. */
-NF_INLINE void nf_strip_$s(const $T *a, ptrdiff_t lda, const $T *b, ptrdiff_t ldb, $T *y, ptrdiff_t ldy, ptrdiff_t N,
-                           ptrdiff_t k0, ptrdiff_t k1, int R, int V) {
+NF_INLINE void nf_strip_$s(const $T *a, ptrdiff_t lda, ptrdiff_t ak, const $T *b, ptrdiff_t ldb, $T *y, ptrdiff_t ldy,
+                           ptrdiff_t N, ptrdiff_t k0, ptrdiff_t k1, int R, int V) {
   ptrdiff_t j = 0;
   if (V >= 8)
     for (; j + 8 * NF_LANES_$S <= N; j += 8 * NF_LANES_$S)
-      nf_tile_$s(a, lda, b + j, ldb, y + j, ldy, k0, k1, R, V >= 8 ? 8 : 1, NF_LANES_$S);
+      nf_tile_$s(a, lda, ak, b + j, ldb, y + j, ldy, k0, k1, R, V >= 8 ? 8 : 1, NF_LANES_$S);
   if (V >= 4)
     for (; j + 4 * NF_LANES_$S <= N; j += 4 * NF_LANES_$S)
-      nf_tile_$s(a, lda, b + j, ldb, y + j, ldy, k0, k1, R, V >= 4 ? 4 : 1, NF_LANES_$S);
+      nf_tile_$s(a, lda, ak, b + j, ldb, y + j, ldy, k0, k1, R, V >= 4 ? 4 : 1, NF_LANES_$S);
   if (V >= 2)
     for (; j + 2 * NF_LANES_$S <= N; j += 2 * NF_LANES_$S)
-      nf_tile_$s(a, lda, b + j, ldb, y + j, ldy, k0, k1, R, V >= 2 ? 2 : 1, NF_LANES_$S);
+      nf_tile_$s(a, lda, ak, b + j, ldb, y + j, ldy, k0, k1, R, V >= 2 ? 2 : 1, NF_LANES_$S);
   for (; j + NF_LANES_$S <= N; j += NF_LANES_$S)
-    nf_tile_$s(a, lda, b + j, ldb, y + j, ldy, k0, k1, R, 1, NF_LANES_$S);
-  if (j < N) nf_tile_$s(a, lda, b + j, ldb, y + j, ldy, k0, k1, R, 1, (int)(N - j));
+    nf_tile_$s(a, lda, ak, b + j, ldb, y + j, ldy, k0, k1, R, 1, NF_LANES_$S);
+  if (j < N) nf_tile_$s(a, lda, ak, b + j, ldb, y + j, ldy, k0, k1, R, 1, (int)(N - j));
 }
 /* y [M, N] = a [M, K] . b [K, N]: every element is the ascending sum of blocks of 256 terms, each block one chain of
-   fused multiply-adds. Rows of y lie `ldy` elements apart. */
-NF_INLINE void nf_rows_$s(const $T *a, ptrdiff_t lda, const $T *b, ptrdiff_t ldb, $T *y, ptrdiff_t ldy, ptrdiff_t M,
-                          ptrdiff_t K, ptrdiff_t N) {
+   fused multiply-adds. Rows of a and y lie `lda` and `ldy` elements apart, terms of a row of a `ak`. */
+NF_INLINE void nf_rows_$s(const $T *a, ptrdiff_t lda, ptrdiff_t ak, const $T *b, ptrdiff_t ldb, $T *y, ptrdiff_t ldy,
+                          ptrdiff_t M, ptrdiff_t K, ptrdiff_t N) {
   for (ptrdiff_t k0 = 0; k0 < K; k0 += 256) {
     const ptrdiff_t k1 = K - k0 < 256 ? K : k0 + 256;
     ptrdiff_t m = 0;
     if (NF_LANES_$S > 1 && N <= NF_LANES_$S)
-      for (; m + 8 <= M; m += 8) nf_strip_$s(a + m * lda, lda, b, ldb, y + m * ldy, ldy, N, k0, k1, 8, 1);
-    for (; m + 4 <= M; m += 4) nf_strip_$s(a + m * lda, lda, b, ldb, y + m * ldy, ldy, N, k0, k1, 4, 2);
-    for (; m < M; ++m) nf_strip_$s(a + m * lda, lda, b, ldb, y + m * ldy, ldy, N, k0, k1, 1, 8);
+      for (; m + 8 <= M; m += 8) nf_strip_$s(a + m * lda, lda, ak, b, ldb, y + m * ldy, ldy, N, k0, k1, 8, 1);
+    for (; m + 4 <= M; m += 4) nf_strip_$s(a + m * lda, lda, ak, b, ldb, y + m * ldy, ldy, N, k0, k1, 4, 2);
+    for (; m < M; ++m) nf_strip_$s(a + m * lda, lda, ak, b, ldb, y + m * ldy, ldy, N, k0, k1, 1, 8);
   }
 }
 )";
@@ -127,6 +127,23 @@ NF_INLINE $T nf_$N_$s(const $T *x, ptrdiff_t step, ptrdiff_t n) {
 }
 )";
 
+constexpr std::string_view kRowSums = R"(
+/* y = the sum of rows of `width` numbers, `step` elements apart: ascending, in blocks of 256 rows. */
+NF_INLINE void nf_row_sums_$s(const $T *x, ptrdiff_t step, ptrdiff_t rows, ptrdiff_t width, $T *y) {
+  for (ptrdiff_t j = 0; j < width; j += NF_LANES_$S) {
+    const int left = width - j < NF_LANES_$S ? (int)(width - j) : NF_LANES_$S;
+    nf_$s total = nf_set_$s(0);
+    for (ptrdiff_t first = 0; first < rows; first += 256) {
+      const ptrdiff_t end = rows - first < 256 ? rows : first + 256;
+      nf_$s block = nf_get_$s(x + first * step + j, left);
+      for (ptrdiff_t r = first + 1; r < end; ++r) block = block + nf_get_$s(x + r * step + j, left);
+      total = first == 0 ? block : total + block;
+    }
+    nf_put_$s(y + j, total, left);
+  }
+}
+)";
+
 constexpr std::string_view kFirst = R"(
 NF_INLINE $T nf_first_$s(nf_$s v) {
   $T x[1];
@@ -154,6 +171,18 @@ constexpr std::string_view kWords = R"C(
 #define NF_ALIGNED __attribute__((aligned(64)))
 #else
 #define NF_ALIGNED
+#endif
+#if defined(__GNUC__)
+#define NF_INFINITY_F __builtin_inff()
+#define NF_INFINITY_D __builtin_inf()
+#define NF_NAN_F __builtin_nanf("")
+#define NF_NAN_D __builtin_nan("")
+#else
+#include <math.h>
+#define NF_INFINITY_F ((float)INFINITY)
+#define NF_INFINITY_D ((double)INFINITY)
+#define NF_NAN_F ((float)NAN)
+#define NF_NAN_D ((double)NAN)
 #endif
 /* Copies bytes and returns the end of the copy. */
 NF_INLINE unsigned char *nf_bytes(void *to, const void *from, ptrdiff_t bytes) {
@@ -185,6 +214,7 @@ constexpr Kernel kKernels[] = {
     {"rows", kRows},
     {"dots", kDots},
     {"first", kFirst},
+    {"row_sums", kRowSums},
 };
 
 }  // namespace
