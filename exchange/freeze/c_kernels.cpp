@@ -127,6 +127,83 @@ NF_INLINE $T nf_$N_$s(const $T *x, ptrdiff_t step, ptrdiff_t n) {
 }
 )";
 
+constexpr std::string_view kWindowTile = R"(
+/* R rows and V vectors of positions of nf_windows, over the terms k0..k1 - 1. `last` is the number of positions of the
+   last vector; `ends` says that no terms follow. */
+NF_INLINE void nf_window_tile_$s(const $T *w, ptrdiff_t K, const $T *image, const int32_t *places, ptrdiff_t step,
+                                 const $T *bias, $T *y, ptrdiff_t ldy, ptrdiff_t to_step, ptrdiff_t k0, ptrdiff_t k1,
+                                 int R, int V, int last, int ends) {
+  nf_$s sum[8];
+  NF_UNROLL
+  for (int i = 0; i < R * V; ++i) sum[i] = nf_set_$s(0);
+  for (ptrdiff_t k = k0; k < k1; ++k) {
+    const $T *const from = image + places[k];
+    nf_$s x[8];
+    NF_UNROLL
+    for (int v = 0; v < V; ++v) {
+      const int n = v + 1 == V ? last : NF_LANES_$S;
+      x[v] = step != 1             ? nf_gather_$s(from + v * NF_LANES_$S * step, step, n)
+             : n < NF_LANES_$S ? nf_get_$s(from + v * NF_LANES_$S, n)
+                                   : nf_load_$s(from + v * NF_LANES_$S);
+    }
+    NF_UNROLL
+    for (int r = 0; r < R; ++r) {
+      const nf_$s weight = nf_set_$s(w[r * K + k]);
+      NF_UNROLL
+      for (int v = 0; v < V; ++v) sum[r * V + v] = nf_fma_$s(weight, x[v], sum[r * V + v]);
+    }
+  }
+  NF_UNROLL
+  for (int r = 0; r < R; ++r) {
+    NF_UNROLL
+    for (int v = 0; v < V; ++v) {
+      $T *const to = y + r * ldy + v * NF_LANES_$S * to_step;
+      const int n = v + 1 == V ? last : NF_LANES_$S;
+      nf_$s all = sum[r * V + v];
+      if (k0 > 0) all = (to_step == 1 ? nf_get_$s(to, n) : nf_gather_$s(to, to_step, n)) + all;
+      if (ends && bias != 0) all = all + nf_set_$s(bias[r]);
+      if (to_step == 1)
+        nf_put_$s(to, all, n);
+      else
+        nf_scatter_$s(to, to_step, all, n);
+    }
+  }
+}
+)";
+
+constexpr std::string_view kWindows = R"(
+/* R rows of nf_windows, in tiles of at most V vectors. */
+NF_INLINE void nf_window_rows_$s(const $T *w, ptrdiff_t K, const $T *image, const int32_t *places, ptrdiff_t step,
+                                 const $T *bias, $T *y, ptrdiff_t ldy, ptrdiff_t to_step, ptrdiff_t N, ptrdiff_t k0,
+                                 ptrdiff_t k1, int R, int V) {
+  ptrdiff_t j = 0;
+  for (; j + V * NF_LANES_$S <= N; j += V * NF_LANES_$S)
+    nf_window_tile_$s(w, K, image + j * step, places, step, bias, y + j * to_step, ldy, to_step, k0, k1, R, V,
+                      NF_LANES_$S, k1 == K);
+  for (; j < N; j += NF_LANES_$S)
+    nf_window_tile_$s(w, K, image + j * step, places, step, bias, y + j * to_step, ldy, to_step, k0, k1, R, 1,
+                      N - j < NF_LANES_$S ? (int)(N - j) : NF_LANES_$S, k1 == K);
+}
+/* y [M, N] = w [M, K] times what the terms read, plus a bias for each row: term k of position j is
+   image[places[k] + j * step]. Sums are ascending, in blocks of 256 terms. Rows of y lie `ldy` elements apart,
+   positions `to_step`. */
+NF_INLINE void nf_windows_$s(const $T *w, const $T *image, const int32_t *places, ptrdiff_t step, const $T *bias, $T *y,
+                             ptrdiff_t ldy, ptrdiff_t to_step, ptrdiff_t M, ptrdiff_t K, ptrdiff_t N) {
+  ptrdiff_t k0 = 0;
+  do {
+    const ptrdiff_t k1 = K - k0 < 256 ? K : k0 + 256;
+    ptrdiff_t m = 0;
+    for (; m + 4 <= M; m += 4)
+      nf_window_rows_$s(w + m * K, K, image, places, step, bias ? bias + m : bias, y + m * ldy, ldy, to_step, N, k0, k1,
+                        4, 2);
+    for (; m < M; ++m)
+      nf_window_rows_$s(w + m * K, K, image, places, step, bias ? bias + m : bias, y + m * ldy, ldy, to_step, N, k0, k1,
+                        1, 4);
+    k0 = k1;
+  } while (k0 < K);
+}
+)";
+
 constexpr std::string_view kRowSums = R"(
 /* y = the sum of rows of `width` numbers, `step` elements apart: ascending, in blocks of 256 rows. */
 NF_INLINE void nf_row_sums_$s(const $T *x, ptrdiff_t step, ptrdiff_t rows, ptrdiff_t width, $T *y) {
@@ -215,6 +292,8 @@ constexpr Kernel kKernels[] = {
     {"dots", kDots},
     {"first", kFirst},
     {"row_sums", kRowSums},
+    {"window_tile", kWindowTile},
+    {"windows", kWindows},
 };
 
 }  // namespace

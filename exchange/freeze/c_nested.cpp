@@ -18,11 +18,17 @@ using ferrite::OperandList;
 
 namespace {
 
+/// Operations whose composition has the bits of their kernels, for finite numbers.
+constexpr std::string_view kComposed[] = {
+    "adam_begin",           "attention",         "attention_grad",         "frame",
+    "gru_reset_before_sequence", "gru_sequence", "index_add",              "lstm_sequence",
+    "overlap_add",          "peephole_lstm_sequence", "prod_others",       "rnn_relu_sequence",
+    "rnn_sequence",         "rule_update",       "scan_checkpointed",      "scan_checkpointed_grad",
+};
+
 /// Returns whether an operation is written as those that it is made of.
 bool expands(const Graph::Node& n) {
-  const Primitive& op = *n.op;
-  if (op.is_composite()) return true;
-  return op.reference && !op.is_pointwise() && !op.is_view() && !op.element_block && !op.row_reduction && !has_call(op);
+  return n.op->is_composite() || (n.op->reference && std::ranges::find(kComposed, n.op->name) != std::end(kComposed));
 }
 
 void expand_once(Graph& g, std::vector<ValueId>& left_out) {
