@@ -52,6 +52,32 @@ void write_copy_of(const CCall& c, const LoweredWindow& x, const std::string& to
 
 namespace {
 
+/// Reduces integers and truth values, whose order does not matter; sums and products wrap.
+void write_integers(const CCall& c, const std::string& to, const std::string& from, const Shape& rows,
+                    const Shape& strides) {
+  const std::string_view op = c.node().op->name;
+  const bool truth = c.in(0).spec.dtype == Dtype::boolean, total = op == "sum" || op == "prod";
+  const std::string t(c_type(c.dtype())), wide = "uint64_t";
+  if (rows.numel() == 0) c.body.refuse(c.node(), "it reduces nothing");
+  c.to.line((total ? wide : t) + " all = " + (op == "sum" ? "0" : op == "prod" ? "1" : "(" + from + ")[0]") + ";");
+  std::string inner = from;
+  for (int k = 0; k < rows.rank(); ++k) {
+    const std::string j = "j" + text(k);
+    c.to.open("for (ptrdiff_t " + j + " = 0; " + j + " < " + text(rows[k]) + "; ++" + j + ")");
+    inner += " + " + text(strides[k]) + " * " + j;
+  }
+  const std::string one = truth && total ? "(uint64_t)((" + inner + ")[0] != 0)" : "(" + inner + ")[0]";
+  if (total) {
+    c.to.line("all = all " + std::string(op == "sum" ? "+" : "*") + " (uint64_t)" + one + ";");
+  } else if (truth) {  // true is -1
+    c.to.line("all " + std::string(op == "amax" ? "|= " : "&= ") + one + ";");
+  } else {
+    c.to.line("if (" + one + (op == "amax" ? " > " : " < ") + "all) all = " + one + ";");
+  }
+  for (int k = 0; k < rows.rank(); ++k) c.to.close();
+  c.to.line(to + " = (" + t + ")all;");
+}
+
 void write_reduction(const CCall& c) {
   const LoweredWindow &x = c.in(0), &y = c.out();
   const Shape& axes = c.node().attrs.as<ferrite::detail::ReductionAttrs>().axes;
@@ -80,7 +106,7 @@ void write_reduction(const CCall& c) {
     for (int k = 0; k < rows.rank(); ++k) c.to.close();
     c.to.line(to + " = " + c.kernel(c.node().op->name) + "(" + row + ", 1, " + text(rows.numel()) + ");");
   } else {
-    c.body.refuse(c.node(), "it reduces " + x.spec.str() + "; in C only floats are reduced");
+    write_integers(c, to, from, rows, row_strides);
   }
   c.close(kept);
 }

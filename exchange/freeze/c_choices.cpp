@@ -66,13 +66,17 @@ void write_scatter(const CCall& c) {
   const LoweredWindow &x = c.in(0), &index = c.in(1), &source = c.in(2), &y = c.out();
   const int axis = c.node().attrs.as<IndexAttrs>().axis;
   const bool adds = c.node().op->name == "scatter_add";
-  if (adds && !is_float(c.dtype())) c.body.refuse(c.node(), "it adds floats in C, got " + x.spec.str());
   write_copy_of(c, x, c.at(y));
   c.open(index.spec.shape);
   write_chosen(c, element(c, index), x.spec.shape[axis]);
-  c.to.line("(" + c.at(y) + " + " + text(y.strides[axis]) + " * chosen" +
-            steps_along(index.spec.shape, without(y.strides, axis)) + ")[0] " + (adds ? "+= " : "= ") +
-            element(c, source) + ";");
+  const std::string place = "(" + c.at(y) + " + " + text(y.strides[axis]) + " * chosen" +
+                            steps_along(index.spec.shape, without(y.strides, axis)) + ")[0]";
+  const std::string t(c_type(c.dtype()));
+  if (adds && !is_float(c.dtype())) {  // sums of integers wrap
+    c.to.line(place + " = (" + t + ")((u" + t + ")" + place + " + (u" + t + ")" + element(c, source) + ");");
+  } else {
+    c.to.line(place + (adds ? " += " : " = ") + element(c, source) + ";");
+  }
   c.close(index.spec.shape);
 }
 

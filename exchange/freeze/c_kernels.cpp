@@ -221,6 +221,58 @@ NF_INLINE void nf_row_sums_$s(const $T *x, ptrdiff_t step, ptrdiff_t rows, ptrdi
 }
 )";
 
+constexpr std::string_view kDecay = R"(
+/* e^x of selective scans: 0 where it would be a denormal number */
+NF_INLINE nf_f nf_decay_f(nf_f x) {
+  const nf_f least = nf_set_f(-88.0f), most = nf_set_f(88.4f), shift = nf_set_f(12583039.f);
+  const nf_f bounded = nf_first_min_f(nf_first_max_f(x, least), most);
+  const nf_f sum = nf_fma_f(bounded, nf_set_f(1.44269504088896341f), shift), n = sum - shift;
+  const nf_f r = nf_fma_f(n, nf_set_f(2.12194440e-4f), nf_fma_f(n, nf_set_f(-0.693359375f), bounded)), z = r * r;
+  const nf_f middle = nf_fma_f(nf_set_f(8.36604089e-3f), r, nf_set_f(4.16668542e-2f));
+  const nf_f low = nf_fma_f(nf_set_f(1.66665494e-1f), r, nf_set_f(0.5f));
+  const nf_f high = nf_fma_f(z, nf_set_f(1.38982246e-3f), middle);
+  return nf_fma_f(nf_fma_f(z, high, low), z, r + nf_set_f(1)) * nf_from_bits_f(nf_shl_i(nf_bits_f(sum), 23));
+}
+)";
+constexpr std::string_view kDecayOfDoubles = R"(
+/* e^x of selective scans: 0 where it would be a denormal number */
+NF_INLINE nf_d nf_decay_d(nf_d x) {
+  static const double series[10] = {0.50000000000000011,    0.16666666666666669,    0.041666666666624164,
+                                    0.008333333333330065,   0.0013888888917196719,  0.00019841269863040545,
+                                    2.4801521322368692e-05, 2.7557268480310024e-06, 2.7620075879983367e-07,
+                                    2.5100375832561234e-08};
+  const nf_d least = nf_set_d(-709.0), most = nf_set_d(709.5), shift = nf_set_d(6755399441056767.0);
+  const nf_d bounded = nf_first_min_d(nf_first_max_d(x, least), most);
+  const nf_d sum = nf_fma_d(bounded, nf_set_d(1.4426950408889634074), shift), n = sum - shift;
+  const nf_d r = nf_fma_d(n, nf_set_d(-5.497923018708371e-14), nf_fma_d(n, nf_set_d(-0.6931471805598903), bounded));
+  nf_d p = nf_set_d(series[9]);
+  for (int k = 8; k >= 0; --k) p = nf_fma_d(p, r, nf_set_d(series[k]));
+  return (nf_fma_d(r * r, p, r) + nf_set_d(1)) * nf_from_bits_d(nf_shl_l(nf_bits_d(sum), 52));
+}
+)";
+
+constexpr std::string_view kRunningSum = R"(
+/* Running sums of n numbers in doubles: blocks of 8 by doubling. */
+NF_INLINE void nf_running_sum_$s(const $T *x, $T *y, ptrdiff_t n, int reverse) {
+  double before = 0;
+  ptrdiff_t done = 0;
+  for (; done + 8 <= n; done += 8) {
+    double v[8], all;
+    for (int l = 0; l < 8; ++l) v[l] = (double)x[reverse ? n - 1 - done - l : done + l];
+    for (int shift = 1; shift < 8; shift *= 2)
+      for (int l = 7; l >= 0; --l) v[l] += l >= shift ? v[l - shift] : 0.0;
+    all = v[7];
+    for (int l = 0; l < 8; ++l) y[reverse ? n - 1 - done - l : done + l] = ($T)(v[l] + before);
+    before += all;
+  }
+  for (; done < n; ++done) {
+    const ptrdiff_t at = reverse ? n - 1 - done : done;
+    before += (double)x[at];
+    y[at] = ($T)before;
+  }
+}
+)";
+
 constexpr std::string_view kFirst = R"(
 NF_INLINE $T nf_first_$s(nf_$s v) {
   $T x[1];
@@ -290,8 +342,10 @@ constexpr Kernel kKernels[] = {
     {"tile", kTile},
     {"rows", kRows},
     {"dots", kDots},
+    {"decay", kDecay},
     {"first", kFirst},
     {"row_sums", kRowSums},
+    {"running_sum", kRunningSum},
     {"window_tile", kWindowTile},
     {"windows", kWindows},
 };
@@ -307,6 +361,7 @@ std::string c_kernel(std::string_view name, Dtype dtype) {
   for (const Reduction& r : kReductions)
     if (r.name == name)
       text = replaced(replaced(replaced(std::string(kReduction), "$J", r.join), "$0", r.nothing), "$N", r.name);
+  if (name == "decay" && dtype == Dtype::f64) text = kDecayOfDoubles;
   if (text.empty()) throw ExportError("freeze: there is no loop " + std::string(name));
   const bool wide = dtype == Dtype::f64;
   text = replaced(text, "$T", wide ? "double" : "float");
