@@ -130,6 +130,7 @@ void CBody::find_last_uses() {
     each_operand(program_.steps[s], touch);
     each_result(program_.steps[s], touch);
   }
+  for (const ValueId v : program_.graph.outputs) last_use_[v] = program_.steps.size();  // read after all steps
 }
 
 void CBody::place_results(const LoweredStep& s, std::size_t) {
@@ -173,6 +174,7 @@ void CBody::write(CText& to) {
     write_step(step, to);
     free_operands(s);
   }
+  free_operands(program_.steps.size());
 }
 
 void CBody::write_step(const LoweredStep& s, CText& to) {
