@@ -53,6 +53,7 @@ std::span<const CWriter> product_writers();     ///< exchange/freeze/c_products.
 std::span<const CWriter> choice_writers();      ///< exchange/freeze/c_choices.cpp
 std::span<const CWriter> recurrence_writers();  ///< exchange/freeze/c_recurrences.cpp
 std::span<const CWriter> scan_writers();        ///< exchange/freeze/c_scans.cpp
+std::span<const CWriter> transform_writers();   ///< exchange/freeze/c_transforms.cpp
 std::span<const CWriter> window_writers();      ///< exchange/freeze/c_windows.cpp
 
 }  // namespace ferrite::exchange::detail

@@ -20,9 +20,9 @@ namespace {
 
 /// Operations whose composition has the bits of their kernels, for finite numbers.
 constexpr std::string_view kComposed[] = {
-    "adam_begin",           "attention",         "attention_grad",         "frame",
+    "adam_begin",           "attention",         "attention_grad",
     "gru_reset_before_sequence", "gru_sequence", "index_add",              "lstm_sequence",
-    "overlap_add",          "peephole_lstm_sequence", "prod_others",       "rnn_relu_sequence",
+    "peephole_lstm_sequence", "prod_others",       "rnn_relu_sequence",
     "rnn_sequence",         "rule_update",       "scan_checkpointed",      "scan_checkpointed_grad",
 };
 
