@@ -7,6 +7,7 @@
 #include "ferrite/compile/passes.h"
 #include "ferrite/compile/tracer.h"
 #include "ferrite/exchange/export_error.h"
+#include "ferrite/exchange/freeze/c_sequences.h"
 #include "ferrite/exchange/freeze/step_program.h"
 #include "ferrite/nn/recurrent/steps.h"
 #include "ferrite/tensor/ops.h"
@@ -27,17 +28,20 @@ constexpr std::string_view kComposed[] = {
 };
 
 /// Returns whether an operation is written as those that it is made of.
-bool expands(const Graph::Node& n) {
-  return n.op->is_composite() || (n.op->reference && std::ranges::find(kComposed, n.op->name) != std::end(kComposed));
+bool expands(const Graph& g, const Graph::Node& n) {
+  return n.op->is_composite() || has_scan(g, n) ||
+         (n.op->reference && std::ranges::find(kComposed, n.op->name) != std::end(kComposed));
 }
 
 void expand_once(Graph& g, std::vector<ValueId>& left_out) {
   ferrite::detail::Substitution to(g.values.size());
   ferrite::detail::rewrite_nodes(g, to, [&](Graph::Node& n) {
-    if (!expands(n)) return g.nodes.push_back(std::move(n));
+    if (!expands(g, n)) return g.nodes.push_back(std::move(n));
     std::vector<Spec> types;
     for (const ValueId v : n.in) types.push_back(g.values[v]);
-    const Graph parts = trace([&](const Tensors& in) { return n.op->reference(OperandList(in), n.attrs); }, types);
+    const bool scan = has_scan(g, n);
+    const Graph parts = trace(
+        [&](const Tensors& in) { return scan ? as_scan(n, in) : n.op->reference(OperandList(in), n.attrs); }, types);
     const std::vector<ValueId> out = ferrite::detail::splice(g, parts, {n.in.data(), n.in.size()}, n.scope);
     for (std::size_t k = 0; k < n.out.size(); ++k) {
       if (k < out.size()) {
@@ -56,7 +60,7 @@ void expand_for_c(Graph& g) {
   std::vector<ValueId> left_out;
   passes::drop_detach(g);
   passes::drop_recompute(g);
-  while (std::ranges::any_of(g.nodes, expands)) expand_once(g, left_out);
+  while (std::ranges::any_of(g.nodes, [&g](const Graph::Node& n) { return expands(g, n); })) expand_once(g, left_out);
   if (left_out.empty()) return;
   // What only a gradient's own kernel reads is not computed; nothing else may read it.
   for (const Graph::Node& n : g.nodes)

@@ -193,6 +193,7 @@ class Transforms {
     const std::string work = c_.body.scratch(c_.dtype(), 4 * n);
     for (int k = 0; k < 4; ++k)
       c_.to.line(t_ + " *const " + std::string(1, static_cast<char>('a' + k)) + " = " + work + " + " + text(k * n) + ";");
+    c_.to.line("(void)a, (void)b, (void)c, (void)d;");
   }
 
  private:
