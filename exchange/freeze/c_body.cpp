@@ -138,6 +138,8 @@ bool CBody::multiplies(const LoweredLoop& loop, ValueId v) const {
   });
 }
 
+CBody::CBody(CBody& outer, const LoweredProgram& program) : CBody(outer.module_, program) { outer_ = &outer; }
+
 const CPlace& CBody::place_of(ValueId v) const { return places_.at(v); }
 
 std::string CBody::at(ValueId v, std::int64_t offset) const {
@@ -152,6 +154,7 @@ void CBody::refuse(const Graph::Node& n, std::string_view why) const {
 }
 
 std::int64_t CBody::take(Dtype dtype, std::int64_t n) {
+  if (outer_) return outer_->take(dtype, n);
   n = whole_vectors(n);
   std::vector<Hole>& holes = free_[dtype];
   auto best = holes.end();
@@ -172,6 +175,7 @@ std::int64_t CBody::take(Dtype dtype, std::int64_t n) {
 }
 
 void CBody::give(Dtype dtype, std::int64_t first, std::int64_t n) {
+  if (outer_) return outer_->give(dtype, first, n);
   std::vector<Hole>& holes = free_[dtype];
   Hole all{first, whole_vectors(n)};
   for (auto h = holes.begin(); h != holes.end();) {
@@ -211,7 +215,7 @@ void CBody::find_last_uses() {
     });
     each_result(program_.steps[s], touch);
   }
-  for (const ValueId v : program_.graph.outputs) last_use_[v] = program_.steps.size();
+  for (const ValueId v : program_.graph.outputs) last_use_[v] = program_.steps.size();  // read after all steps
 }
 
 void CBody::place_results(const LoweredStep& s, std::size_t) {
@@ -260,6 +264,7 @@ void CBody::write(CText& appends, CText& rest) {
     write_step(step, first ? appends : rest);
     free_operands(s);
   }
+  free_operands(program_.steps.size());
 }
 
 void CBody::write_step(const LoweredStep& s, CText& to) {

@@ -56,6 +56,8 @@ struct ColumnProduct {
 class CBody {
  public:
   CBody(CModule& module, const LoweredProgram& program);
+  /// Writes a program that runs within a step of another one, and shares its working memory.
+  CBody(CBody& outer, const LoweredProgram& program);
 
   const LoweredProgram& program() const { return program_; }
   const Spec& spec(ValueId v) const { return program_.graph.values[v]; }
@@ -72,13 +74,17 @@ class CBody {
   /// Writes all steps: those that append frames to `appends`, the others to `rest`, which may be the same text.
   void write(CText& appends, CText& rest);
   const CWork& work() const { return work_; }
+  /// Leaves memory to others: working memory begins behind theirs.
+  void begin_behind(const CWork& others) { work_ = others; }
   /// Returns the product whose result is v, if the loop that reads it computes it; else null.
   const ColumnProduct* column_product(ValueId v) const;
   /// Returns whether a loop reads a value as an operand of such a product.
   bool multiplies(const LoweredLoop& loop, ValueId v) const;
   /// Returns whether some statement returns an error.
   bool may_fail() const { return may_fail_; }
-  void fails() { may_fail_ = true; }
+  void fails() { (outer_ ? outer_->root() : *this).may_fail_ = true; }
+  /// Returns a name that no other variable of the function has, "carry3".
+  std::string fresh(std::string_view name) { return std::string(name) + std::to_string(++root().names_); }
   /// Throws ExportError for an operation that has no form in C.
   [[noreturn]] void refuse(const Graph::Node& n, std::string_view why) const;
 
@@ -95,8 +101,10 @@ class CBody {
   void free_operands(std::size_t step);
   void write_step(const LoweredStep& s, CText& to);
   void write_layer(const LoweredStep& s, Scope& before, CText& to) const;
+  CBody& root() { return outer_ ? outer_->root() : *this; }
 
   CModule& module_;
+  CBody* outer_ = nullptr;
   const LoweredProgram& program_;
   std::map<ValueId, CPlace> places_;
   std::map<ValueId, std::int64_t> offsets_;  ///< of values in working memory
@@ -107,11 +115,14 @@ class CBody {
   std::map<Dtype, std::vector<Hole>> free_;
   CWork work_;
   bool may_fail_ = false;
+  int names_ = 0;
 };
 
 /// Writes a loop (exchange/freeze/c_loop.cpp).
 void write_loop(CBody& body, const LoweredLoop& loop, CText& to);
 /// Writes an operation that runs alone (exchange/freeze/c_calls.cpp).
 void write_call(CBody& body, const LoweredStep& step, CText& to);
+/// Returns whether an operation that runs alone has a form in C.
+bool has_call(const Primitive& op);
 
 }  // namespace ferrite::exchange::detail

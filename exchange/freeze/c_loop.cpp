@@ -375,9 +375,18 @@ class LoopWriter {
     std::string in;
     for (const std::size_t s : i.in) in += (in.empty() ? "" : ", ") + read(s);
     if (!vector_) return applied_alone(i);
+    if (i.node->op == ferrite::detail::ops::cast) return cast_vector(i, in);
     const std::string f = body_.module().function(*i.node->op, type_);
     if (f.empty()) body_.refuse(*i.node, "it has no function in C");
     return f + "(" + in + ")";
+  }
+  /// Returns a cast between numbers and truth values in vectors, whose numbers all have one type.
+  std::string cast_vector(const LoweredInstruction& i, const std::string& in) const {
+    const bool from = loop_.slots[i.in[0]].dtype == Dtype::boolean, to = loop_.slots[i.slot].dtype == Dtype::boolean;
+    const std::string s = suffix(type_), zero = "nf_set_" + s + "(0)";
+    if (from == to) return in;
+    if (from) return "nf_select_" + s + "(nf_mask_of_" + s + "(" + in + "), nf_set_" + s + "(1), " + zero + ")";
+    return "~nf_truth_" + s + "(nf_is_equal_" + s + "(" + in + ", " + zero + "))";
   }
 
   /// Returns an operation on single numbers.

@@ -28,6 +28,7 @@ std::string CModule::kernel(std::string_view name, Dtype dtype) {
   const std::string c_name = "nf_" + std::string(name) + (dtype == Dtype::f64 ? "_d" : "_f");
   if (names_.contains(c_name)) return c_name;
   if (name == "rows") kernel("tile", dtype);
+  if (name == "windows") kernel("window_tile", dtype);
   names_[c_name] = c_name;
   kernels_ += c_kernel(name, dtype);
   return c_name;

@@ -7,6 +7,7 @@
 
 #include "ferrite/compile/passes.h"
 #include "ferrite/compile/tracer.h"
+#include "ferrite/exchange/freeze/c_nested.h"
 #include "ferrite/tensor/attributes.h"
 #include "ferrite/tensor/define.h"
 #include "ferrite/tensor/operations.h"
@@ -211,8 +212,7 @@ FrozenProgram frozen_program(const StepSource& source, bool block) {
   for (const SourceState& s : source.states) specs.push_back(s.spec);
   Graph g = trace(block ? source.block : source.function, specs);
   inline_variables(g);
-  passes::drop_detach(g);
-  passes::expand_composites(g);
+  expand_for_c(g);
   compute_constants(g);
   passes::simplify(g);
   compute_constants(g);
