@@ -2,11 +2,9 @@
 #include "ferrite/exchange/freeze/c_file.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <optional>
-#include <set>
 
-#include "ferrite/exchange/freeze/c_body.h"
+#include "ferrite/exchange/freeze/c_header.h"
 #include "ferrite/exchange/freeze/c_run.h"
 #include "ferrite/exchange/freeze/c_stages.h"
 #include "ferrite/exchange/freeze/c_states.h"
@@ -31,151 +29,6 @@ namespace {
 
 std::string text(std::int64_t n) { return std::to_string(n); }
 
-std::string upper(std::string s) {
-  for (char& c : s) c = static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
-  return s;
-}
-
-/// Makes names of C of any names: letters, digits and underlines, each once.
-class CNames {
- public:
-  std::string claim(const std::string& wanted) {
-    std::string name;
-    for (const char c : wanted) {
-      const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-      const bool digit = c >= '0' && c <= '9';
-      if (letter || (digit && !name.empty())) name += c;
-      if (!letter && !digit && !name.empty() && name.back() != '_') name += '_';
-    }
-    if (name.empty()) name = "s";
-    std::string own = name;
-    for (int i = 2; !taken_.insert(own).second; ++i) own = name + "_" + std::to_string(i);
-    return own;
-  }
-
- private:
-  /// Words that no member or parameter may be called.
-  std::set<std::string> taken_{"auto",   "break",  "case",   "char",   "const",  "continue", "default", "do",
-                               "double", "else",   "enum",   "extern", "float",  "for",      "goto",    "if",
-                               "int",    "long",   "return", "short",  "signed", "sizeof",   "static",  "struct",
-                               "switch", "typedef", "union", "unsigned", "void", "while",    "class",   "new",
-                               "this",   "delete", "template", "work_f", "work_d", "work_i", "work_l", "work_m", "n",
-                               "steps"};
-};
-
-/// The names of a net's inputs, outputs and states in C.
-struct Names {
-  std::vector<std::string> inputs, outputs, states;  ///< "x", "y", "h"
-};
-
-Names names_of(const FrozenProgram& first, const FrozenProgram& last, const std::vector<FrozenState>& states) {
-  CNames names;
-  Names n;
-  for (const std::string& x : first.input_names) n.inputs.push_back("in_" + names.claim(x));
-  for (const std::string& y : last.output_names) n.outputs.push_back("out_" + names.claim(y));
-  for (const FrozenState& s : states) n.states.push_back(names.claim(s.name));
-  return n;
-}
-
-/// Returns the states of all stages; a stage with a window also counts its rows.
-std::vector<FrozenState> states_of(const std::vector<FrozenStage>& stages) {
-  std::vector<FrozenState> all;
-  for (const FrozenStage& s : stages) {
-    all.insert(all.end(), s.program.states.begin(), s.program.states.end());
-    if (s.window)
-      all.push_back({.name = "rows", .keeping = Keeping::counts, .spec = {{1}, Dtype::i64}, .first = zeros({1}, Dtype::i64)});
-  }
-  return all;
-}
-
-/// Returns the name of an input or output as users see it: "in_x" -> "x".
-std::string seen(const std::string& name) { return name.substr(name.find('_') + 1); }
-
-// ---- the header -------------------------------------------------------------------------------------------------
-
-std::string head(const FreezeOptions& options, const FileFacts& facts, std::string_view file) {
-  char hash[17];
-  std::snprintf(hash, sizeof hash, "%016llx", static_cast<unsigned long long>(facts.hash));
-  return "/* " + options.name + std::string(file) + ": " + c_comment(facts.what) + "\n   Written by Ferrite " +
-         FERRITE_VERSION + ": " + c_comment(options.command) + "\n   Model " + hash + ". Do not edit. */\n";
-}
-
-/// Returns the parameters of a function for all inputs and outputs.
-struct Ends {
-  std::vector<Spec> inputs, outputs;
-  Names names;
-
-  std::string parameters(bool shown) const { return inputs_of(shown) + outputs_of(shown); }
-  std::string inputs_of(bool shown) const { return listed(inputs, names.inputs, "const ", shown); }
-  std::string outputs_of(bool shown) const { return listed(outputs, names.outputs, "", shown); }
-
- private:
-  static std::string listed(const std::vector<Spec>& specs, const std::vector<std::string>& names, const char* before,
-                            bool shown) {
-    std::string all;
-    for (std::size_t i = 0; i < specs.size(); ++i)
-      all += std::string(", ") + before + std::string(c_type(specs[i].dtype)) + " *" + (shown ? seen(names[i]) : names[i]);
-    return all;
-  }
-};
-
-Ends ends_of(const std::vector<FrozenStage>& stages, Names names) {
-  Ends e{{}, {}, std::move(names)};
-  const FrozenProgram &first = stages.front().program, &last = stages.back().program;
-  for (const ValueId v : first.inputs) e.inputs.push_back(first.lowered.graph.values[v]);
-  for (const ValueId v : last.outputs) e.outputs.push_back(last.lowered.graph.values[v]);
-  return e;
-}
-
-constexpr std::string_view kStepFunctions = R"(
-/* Prepares an instance and begins a sequence. Call it before anything else. */
-void nf_init(nf_self *n);
-/* Runs one step. Returns 0, or an error; then no state has changed. Inputs and outputs must not overlap. */
-int nf_step(nf_self *n$P);
-/* Runs `steps` steps on rows of inputs and outputs. Returns 0, or the error of the first step that fails. */
-int nf_steps(nf_self *n, int32_t steps$P);
-/* Begins a new sequence. */
-void nf_reset(nf_self *n);
-/* Writes the states to NF_SAVED_BYTES bytes, and reads them back. */
-void nf_save(const nf_self *n, void *to);
-int nf_restore(nf_self *n, const void *from);
-)";
-constexpr std::string_view kStagedFunctions = R"(
-/* What a step returns that gives no output: the net strides, or looks ahead. */
-#define NF_NOTHING (-1)
-
-/* Prepares an instance and begins a sequence. Call it before anything else. */
-void nf_init(nf_self *n);
-/* Runs one step. Returns 0 if it gives an output, NF_NOTHING if it gives none, or an error; then no state has changed.
-   Inputs and outputs must not overlap. */
-int nf_step(nf_self *n$P);
-/* Gives the next of the outputs that come after the last input: 0, or NF_NOTHING when there are no more. */
-int nf_finish(nf_self *n$O);
-/* Begins a new sequence. */
-void nf_reset(nf_self *n);
-/* Writes the states to NF_SAVED_BYTES bytes, and reads them back. */
-void nf_save(const nf_self *n, void *to);
-int nf_restore(nf_self *n, const void *from);
-)";
-constexpr std::string_view kProgramFunctions = R"(
-/* Prepares an instance. Call it before anything else. */
-void nf_init(nf_self *n);
-/* Runs the program. Returns 0, or an error. Inputs and outputs must not overlap. */
-int nf_run(nf_self *n$P);
-)";
-constexpr std::string_view kCheckFunction = R"(/* Compares stored runs with this build, bit by bit: 0 if they agree, else the number of the first that differs.
-   Compilers change bits if they are told to (-ffast-math). Begins a new sequence. */
-int nf_check(nf_self *n);
-
-)";
-constexpr std::string_view kErrors = R"(
-/* What functions return besides 0: an index outside its table, full states, states that no step leaves. */
-#define NF_BAD_INDEX 1
-#define NF_FULL 2
-#define NF_BAD_STATE 3
-
-)";
-
 constexpr const char* kShortRows = R"(#if !defined(NF_VECTOR_BYTES) && defined(__GNUC__) && defined(__AVX512F__)
 #define NF_VECTOR_BYTES 32 /* faster than 64 for the short rows of this net */
 #endif
@@ -192,7 +45,7 @@ class FileWriter {
         steps_(steps),
         staged_(stages.size() > 1 || stages[0].window),
         all_(states_of(stages)),
-        ends_(ends_of(stages, names_of(stages.front().program, stages.back().program, all_))),
+        ends_(ends_of(stages, all_)),
         states_(all_, ends_.names.states, most_appended(), has_doubles()) {
     if (staged_) {
       several_.emplace(module_, stages);
@@ -216,7 +69,9 @@ class FileWriter {
     }
     std::string runs = staged_ ? several_->text(work_.on_stack()) : run_->text(work_.on_stack());
     if (block_) runs += block_run_->text(work_.on_stack());
-    FrozenNet net{header(), source(runs)};
+    const Interface interface = staged_ ? Interface::stages : steps_ ? Interface::steps : Interface::program;
+    FrozenNet net{{}, source(runs)};
+    net.header = header(options_, facts_, interface, ends_, states_, work_, has_doubles());
     for (std::string* t : {&net.header, &net.source}) {
       *t = replaced(*t, "nf_self", options_.name);
       *t = replaced(*t, "nf_", options_.name + "_");
@@ -248,44 +103,6 @@ class FileWriter {
       if (s.window) ++state;
     }
     return names;
-  }
-
-  std::string header() const {
-    CText t;
-    t.append(head(options_, facts_, ".h"));
-    t.line("#ifndef NF_H");
-    t.line("#define NF_H");
-    t.line("#include <stdint.h>");
-    t.line("#ifdef __cplusplus");
-    t.line("extern \"C\" {");
-    t.line("#endif");
-    t.append("\n/* The numbers that a run reads and writes" + std::string(steps_ ? ", and the bytes that nf_save writes" : "") +
-             ". */\n");
-    write_sizes(t, ends_.inputs, ends_.names.inputs, "INPUTS");
-    write_sizes(t, ends_.outputs, ends_.names.outputs, "OUTPUTS");
-    if (steps_) t.line("#define NF_SAVED_BYTES " + text(states_.saved_bytes()));
-    t.append(kErrors);
-    t.line("typedef " + std::string(has_doubles() ? "int64_t" : "int32_t") + " nf_mask; /* -1: true, 0: false */");
-    t.append("/* One instance. Its members are not for others. */\n");
-    t.open("typedef struct nf_self");
-    states_.write_members(t);
-    if (!work_.on_stack()) work_.write_members(t);
-    if (staged_) t.line("int32_t finished;");
-    if (states_.size() == 0 && work_.on_stack() && !staged_) t.line("char nothing;");
-    t.close(" nf_self;");
-    const std::string_view functions = staged_ ? kStagedFunctions : steps_ ? kStepFunctions : kProgramFunctions;
-    t.append(replaced(replaced(std::string(functions), "$P", ends_.parameters(true)), "$O", ends_.outputs_of(true)));
-    t.append(kCheckFunction);
-    t.line("#ifdef __cplusplus");
-    t.line("}");
-    t.line("#endif");
-    t.line("#endif");
-    return t.str();
-  }
-  static void write_sizes(CText& t, const std::vector<Spec>& specs, const std::vector<std::string>& names,
-                          const std::string& alone) {
-    for (std::size_t i = 0; i < specs.size(); ++i)
-      t.line("#define NF_" + (specs.size() == 1 ? alone : upper(seen(names[i]))) + " " + text(specs[i].shape.numel()));
   }
 
   // ---- the source -------------------------------------------------------------------------------------------------
