@@ -6,7 +6,7 @@
 #include <set>
 
 #include "ferrite/exchange/export_error.h"
-#include "ferrite/exchange/freeze/step_program.h"
+#include "ferrite/exchange/freeze/frozen_program.h"
 #include "ferrite/tensor/ops.h"
 
 namespace ferrite::exchange::detail {
@@ -65,13 +65,10 @@ void CWork::write_zeros(CText& to) const {
 }
 
 std::string CWork::name(Dtype dtype) {
-  switch (dtype) {
-    case Dtype::f32: return "work_f";
-    case Dtype::f64: return "work_d";
-    case Dtype::i32: return "work_i";
-    case Dtype::i64: return "work_l";
-    default: return "work_m";
-  }
+  if (dtype == Dtype::f32) return "work_f";
+  if (dtype == Dtype::f64) return "work_d";
+  if (dtype == Dtype::i32) return "work_i";
+  return dtype == Dtype::i64 ? "work_l" : "work_m";
 }
 
 CBody::CBody(CModule& module, const LoweredProgram& program) : module_(module), program_(program) {

@@ -63,11 +63,14 @@ NF_INLINE void nf_rows_$s(const $T *a, ptrdiff_t lda, ptrdiff_t ak, const $T *b,
                           ptrdiff_t M, ptrdiff_t K, ptrdiff_t N) {
   for (ptrdiff_t k0 = 0; k0 < K; k0 += 256) {
     const ptrdiff_t k1 = K - k0 < 256 ? K : k0 + 256;
-    ptrdiff_t m = 0;
-    if (NF_LANES_$S > 1 && N <= NF_LANES_$S)
-      for (; m + 8 <= M; m += 8) nf_strip_$s(a + m * lda, lda, ak, b, ldb, y + m * ldy, ldy, N, k0, k1, 8, 1);
-    for (; m + 4 <= M; m += 4) nf_strip_$s(a + m * lda, lda, ak, b, ldb, y + m * ldy, ldy, N, k0, k1, 4, 2);
-    for (; m < M; ++m) nf_strip_$s(a + m * lda, lda, ak, b, ldb, y + m * ldy, ldy, N, k0, k1, 1, 8);
+    const ptrdiff_t eights = NF_LANES_$S > 1 && N <= NF_LANES_$S ? M / 8 * 8 : 0;
+    const ptrdiff_t fours = eights + (M - eights) / 4 * 4;
+    for (ptrdiff_t m = 0; m < eights; m += 8)
+      nf_strip_$s(a + m * lda, lda, ak, b, ldb, y + m * ldy, ldy, N, k0, k1, 8, 1);
+    for (ptrdiff_t m = eights; m < fours; m += 4)
+      nf_strip_$s(a + m * lda, lda, ak, b, ldb, y + m * ldy, ldy, N, k0, k1, 4, 2);
+    for (ptrdiff_t m = fours; m < M; ++m)
+      nf_strip_$s(a + m * lda, lda, ak, b, ldb, y + m * ldy, ldy, N, k0, k1, 1, 8);
   }
 }
 )";

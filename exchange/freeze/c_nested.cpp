@@ -8,7 +8,7 @@
 #include "ferrite/compile/tracer.h"
 #include "ferrite/exchange/export_error.h"
 #include "ferrite/exchange/freeze/c_sequences.h"
-#include "ferrite/exchange/freeze/step_program.h"
+#include "ferrite/exchange/freeze/frozen_program.h"
 #include "ferrite/nn/recurrent/steps.h"
 #include "ferrite/tensor/ops.h"
 #include "ferrite/tensor/recorder.h"
