@@ -54,14 +54,22 @@ std::string CWork::name(Dtype dtype) {
 CBody::CBody(CModule& module, const LoweredProgram& program) : module_(module), program_(program) {
   for (const Spec& s : program.graph.values)
     if (is_float(s.dtype)) module_.has(s.dtype);
+  find_constants();
 }
 
 CBody::CBody(CBody& outer, const LoweredProgram& program) : CBody(outer.module_, program) { outer_ = &outer; }
 
-const CPlace& CBody::place_of(ValueId v) const { return places_.at(v); }
+void CBody::find_constants() {
+  for (const Graph::Constant& c : program_.graph.constants) constants_.emplace(c.value, c.tensor);
+}
+
+const CPlace& CBody::place_of(ValueId v) const {
+  if (constants_.contains(v)) place_constant(v);
+  return places_.at(v);
+}
 
 std::string CBody::at(ValueId v, std::int64_t offset) const {
-  const std::string& first = places_.at(v).first;
+  const std::string& first = place_of(v).first;
   return offset == 0 ? first : first + " + " + std::to_string(offset);
 }
 
@@ -112,15 +120,12 @@ std::string CBody::scratch(Dtype dtype, std::int64_t n) {
   return CWork::name(dtype) + (first ? " + " + std::to_string(first) : "");
 }
 
-void CBody::place_constants() {
-  std::vector<char> used(program_.graph.values.size());
-  for (const LoweredStep& s : program_.steps) each_operand(s, [&](ValueId v) { used[v] = true; });
-  for (const Graph::Constant& c : program_.graph.constants) {
-    if (!used[c.value] || has_place(c.value)) continue;
-    Tensor values = c.tensor;
-    for (int k = values.rank(); is_repeated(c.tensor) && k > 0; --k) values = select(values, 0, 0);
-    place(c.value, {module_.constant(values, "constant"), false});
-  }
+void CBody::place_constant(ValueId v) const {
+  if (places_.contains(v)) return;
+  Tensor values = constants_.at(v);
+  const bool whole = std::ranges::find(program_.graph.outputs, v) != program_.graph.outputs.end();
+  for (int k = values.rank(); !whole && is_repeated(constants_.at(v)) && k > 0; --k) values = select(values, 0, 0);
+  places_[v] = {module_.constant(values, "constant"), false};
 }
 
 void CBody::find_last_uses() {
@@ -158,7 +163,7 @@ void CBody::free_operands(std::size_t step) {
 }
 
 void CBody::write(CText& to) {
-  place_constants();
+  find_constants();
   find_last_uses();
   Scope layer;
   for (std::size_t s = 0; s < program_.steps.size(); ++s) {

@@ -50,6 +50,13 @@ void write_copy_of(const CCall& c, const LoweredWindow& x, const std::string& to
   c.close(shape);
 }
 
+const Tensor* constant_of(const CCall& c, const LoweredWindow& w) {
+  for (const Graph::Constant& constant : c.body.program().graph.constants)
+    if (constant.value == w.value)
+      return w.offset == 0 && constant.tensor.numel() == w.spec.shape.numel() ? &constant.tensor : nullptr;
+  return nullptr;
+}
+
 namespace {
 
 /// Reduces integers and truth values, whose order does not matter; sums and products wrap.

@@ -43,6 +43,9 @@ std::string steps_along(const Shape& shape, const Shape& strides);
 /// Writes a copy of a window to row-major memory.
 void write_copy_of(const CCall& c, const LoweredWindow& x, const std::string& to);
 
+/// Returns the constant that a window shows as a whole, or null.
+const Tensor* constant_of(const CCall& c, const LoweredWindow& w);
+
 /// An operation and what writes it.
 struct CWriter {
   std::string_view name;

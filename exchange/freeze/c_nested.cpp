@@ -98,9 +98,6 @@ void CNested::output(std::size_t i, const std::string& at) {
 }
 
 void CNested::write(CText& to) {
-  for (const Graph::Constant& c : program_.graph.constants)
-    if (std::ranges::find(program_.graph.outputs, c.value) != program_.graph.outputs.end())
-      body_.place(c.value, {body_.module().constant(contiguous(c.tensor), "constant"), false});
   body_.write(to);
   for (const Copy& c : copies_) {
     const std::int64_t n = body_.spec(program_.graph.outputs[c.result]).shape.numel();

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "ferrite/exchange/freeze/c_calls.h"
+#include "ferrite/tensor/ops.h"
 
 namespace ferrite::exchange::detail {
 namespace {
@@ -19,7 +20,27 @@ struct Product {
   std::int64_t M, K, N, am, ak, bk, bn;
 };
 
-void write_product(const CCall& c, const Product& p, const std::string& a, const std::string& b, const std::string& y) {
+/// Brings b into rows of columns, which vectors take: as a constant, or by a copy before a product of some rows.
+void turn(const CCall& c, Product& p, std::string& b) {
+  if (p.bn == 1 || p.N < 4) return;
+  const Tensor* constant = constant_of(c, c.in(1));
+  if (constant && constant->rank() == 2 && p.bk == 1 && p.bn == p.K && constant->numel() == p.K * p.N) {
+    b = c.body.module().constant(contiguous(reshape(contiguous(*constant), {p.N, p.K}).view({p.K, p.N}, {1, p.K}, 0)),
+                                 "constant, turned");
+  } else if (p.M < 4) {
+    return;
+  } else {
+    const std::string copy = c.body.scratch(c.dtype(), p.K * p.N);
+    c.to.line("for (ptrdiff_t k = 0; k < " + text(p.K) + "; ++k)");
+    c.to.line("  for (ptrdiff_t e = 0; e < " + text(p.N) + "; ++e) (" + copy + ")[k * " + text(p.N) + " + e] = (" + b +
+              ")[k * " + text(p.bk) + " + e * " + text(p.bn) + "];");
+    b = copy;
+  }
+  p.bk = p.N, p.bn = 1;
+}
+
+void write_product(const CCall& c, Product p, const std::string& a, std::string b, const std::string& y) {
+  turn(c, p, b);
   const std::string s = suffix_of(c.dtype()), t(c_type(c.dtype()));
   const bool vectors = p.bn == 1 && p.N >= 4;
   const std::string kernel = c.kernel(vectors ? "rows" : "dots");

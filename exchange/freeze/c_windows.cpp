@@ -3,6 +3,7 @@
 
 #include "ferrite/exchange/freeze/c_calls.h"
 #include "ferrite/tensor/kernel/pooling.h"
+#include "ferrite/tensor/ops.h"
 #include "ferrite/tensor/ops/detail/windows.h"
 #include "ferrite/tensor/window_attributes.h"
 
@@ -51,16 +52,14 @@ class Convolution {
   }
 
   void write() {
-    const std::string x = c_.dense(c_.in(0)), w = c_.dense(c_.in(1));
+    const std::string x = c_.dense(c_.in(0));
     const std::string bias = c_.step.in.size() > 2 ? c_.dense(c_.in(2)) : "";
     const int axes = kernel_.rank();
     std::vector<std::vector<AxisPlan>> phases(3, {AxisPlan{}});
     for (int i = 0; i < axes; ++i) phases[static_cast<std::size_t>(3 - axes + i)] = plans_of(i);
-    std::string weights = w;
-    if (transposed_) weights = turned(w);
     for (const AxisPlan& d : phases[0])
       for (const AxisPlan& h : phases[1])
-        for (const AxisPlan& v : phases[2]) write_pass({d, h, v}, x, weights, bias);
+        for (const AxisPlan& v : phases[2]) write_pass({d, h, v}, x, bias);
   }
 
  private:
@@ -100,8 +99,16 @@ class Convolution {
     return to;
   }
 
-  void write_pass(const std::array<AxisPlan, 3>& axis, const std::string& x, const std::string& w,
-                  const std::string& bias) {
+  /// Returns the weights [groups, out, in, taps]; writes them first where they lie otherwise.
+  std::string weights() {
+    if (weights_.empty()) {
+      weights_ = c_.dense(c_.in(1));
+      if (transposed_) weights_ = turned(weights_);
+    }
+    return weights_;
+  }
+
+  void write_pass(const std::array<AxisPlan, 3>& axis, const std::string& x, const std::string& bias) {
     const AxisPlan &d = axis[0], &h = axis[1], &v = axis[2];
     const bool whole = std::ranges::all_of(axis, [](const AxisPlan& p) { return p.padded() == p.extent; });
     const std::int64_t row = v.padded(), plane = h.padded() * row, channel = d.padded() * plane;
@@ -117,7 +124,8 @@ class Convolution {
     const std::string table = c_.body.module().constant(
         Tensor::from<std::int32_t>(offsets, Shape{std::ssize(offsets)}), "places of the terms of a convolution");
     const std::string image = whole ? "" : c_.body.scratch(c_.dtype(), reads_ * channel);
-    const std::string weights = taps == all_taps_ ? w : picked(axis, w, taps);
+    const std::string columns = weights_by_columns(axis, K);
+    const std::string weights = !columns.empty() ? "" : taps == all_taps_ ? this->weights() : picked(axis, this->weights(), taps);
     const std::string t(c_type(c_.dtype()));
     c_.to.open(loop_over("i", N_ * groups_));
     const std::string from = x + " + i * " + text(reads_ * x_plane_);
@@ -126,6 +134,10 @@ class Convolution {
     c_.to.line(t + " *const y = " + c_.at(c_.out()) + " + i * " + text(writes_ * y_plane_) + " + " +
                text((d.to * h.size + h.to) * v.size + v.to) + ";");
     const std::string group = groups_ > 1 ? "i % " + text(groups_) + " * " : "";
+    if (!columns.empty()) {
+      write_positions(axis, columns, table, K, bias);
+      return c_.to.close();
+    }
     c_.to.open(loop_over("d", d.count));
     c_.to.open(loop_over("h", h.count));
     const std::string kernel = c_.kernel("windows");
@@ -136,6 +148,40 @@ class Convolution {
                text(y_plane_) + ", " + text(v.to_step) + ", " + text(writes_) + ", " + text(K) + ", " + text(v.count) +
                ");");
     for (int k = 0; k < 3; ++k) c_.to.close();
+  }
+
+  /// Returns constant weights as [groups, K, out] where that is worth it: few positions lie in a row, so that lanes run
+  /// along channels; else "".
+  std::string weights_by_columns(const std::array<AxisPlan, 3>& axis, std::int64_t K) const {
+    const Tensor* w = constant_of(c_, c_.in(1));
+    if (!w || transposed_ || axis[2].count >= 12 || writes_ < 8 || K == 0) return "";
+    const Tensor rows = reshape(contiguous(*w), {groups_, writes_, K});
+    return c_.body.module().constant(contiguous(permute(rows, {0, 2, 1})), "weights of a convolution, turned");
+  }
+  /// Writes the products of one group with lanes along the channels of the result: what each position reads becomes a
+  /// row.
+  void write_positions(const std::array<AxisPlan, 3>& axis, const std::string& columns, const std::string& table,
+                       std::int64_t K, const std::string& bias) {
+    const AxisPlan &d = axis[0], &h = axis[1], &v = axis[2];
+    const std::int64_t positions = d.count * h.count * v.count, row = v.padded(), plane = h.padded() * row;
+    const std::string read = c_.body.scratch(c_.dtype(), positions * K);
+    const std::string found = c_.body.scratch(c_.dtype(), positions * writes_);
+    const std::string group = groups_ > 1 ? "i % " + text(groups_) + " * " : "";
+    c_.to.open(loop_over("p", positions));
+    c_.to.line("const ptrdiff_t from = p / " + text(h.count * v.count) + " * " + text(d.step * plane) + " + p / " +
+               text(v.count) + " % " + text(h.count) + " * " + text(h.step * row) + " + p % " + text(v.count) + " * " +
+               text(v.step) + ";");
+    c_.to.line(loop_over("k", K) + " (" + read + ")[p * " + text(K) + " + k] = image[from + " + table + "[k]];");
+    c_.to.close();
+    c_.to.line(c_.kernel("rows") + "(" + read + ", " + text(K) + ", 1, " + columns +
+               (groups_ > 1 ? " + " + group + text(K * writes_) : "") + ", " + text(writes_) + ", " + found + ", " +
+               text(writes_) + ", " + text(positions) + ", " + text(K) + ", " + text(writes_) + ");");
+    c_.to.open(loop_over("o", writes_));
+    const std::string more =
+        bias.empty() ? "" : " + (" + bias + (groups_ > 1 ? " + " + group + text(writes_) : "") + ")[o]";
+    c_.to.line(loop_over("p", positions) + " y[o * " + text(y_plane_) + " + p] = (" + found + ")[p * " + text(writes_) +
+               " + o]" + more + ";");
+    c_.to.close();
   }
 
   /// Writes the weights of the taps that one phase meets.
@@ -176,6 +222,7 @@ class Convolution {
   bool transposed_;
   ConvolutionAttrs a_;
   Shape kernel_;
+  std::string weights_;
   std::int64_t N_ = 1, groups_ = 1, reads_ = 1, writes_ = 1, all_taps_ = 1, x_plane_ = 1, y_plane_ = 1;
 };
 
