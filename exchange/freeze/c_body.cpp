@@ -51,9 +51,21 @@ std::string CWork::name(Dtype dtype) {
   }
 }
 
+namespace {
+
+/// Notes the types of all numbers of a graph and of the bodies of its loops.
+void note_types(CModule& module, const Graph& g) {
+  for (const Spec& s : g.values)
+    if (is_float(s.dtype)) module.has(s.dtype);
+  for (const Graph::Node& n : g.nodes)
+    if (const auto* body = dynamic_cast<const ferrite::detail::Body*>(n.attrs.body.get()))
+      note_types(module, body->graph());
+}
+
+}  // namespace
+
 CBody::CBody(CModule& module, const LoweredProgram& program) : module_(module), program_(program) {
-  for (const Spec& s : program.graph.values)
-    if (is_float(s.dtype)) module_.has(s.dtype);
+  note_types(module, program.graph);
   find_constants();
 }
 

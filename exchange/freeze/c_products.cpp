@@ -45,11 +45,11 @@ void write_product(const CCall& c, Product p, const std::string& a, std::string 
   const bool vectors = p.bn == 1 && p.N >= 4;
   const std::string kernel = c.kernel(vectors ? "rows" : "dots");
   const std::string head = "static void $name(const " + t + " *a, const " + t + " *b, " + t + " *y) {\n  " + kernel;
-  const std::string body =
-      vectors ? "(a, " + text(p.am) + ", " + text(p.ak) + ", b, " + text(p.bk) + ", y, " + text(p.N) + ", " + text(p.M) + ", " +
-                    text(p.K) + ", " + text(p.N) + ");\n}\n"
-              : "(a, " + text(p.am) + ", " + text(p.ak) + ", b, " + text(p.bk) + ", " + text(p.bn) + ", y, " +
-                    text(p.N) + ", " + text(p.M) + ", " + text(p.K) + ", " + text(p.N) + ");\n}\n";
+  const std::string body = vectors ? "(a, " + text(p.am) + ", " + text(p.ak) + ", b, " + text(p.bk) + ", y, " +
+                                         text(p.N) + ", " + text(p.M) + ", " + text(p.K) + ", " + text(p.N) + ");\n}\n"
+                                   : "(a, " + text(p.am) + ", " + text(p.ak) + ", b, " + text(p.bk) + ", " +
+                                         text(p.bn) + ", y, " + text(p.N) + ", " + text(p.M) + ", " + text(p.K) + ", " +
+                                         text(p.N) + ");\n}\n";
   const std::string name = "product_" + text(p.M) + "_" + text(p.K) + "_" + text(p.N);
   c.to.line(c.body.module().define(name, head + body) + "(" + a + ", " + b + ", " + y + ");");
 }
@@ -59,8 +59,8 @@ void write_matmul(const CCall& c) {
   const LoweredWindow &a = c.in(0), &b = c.in(1), &y = c.out();
   const int ra = a.spec.shape.rank(), rb = b.spec.shape.rank(), r = y.spec.shape.rank();
   if (ra < 2 || rb < 2) c.body.refuse(c.node(), "it multiplies a vector; reshape it to a matrix");
-  Product p{a.spec.shape[-2], a.spec.shape[-1], b.spec.shape[-1], a.strides[-2], a.strides[-1], b.strides[-2],
-            b.strides[-1]};
+  Product p{a.spec.shape[-2], a.spec.shape[-1], b.spec.shape[-1], a.strides[-2],
+            a.strides[-1],    b.strides[-2],    b.strides[-1]};
   Shape batch;
   for (int k = 0; k + 2 < r; ++k) batch.push_back(y.spec.shape[k]);
   const Shape sa = batch_strides(a, batch), sb = batch_strides(b, batch);

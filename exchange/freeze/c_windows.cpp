@@ -22,11 +22,11 @@ std::string loop_over(const std::string& i, std::int64_t n) {
 /// One axis of the products of a convolution: position q of the results reads elements q * step + reads[k] of the
 /// operand, and is element q * to_step + to of the result. What lies before the operand or after it is 0.
 struct AxisPlan {
-  std::int64_t extent = 1;    ///< elements of the operand
-  std::int64_t count = 1;     ///< positions
+  std::int64_t extent = 1;  ///< elements of the operand
+  std::int64_t count = 1;   ///< positions
   std::int64_t step = 1;
   std::vector<std::int64_t> reads{0};
-  std::vector<std::int64_t> taps{0};  ///< the number of the tap of each read
+  std::vector<std::int64_t> taps{0};           ///< the number of the tap of each read
   std::int64_t to = 0, to_step = 1, size = 1;  ///< of the result
 
   std::int64_t lowest() const { return reads.empty() ? 0 : std::min<std::int64_t>(0, std::ranges::min(reads)); }
@@ -40,7 +40,8 @@ struct AxisPlan {
 /// A convolution over up to three axes as products of weights with shifted rows.
 class Convolution {
  public:
-  Convolution(const CCall& c, bool transposed) : c_(c), transposed_(transposed), a_(c.node().attrs.as<ConvolutionAttrs>()) {
+  Convolution(const CCall& c, bool transposed)
+      : c_(c), transposed_(transposed), a_(c.node().attrs.as<ConvolutionAttrs>()) {
     c.wants_floats();
     const Shape &x = c.in(0).spec.shape, &w = c.in(1).spec.shape, &y = c.out().spec.shape;
     N_ = x[0], groups_ = a_.groups;
@@ -75,8 +76,13 @@ class Convolution {
     }
     // Element p of the result meets element q of the operand where q * stride + tap * dilation - before = p.
     for (std::int64_t phase = 0; phase < std::min(stride, size); ++phase) {
-      AxisPlan p{.extent = extent, .count = (size - phase + stride - 1) / stride, .reads = {}, .taps = {},
-                 .to = phase, .to_step = stride, .size = size};
+      AxisPlan p{.extent = extent,
+                 .count = (size - phase + stride - 1) / stride,
+                 .reads = {},
+                 .taps = {},
+                 .to = phase,
+                 .to_step = stride,
+                 .size = size};
       for (std::int64_t k = 0; k < kernel_[i]; ++k) {
         const std::int64_t at = phase + before - k * dilation;
         if (at % stride == 0) p.reads.push_back(at / stride), p.taps.push_back(k);
@@ -118,14 +124,16 @@ class Convolution {
       for (const std::int64_t i : d.reads)
         for (const std::int64_t j : h.reads)
           for (const std::int64_t k : v.reads)
-            offsets.push_back(static_cast<std::int32_t>(r * channel + (i - d.lowest()) * plane + (j - h.lowest()) * row +
-                                                        k - v.lowest()));
+            offsets.push_back(static_cast<std::int32_t>(r * channel + (i - d.lowest()) * plane +
+                                                        (j - h.lowest()) * row + k - v.lowest()));
     if (offsets.empty()) offsets.push_back(0);
-    const std::string table = c_.body.module().constant(
-        Tensor::from<std::int32_t>(offsets, Shape{std::ssize(offsets)}), "places of the terms of a convolution");
+    const std::string table = c_.body.module().constant(Tensor::from<std::int32_t>(offsets, Shape{std::ssize(offsets)}),
+                                                        "places of the terms of a convolution");
     const std::string image = whole ? "" : c_.body.scratch(c_.dtype(), reads_ * channel);
     const std::string columns = weights_by_columns(axis, K);
-    const std::string weights = !columns.empty() ? "" : taps == all_taps_ ? this->weights() : picked(axis, this->weights(), taps);
+    const std::string weights = !columns.empty()    ? ""
+                                : taps == all_taps_ ? this->weights()
+                                                    : picked(axis, this->weights(), taps);
     const std::string t(c_type(c_.dtype()));
     c_.to.open(loop_over("i", N_ * groups_));
     const std::string from = x + " + i * " + text(reads_ * x_plane_);
@@ -197,8 +205,8 @@ class Convolution {
     const std::int64_t rows = groups_ * writes_ * reads_;
     const std::string to = c_.body.scratch(c_.dtype(), rows * taps);
     c_.to.open(loop_over("r", rows));
-    c_.to.line(loop_over("t", taps) + " (" + to + ")[r * " + text(taps) + " + t] = (" + w + ")[r * " +
-               text(all_taps_) + " + " + table + "[t]];");
+    c_.to.line(loop_over("t", taps) + " (" + to + ")[r * " + text(taps) + " + t] = (" + w + ")[r * " + text(all_taps_) +
+               " + " + table + "[t]];");
     c_.to.close();
     return to;
   }
@@ -210,10 +218,10 @@ class Convolution {
     c_.to.line(loop_over("e", reads_ * planes * rows * row) + " (" + image + ")[e] = 0;");
     c_.to.open(loop_over("r", reads_ * d.extent));
     c_.to.open(loop_over("k", h.extent));
-    c_.to.line(loop_over("e", v.extent) + " (" + image + ")[((r / " + text(d.extent) + " * " + text(planes) + " + r % " +
-               text(d.extent) + " + " + text(-d.lowest()) + ") * " + text(rows) + " + k + " + text(-h.lowest()) + ") * " +
-               text(row) + " + e + " + text(-v.lowest()) + "] = (" + from + ")[(r * " + text(h.extent) + " + k) * " +
-               text(v.extent) + " + e];");
+    c_.to.line(loop_over("e", v.extent) + " (" + image + ")[((r / " + text(d.extent) + " * " + text(planes) +
+               " + r % " + text(d.extent) + " + " + text(-d.lowest()) + ") * " + text(rows) + " + k + " +
+               text(-h.lowest()) + ") * " + text(row) + " + e + " + text(-v.lowest()) + "] = (" + from + ")[(r * " +
+               text(h.extent) + " + k) * " + text(v.extent) + " + e];");
     c_.to.close();
     c_.to.close();
   }
@@ -238,8 +246,8 @@ void write_window(const CCall& c, const PoolAxis& a, const std::string& i, const
               " + 1) * " + text(a.n) + " + " + text(a.size - 1) + ") / " + text(a.size) + ", " + step + " = 1;");
     return;
   }
-  c.to.line("ptrdiff_t " + f + " = " + i + " * " + text(a.stride) + " - " + text(a.before) + ", " + l + " = " + f + " + " +
-            text((a.kernel - 1) * a.dilation + 1) + ";");
+  c.to.line("ptrdiff_t " + f + " = " + i + " * " + text(a.stride) + " - " + text(a.before) + ", " + l + " = " + f +
+            " + " + text((a.kernel - 1) * a.dilation + 1) + ";");
   c.to.line("const ptrdiff_t " + step + " = " + text(a.dilation) + ";");
   c.to.line("if (" + l + " > " + text(a.n) + ") " + l + " = " + text(a.n) + ";");
   c.to.line("while (" + f + " < 0) " + f + " += " + step + ";");
@@ -247,8 +255,8 @@ void write_window(const CCall& c, const PoolAxis& a, const std::string& i, const
 
 /// Writes loops over planes and windows, and calls `window` inside; `element` is called in loops over what each holds.
 template <class Window, class Element, class End>
-void each_window(const CCall& c, const PoolAxes& axes, std::int64_t planes, const Window& window, const Element& element,
-                 const End& end, bool descends = false) {
+void each_window(const CCall& c, const PoolAxes& axes, std::int64_t planes, const Window& window,
+                 const Element& element, const End& end, bool descends = false) {
   const PoolAxis &d = axes.axis[0], &h = axes.axis[1], &w = axes.axis[2];
   c.to.open(loop_over("plane", planes));
   c.to.open(loop_over("i", d.size));
@@ -275,13 +283,16 @@ void write_pool(const CCall& c) {
   const bool spreads = op == "pool_spread", places = op == "max_pool_indices";
   const Dtype dtype = x.spec.dtype;
   if (!is_float(dtype)) c.body.refuse(c.node(), "it takes floats in C");
-  const PoolAxes axes = ferrite::detail::axes_of_pool(spreads ? attrs.space : ferrite::detail::space_of(x.spec.shape), attrs);
+  const PoolAxes axes =
+      ferrite::detail::axes_of_pool(spreads ? attrs.space : ferrite::detail::space_of(x.spec.shape), attrs);
   const PoolAxis &d = axes.axis[0], &h = axes.axis[1], &w = axes.axis[2];
-  const std::int64_t planes = x.spec.shape[0] * x.spec.shape[1], all = d.n * h.n * w.n, windows = d.size * h.size * w.size;
+  const std::int64_t planes = x.spec.shape[0] * x.spec.shape[1], all = d.n * h.n * w.n,
+                     windows = d.size * h.size * w.size;
   const std::string t(c_type(dtype)), from = c.dense(x), y = c.at(c.out());
   const std::string infinity = dtype == Dtype::f64 ? "NF_INFINITY_D" : "NF_INFINITY_F";
   const std::string here = "(" + from + ")[plane * " + text(all) + " + e]";
-  const std::string number = "plane * " + text(windows) + " + (i * " + text(h.size) + " + j) * " + text(w.size) + " + k";
+  const std::string number =
+      "plane * " + text(windows) + " + (i * " + text(h.size) + " + j) * " + text(w.size) + " + k";
   if (spreads) {
     c.to.line(loop_over("i", planes * all) + " (" + y + ")[i] = 0;");
     // The windows of a row are added tap by tap: the first tap of an element belongs to the last window that holds it.
@@ -308,8 +319,9 @@ void write_pool(const CCall& c) {
 }
 
 constexpr CWriter kWriters[] = {
-    {"convolution", write_convolution}, {"convolution_transposed", write_convolution}, {"max_pool", write_pool},
-    {"max_pool_indices", write_pool},   {"pool_spread", write_pool},                   {"pool_sum", write_pool},
+    {"convolution", write_convolution}, {"convolution_transposed", write_convolution},
+    {"max_pool", write_pool},           {"max_pool_indices", write_pool},
+    {"pool_spread", write_pool},        {"pool_sum", write_pool},
 };
 
 }  // namespace
