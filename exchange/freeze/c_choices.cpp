@@ -22,9 +22,6 @@ void write_chosen(const CCall& c, const std::string& number, std::int64_t n) {
   c.to.line("if (chosen < 0 || chosen >= " + text(n) + ") return NF_BAD_INDEX;");
   c.body.fails();
 }
-std::string loop_over(const std::string& i, std::int64_t n) {
-  return "for (ptrdiff_t " + i + " = 0; " + i + " < " + text(n) + "; ++" + i + ")";
-}
 /// Returns the strides with 0 on an axis.
 Shape without(Shape strides, int axis) {
   strides[axis] = 0;

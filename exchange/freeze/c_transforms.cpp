@@ -10,10 +10,6 @@ namespace {
 using ferrite::detail::FftPass;
 using ferrite::detail::FftPlan;
 
-std::string loop_over(const std::string& i, std::int64_t n) {
-  return "for (ptrdiff_t " + i + " = 0; " + i + " < " + text(n) + "; ++" + i + ")";
-}
-
 // ---- passes ---------------------------------------------------------------------------------------------------
 // $T is the type, $s its suffix, $S the suffix in capitals, $R the radix, $B the butterfly: a transform of $R numbers
 // re, im in place.

@@ -15,10 +15,6 @@ using ferrite::detail::PoolAttrs;
 using ferrite::detail::PoolAxes;
 using ferrite::detail::PoolAxis;
 
-std::string loop_over(const std::string& i, std::int64_t n) {
-  return "for (ptrdiff_t " + i + " = 0; " + i + " < " + text(n) + "; ++" + i + ")";
-}
-
 /// One axis of the products of a convolution: position q of the results reads elements q * step + reads[k] of the
 /// operand, and is element q * to_step + to of the result. What lies before the operand or after it is 0.
 struct AxisPlan {
