@@ -6,7 +6,7 @@
 #include <set>
 
 #include "ferrite/autograd/tape.h"
-#include "ferrite/compile/graph/rewrite.h"
+#include "ferrite/compile/rewrite.h"
 #include "ferrite/dsl/builder.h"
 #include "ferrite/nn/layers/parametrized.h"
 #include "ferrite/nn/loss.h"
