@@ -58,11 +58,6 @@ void CWork::write_names(CText& to, bool on_the_stack) const {
                          : type + " *const " + name(dtype) + " = n->" + name(dtype) + ";");
   }
 }
-void CWork::write_zeros(CText& to) const {
-  for (const auto& [dtype, n] : elements)
-    if (n > 0)
-      to.line("for (ptrdiff_t i = 0; i < " + std::to_string(n + kBehind) + "; ++i) n->" + name(dtype) + "[i] = 0;");
-}
 
 std::string CWork::name(Dtype dtype) {
   switch (dtype) {

@@ -16,6 +16,14 @@ struct FileFacts {
   std::vector<std::uint32_t> check;  ///< the sums of the outputs of the stored steps (check_sum)
 };
 
+/// The functions that a frozen net has.
+enum class Interface : std::uint8_t {
+  steps,     ///< a stream that gives an output with each input
+  stages,    ///< a stream that does not
+  program,   ///< a whole program
+  training,  ///< a step of training
+};
+
 /// The number of stored steps.
 inline constexpr int kCheckSteps = 8;
 /// The inputs of the stored steps: numbers of a linear congruential generator, which C computes alike.
@@ -30,9 +38,9 @@ class CheckInputs {
 /// Returns a sum of the bits of n bytes (FNV-1a of 32 bits), continued from `sum`.
 std::uint32_t check_sum(const void* bytes, std::size_t n, std::uint32_t sum = 2166136261U);
 
-/// Writes the files. `block` is the program of several steps at once, or null; `steps` says whether the stages are the
-/// step of a stream, else there is one, a whole program.
+/// Writes the files. `block` is the program of several steps at once, or null. Unless the interface is that of a stream,
+/// there is one stage. `predict`, which may be null, is a program over the variables of a step of training.
 FrozenNet write_file(const std::vector<FrozenStage>& stages, const FrozenProgram* block, const FreezeOptions& options,
-                     const FileFacts& facts, bool steps);
+                     const FileFacts& facts, Interface interface, const FrozenProgram* predict = nullptr);
 
 }  // namespace ferrite::exchange::detail

@@ -77,7 +77,9 @@ void CStates::write_members(CText& to) const {
     std::int64_t n = s.keeping == Keeping::line ? frames(s) * s.frame : s.spec.shape.numel();
     if (s.keeping == Keeping::value) n = room(s);
     if (s.keeping == Keeping::pair) n = 2 * room(s);
-    to.line(c_type_of(s.spec.dtype) + " " + names_[k] + "[" + digits(std::max<std::int64_t>(n, 1)) + "];");
+    const bool matrix = s.keeping == Keeping::value && s.spec.shape.rank() > 1;
+    to.line(c_type_of(s.spec.dtype) + " " + names_[k] + "[" + digits(std::max<std::int64_t>(n, 1)) + "];" +
+            (matrix ? " /* " + s.spec.shape.str() + " */" : ""));
     if (moves(s)) to.line("int32_t " + names_[k] + "_at;");
   }
 }

@@ -42,6 +42,11 @@ struct FrozenProgram {
 /// With `block`, it is the function of several steps at once.
 FrozenProgram frozen_program(const StepSource& source, bool block = false);
 
+/// Lowers a step of training, or another program over the same variables: its variables are states with these names,
+/// in the order of `names`, whose values the program replaces; those that it does not assign stay as they are.
+FrozenProgram frozen_program(const Graph& program, const std::vector<Variable>& variables,
+                             const std::vector<std::string>& names);
+
 /// Returns whether a constant is one number repeated, of which C has a single element.
 bool is_repeated(const Tensor& x);
 
