@@ -8,7 +8,7 @@
 
 static int train(net* n, const float* in, float* loss) { return net_train(n, in, in + NET_X, loss); }
 
-static int train_steps(net* n, int32_t steps, const float* in, float* loss) {
+static inline int train_steps(net* n, int32_t steps, const float* in, float* loss) {
   int error = 0;
   for (; steps > 0 && !error; --steps, in += NET_INPUTS, loss += NET_OUTPUTS) error = train(n, in, loss);
   return error;
