@@ -9,6 +9,7 @@
 #include "ferrite/autograd/tape.h"
 #include "ferrite/compile/graph/rewrite.h"
 #include "ferrite/dsl/builder.h"
+#include "ferrite/exchange/step_program.h"
 #include "ferrite/nn/layers/parametrized.h"
 #include "ferrite/nn/loss.h"
 #include "ferrite/nn/optim/adam.h"
@@ -16,6 +17,7 @@
 #include "ferrite/nn/recurrent/gru.h"
 #include "ferrite/nn/recurrent/lstm.h"
 #include "ferrite/nn/recurrent/rnn.h"
+#include "ferrite/nn/stream/stream.h"
 #include "support/compare.h"
 #include "support/frozen.h"
 
@@ -300,6 +302,64 @@ BOOST_AUTO_TEST_CASE(an_lstm_trains_as_c) { check_c(net_of<nn::Lstm>(8), with_ad
 
 BOOST_AUTO_TEST_CASE(linear_layers_train_as_c) {
   check_c([] { return std::make_unique<Dense>(); }, with_sgd, {{{4, 8}}, {{4, 3}}});
+}
+
+BOOST_AUTO_TEST_CASE(a_device_trains_on_windows_and_predicts_step_by_step) {
+  const auto net = net_of<nn::Gru>(5)();
+  nn::Adam adam(net->parameters());
+  const std::function<Tensor(const Tensors&)> loss = [&](const Tensors& in) {
+    return nn::mse_loss((*net)(in[0]), in[1]);
+  };
+  const std::vector<Spec> specs = sequences(1, 7);
+  const TrainingStep step = exchange::training_step(loss, adam, specs);
+  const auto once = exchange::step_program(net->layer, {.batch = 1, .width = 2});
+  const exchange::FrozenNet c = exchange::freeze_training(
+      step, {.name = "streamer"},
+      {.function = once.function, .inputs = once.inputs, .input_names = once.input_names, .output_names = {"y", "next"}});
+  frozen::Library library;
+  library.add("streamer", c);
+  BOOST_TEST_REQUIRE(library.build(frozen::compilers()[0]) == "");
+  const auto f = library.functions<float, float>("streamer");
+  const auto train = library.function<int(void*, const float*, const float*, float*)>("streamer_train");
+  const auto run = library.function<int(void*, const float*, const float*, float*, float*)>("streamer_predict");
+  std::vector<double> memory(f.bytes / sizeof(double) + 1);
+  f.init(memory.data());
+  for (int n = 0; n < 3; ++n) {
+    const Tensors in = batch_of(specs, n);
+    float value = NAN;
+    BOOST_TEST(train(memory.data(), in[0].values<float>().data(), in[1].values<float>().data(), &value) == 0);
+    Tape tape;
+    adam.step(tape.grad(loss(in), net->parameters()));
+  }
+  const Tensors in = batch_of(specs, 3);
+  std::vector<float> y(5), h(5, 0), next(5);
+  nn::Stream stream = net->layer.stream(1);
+  for (std::size_t t = 0; t < 7; ++t) {
+    std::vector<float> wanted(5);
+    BOOST_TEST(stream.feed(in[0].values<float>().subspan(2 * t, 2), std::span<float>(wanted)));
+    BOOST_TEST(run(memory.data(), in[0].values<float>().data() + 2 * t, h.data(), y.data(), next.data()) == 0);
+    BOOST_TEST((y == wanted));
+    h = next;
+  }
+}
+
+BOOST_AUTO_TEST_CASE(values_of_others_and_constants_are_not_assigned) {
+  const State a("a", Tensor::from({1.F, 2.F})), b("b", Tensor::from({3.F, 4.F}));
+  const std::vector<Spec> specs{{{2}}};
+  const auto moved = exchange::training_program(
+      [&](const Tensors& in) {
+        const Tensor before = a.value();
+        a.assign(a.value() + in[0]), b.assign(before);
+        return Tensors{in[0] * 2};
+      },
+      specs);
+  BOOST_CHECK_EXCEPTION(exchange::freeze_training(moved), exchange::ExportError, says("the value of one variable to 'b'"));
+  const nn::Linear other(2, 2);
+  const auto step = exchange::training_program(
+      [&](const Tensors& in) { return a.assign(a.value() + in[0]), Tensors{sum(in[0])}; }, specs);
+  const exchange::FrozenPrediction predict{.function = [&](const Tensors& in) { return Tensors{in[0] * b.value()}; },
+                                           .inputs = specs};
+  BOOST_CHECK_EXCEPTION(exchange::freeze_training(step, {}, predict), ValueError, says("reads 'b'"));
 }
 
 BOOST_AUTO_TEST_CASE(a_step_fits_64_kilobytes) {
