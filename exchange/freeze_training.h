@@ -32,8 +32,8 @@ struct FrozenPrediction {
 ///
 /// Inputs are called x and target, and the output loss, unless `options` says otherwise; more are x2, ..., y1, ...
 /// Throws ExportError for operations that have no form in C and for variables that are assigned the value of another
-/// one, and ValueError for a name that is no identifier and for a prediction that assigns variables or reads others than
-/// the step does.
+/// one, and ValueError for a name that is no identifier and for a prediction that assigns variables or reads others
+/// than the step does.
 FrozenNet freeze_training(const TrainingStep& step, const FreezeOptions& options = {},
                           const FrozenPrediction& predict = {});
 

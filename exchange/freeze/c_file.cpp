@@ -81,8 +81,8 @@ class FileWriter {
     if (block_) runs += block_run_->text(work_.on_stack());
     if (predict_) runs += predict_run_->text(work_.on_stack());
     FrozenNet net{{}, source(runs)};
-    net.header = header(options_, facts_, interface_, ends_, states_, work_, has_doubles(),
-                        predict_ ? &predict_ends_ : nullptr);
+    net.header =
+        header(options_, facts_, interface_, ends_, states_, work_, has_doubles(), predict_ ? &predict_ends_ : nullptr);
     for (std::string* t : {&net.header, &net.source}) {
       *t = replaced(*t, "nf_self", options_.name);
       *t = replaced(*t, "nf_", options_.name + "_");
@@ -138,8 +138,9 @@ class FileWriter {
     const std::string library =
         module_.calls_library() ? "#include <math.h>\n" : "#if !defined(__GNUC__)\n#include <math.h>\n#endif\n";
     return head(options_, facts_, ".c") + "#include \"nf_self.h\"\n#include <stddef.h>\n" + library +
-           (short_rows() ? kShortRows : "") + module_.functions() + "\n/* ---- weights ---- */\n\n" + module_.constants() + "\n/* ---- " +
-           (steps() || trains() ? "the step" : "the program") + " ---- */\n\n" + runs + rest.str() + c_end();
+           (short_rows() ? kShortRows : "") + module_.functions() + "\n/* ---- weights ---- */\n\n" +
+           module_.constants() + "\n/* ---- " + (steps() || trains() ? "the step" : "the program") + " ---- */\n\n" +
+           runs + rest.str() + c_end();
   }
   /// Returns whether vectors of 32 bytes suit the net better than those of 64: no row fills two of the latter.
   bool short_rows() const {
@@ -173,7 +174,8 @@ class FileWriter {
     };
     pass(ends_.inputs, ends_.names.inputs), pass(ends_.outputs, ends_.names.outputs);
     const std::string parameters = ends_.parameters(false);
-    t.line("int nf_step(nf_self *n" + parameters + ") { return " + (staged_ ? "nf_from(n, 0" : "nf_once(n") + given + "); }");
+    t.line("int nf_step(nf_self *n" + parameters + ") { return " + (staged_ ? "nf_from(n, 0" : "nf_once(n") + given +
+           "); }");
     if (staged_) return t.append(several_->finish());
     t.open("int nf_steps(nf_self *n, int32_t steps" + parameters + ")");
     t.line("ptrdiff_t t = 0;");

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "ferrite/exchange/freeze.h"
-#include "ferrite/exchange/freeze/frozen_stages.h"
 #include "ferrite/exchange/freeze/frozen_program.h"
+#include "ferrite/exchange/freeze/frozen_stages.h"
 
 namespace ferrite::exchange::detail {
 
@@ -39,8 +39,8 @@ class CheckInputs {
 /// Returns a sum of the bits of n bytes (FNV-1a of 32 bits), continued from `sum`.
 std::uint32_t check_sum(const void* bytes, std::size_t n, std::uint32_t sum = 2166136261U);
 
-/// Writes the files. `block` is the program of several steps at once, or null. Unless the interface is that of a stream,
-/// there is one stage. `predict`, which may be null, is a program over the variables of a step of training.
+/// Writes the files. `block` is the program of several steps at once, or null. Unless the interface is that of a
+/// stream, there is one stage. `predict`, which may be null, is a program over the variables of a step of training.
 FrozenNet write_file(const std::vector<FrozenStage>& stages, const FrozenProgram* block, const FreezeOptions& options,
                      const FileFacts& facts, Interface interface, const FrozenProgram* predict = nullptr);
 

@@ -58,15 +58,18 @@ int nf_restore(nf_self *n, const void *from);
 constexpr std::string_view kPredictFunction = R"(/* Runs the net with the present values of its variables. */
 int nf_predict(nf_self *n$P);
 )";
-constexpr std::string_view kTrainingCheck = R"(/* Compares stored steps with this build, bit by bit: 0 if they agree, else the number of the first that differs.
+constexpr std::string_view kTrainingCheck =
+    R"(/* Compares stored steps with this build, bit by bit: 0 if they agree, else the number of the first that differs.
    Compilers change bits if they are told to (-ffast-math). Calls nf_init before and after. */
 int nf_check(nf_self *n);
 
 )";
-constexpr std::string_view kVariables = R"(/* One instance. Members with a name of a variable may be read, and written between calls: weights, which are row-major,
+constexpr std::string_view kVariables =
+    R"(/* One instance. Members with a name of a variable may be read, and written between calls: weights, which are row-major,
    states of the optimiser, its learning rate. */
 )";
-constexpr std::string_view kCheckFunction = R"(/* Compares stored runs with this build, bit by bit: 0 if they agree, else the number of the first that differs.
+constexpr std::string_view kCheckFunction =
+    R"(/* Compares stored runs with this build, bit by bit: 0 if they agree, else the number of the first that differs.
    Compilers change bits if they are told to (-ffast-math). Begins a new sequence. */
 int nf_check(nf_self *n);
 
@@ -82,7 +85,8 @@ constexpr std::string_view kErrors = R"(
 void write_sizes(CText& t, const std::vector<Spec>& specs, const std::vector<std::string>& names,
                  const std::string& alone, const std::string& before = {}) {
   for (std::size_t i = 0; i < specs.size(); ++i)
-    t.line("#define NF_" + before + (specs.size() == 1 ? alone : upper(seen(names[i]))) + " " + std::to_string(specs[i].shape.numel()));
+    t.line("#define NF_" + before + (specs.size() == 1 ? alone : upper(seen(names[i]))) + " " +
+           std::to_string(specs[i].shape.numel()));
 }
 
 }  // namespace
@@ -105,8 +109,8 @@ std::string header(const FreezeOptions& options, const FileFacts& facts, Interfa
   t.line("#ifdef __cplusplus");
   t.line("extern \"C\" {");
   t.line("#endif");
-  t.append("\n/* The numbers that a run reads and writes" + std::string(interface != Interface::program ? ", and the bytes that nf_save writes" : "") +
-           ". */\n");
+  t.append("\n/* The numbers that a run reads and writes" +
+           std::string(interface != Interface::program ? ", and the bytes that nf_save writes" : "") + ". */\n");
   write_sizes(t, ends.inputs, ends.names.inputs, "INPUTS");
   write_sizes(t, ends.outputs, ends.names.outputs, "OUTPUTS");
   if (predict) {

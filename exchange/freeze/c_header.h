@@ -14,7 +14,8 @@ namespace ferrite::exchange::detail {
 std::string head(const FreezeOptions& options, const FileFacts& facts, std::string_view file);
 
 /// Returns the header. `work` is the working memory that the struct holds, if it does not fit on the stack;
-/// `wide_masks` says whether truth values take 64 bits; `predict` has the ends of the program that predicts, or is null.
+/// `wide_masks` says whether truth values take 64 bits; `predict` has the ends of the program that predicts, or is
+/// null.
 std::string header(const FreezeOptions& options, const FileFacts& facts, Interface interface, const Ends& ends,
                    const CStates& states, const CWork& work, bool wide_masks, const Ends* predict = nullptr);
 

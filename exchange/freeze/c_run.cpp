@@ -76,7 +76,7 @@ namespace {
 
 /// Returns whether an operation may end a step with an error.
 bool may_fail(const Primitive& op) {
-  constexpr std::string_view names[] = {"checked",     "gather",        "index_add", "index_select",
+  constexpr std::string_view names[] = {"checked",      "gather",        "index_add", "index_select",
                                         "plane_gather", "plane_scatter", "scatter",   "scatter_add"};
   return std::ranges::find(names, op.name) != std::end(names);
 }

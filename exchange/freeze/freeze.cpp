@@ -165,8 +165,8 @@ FrozenNet freeze(const nn::Layer& layer, const nn::StepRows& rows, const FreezeO
     facts.what = "a step of " + layer.kind() + ", " + std::to_string(parameters) + " parameters";
   }
   const FrozenProgram &first = stages.front().program, &last = stages.back().program;
-  facts.check = stream_sums(*copy, rows, first.lowered.graph.values[first.inputs[0]],
-                            last.lowered.graph.values[last.outputs[0]]);
+  facts.check =
+      stream_sums(*copy, rows, first.lowered.graph.values[first.inputs[0]], last.lowered.graph.values[last.outputs[0]]);
   facts.checks_states = checks_states(stages);
   if (facts.checks_states) facts.check.back() = with_states(facts.check.back(), sources[0].source);
   return detail::write_file(stages, block ? &*block : nullptr, options, facts, detail::Interface::steps);
@@ -250,7 +250,8 @@ FrozenNet freeze_training(const TrainingStep& step, const FreezeOptions& options
     other = detail::frozen_program(traced, g.variables, step.names);
     name(*other, or_else(predict.input_names, {"x"}), or_else(predict.output_names, {"y"}));
   }
-  FileFacts facts{.what = options.model.empty() ? "a step of training" : options.model, .hash = hash_of(g), .check = {}};
+  FileFacts facts{
+      .what = options.model.empty() ? "a step of training" : options.model, .hash = hash_of(g), .check = {}};
   for (const Variable& v : g.variables) facts.hash = facts.hash * 31 + sum_of(v.peek(), 0);
   CheckInputs numbers;
   Tensors values;

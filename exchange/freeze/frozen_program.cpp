@@ -156,7 +156,8 @@ class Lining {
     const ValueId joiner = j.all ? *j.all : g_.outputs[output_];
     std::size_t at = 0;
     while (std::ranges::find(g_.nodes[at].out, joiner) == g_.nodes[at].out.end()) ++at;
-    Graph::Node append{.op = &append_operation(), .attrs = {}, .in = {line, frames}, .out = {all}, .scope = g_.nodes[at].scope};
+    Graph::Node append{
+        .op = &append_operation(), .attrs = {}, .in = {line, frames}, .out = {all}, .scope = g_.nodes[at].scope};
     std::vector<Graph::Node> now{turn(j.frames, frames, to_front(rank, j.axis, false)), append};
     if (j.all) {
       now.push_back(turn(all, *j.all, to_front(rank, j.axis, true)));
@@ -218,8 +219,13 @@ FrozenProgram frozen_program(const StepSource& source, bool block) {
   passes::simplify(g);
   compute_constants(g);
 
-  FrozenProgram p{.lowered = {}, .inputs = {}, .outputs = {}, .states = {}, .input_names = source.input_names,
-                  .output_names = source.output_names, .steps = block ? source.block_steps : 1};
+  FrozenProgram p{.lowered = {},
+                  .inputs = {},
+                  .outputs = {},
+                  .states = {},
+                  .input_names = source.input_names,
+                  .output_names = source.output_names,
+                  .steps = block ? source.block_steps : 1};
   const std::size_t nx = source.inputs.size(), ny = source.output_names.size();
   std::size_t output = ny;
   std::vector<std::size_t> output_of;
@@ -230,7 +236,8 @@ FrozenProgram frozen_program(const StepSource& source, bool block) {
     output_of.push_back(s.counts ? 0 : output++);
     if (f.keeping == Keeping::store) f.frame = s.spec.shape.numel() / s.spec.shape[0] / s.capacity;
     if (f.keeping == Keeping::value && s.spec.shape.rank() > 0)
-      if (const auto j = joined(g, g.inputs[nx + k], g.outputs[output_of[k]])) Lining(g, nx + k, output_of[k]).run(*j, f);
+      if (const auto j = joined(g, g.inputs[nx + k], g.outputs[output_of[k]]))
+        Lining(g, nx + k, output_of[k]).run(*j, f);
     p.states.push_back(f);
   }
   make_dense(g);
@@ -282,8 +289,12 @@ FrozenProgram frozen_program(const Graph& program, const std::vector<Variable>& 
   passes::simplify(g);
   make_dense(g);
 
-  FrozenProgram p{.lowered = ferrite::detail::lower(std::move(g)), .inputs = {}, .outputs = {}, .states = {},
-                  .input_names = {}, .output_names = {}};
+  FrozenProgram p{.lowered = ferrite::detail::lower(std::move(g)),
+                  .inputs = {},
+                  .outputs = {},
+                  .states = {},
+                  .input_names = {},
+                  .output_names = {}};
   const Graph& lowered = p.lowered.graph;
   p.inputs.assign(lowered.inputs.begin(), lowered.inputs.begin() + static_cast<std::ptrdiff_t>(nx));
   p.outputs.assign(lowered.outputs.begin(), lowered.outputs.begin() + static_cast<std::ptrdiff_t>(ny));

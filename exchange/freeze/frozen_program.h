@@ -21,8 +21,8 @@ enum class Keeping : std::uint8_t {
 struct FrozenState {
   std::string name;
   Keeping keeping = Keeping::value;
-  Spec spec{};     ///< of a line, with the frames on its first axis
-  Tensor first{};  ///< before the first step
+  Spec spec{};       ///< of a line, with the frames on its first axis
+  Tensor first{};    ///< before the first step
   ValueId now = 0;   ///< the value that a step reads
   ValueId next = 0;  ///< the value that takes its place; of a line the frames that are appended are a part of `now`
   std::int64_t frame = 0;     ///< elements of a frame of a line, or of an entry of a store

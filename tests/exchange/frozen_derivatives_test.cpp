@@ -179,16 +179,21 @@ BOOST_AUTO_TEST_CASE(a_step_and_its_jacobians_as_c) {
   BOOST_TEST_REQUIRE(wanted.size() == 6U);
   std::vector<std::vector<double>> out;
   for (const Tensor& y : wanted) out.emplace_back(static_cast<std::size_t>(y.numel()), NAN);
-  const auto run = library.function<int(void*, const double*, const double*, double*, double*, double*, double*, double*,
-                                        double*)>("derived_run");
+  const auto run =
+      library.function<int(void*, const double*, const double*, double*, double*, double*, double*, double*, double*)>(
+          "derived_run");
   BOOST_TEST(run(memory.data(), in[0].values<double>().data(), in[1].values<double>().data(), out[0].data(),
                  out[1].data(), out[2].data(), out[3].data(), out[4].data(), out[5].data()) == 0);
-  for (std::size_t k = 0; k < out.size(); ++k) BOOST_TEST(identical(Tensor::from(out[k], wanted[k].shape()), wanted[k]));
+  for (std::size_t k = 0; k < out.size(); ++k)
+    BOOST_TEST(identical(Tensor::from(out[k], wanted[k].shape()), wanted[k]));
 }
 
 BOOST_AUTO_TEST_CASE(zero_blocks_and_constants_are_written) {
   const auto p = exchange::jacobian_program(
-      [](const Tensors& in) { return Tensors{in[0] * in[0], in[1] + 1, zeros({2})}; }, std::vector<Spec>{{{2}}, {{3}}});
+      [](const Tensors& in) {
+        return Tensors{in[0] * in[0], in[1] + 1, zeros({2})};
+      },
+      std::vector<Spec>{{{2}}, {{3}}});
   frozen::Library library;
   library.add("zeros", exchange::freeze(p.function, p.inputs, {.name = "zeros"}));
   BOOST_TEST_REQUIRE(library.build(frozen::compilers()[0]) == "");

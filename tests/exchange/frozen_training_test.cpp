@@ -313,9 +313,11 @@ BOOST_AUTO_TEST_CASE(a_device_trains_on_windows_and_predicts_step_by_step) {
   const std::vector<Spec> specs = sequences(1, 7);
   const TrainingStep step = exchange::training_step(loss, adam, specs);
   const auto once = exchange::step_program(net->layer, {.batch = 1, .width = 2});
-  const exchange::FrozenNet c = exchange::freeze_training(
-      step, {.name = "streamer"},
-      {.function = once.function, .inputs = once.inputs, .input_names = once.input_names, .output_names = {"y", "next"}});
+  const exchange::FrozenNet c = exchange::freeze_training(step, {.name = "streamer"},
+                                                          {.function = once.function,
+                                                           .inputs = once.inputs,
+                                                           .input_names = once.input_names,
+                                                           .output_names = {"y", "next"}});
   frozen::Library library;
   library.add("streamer", c);
   BOOST_TEST_REQUIRE(library.build(frozen::compilers()[0]) == "");
@@ -353,7 +355,8 @@ BOOST_AUTO_TEST_CASE(values_of_others_and_constants_are_not_assigned) {
         return Tensors{in[0] * 2};
       },
       specs);
-  BOOST_CHECK_EXCEPTION(exchange::freeze_training(moved), exchange::ExportError, says("the value of one variable to 'b'"));
+  BOOST_CHECK_EXCEPTION(exchange::freeze_training(moved), exchange::ExportError,
+                        says("the value of one variable to 'b'"));
   const nn::Linear other(2, 2);
   const auto step = exchange::training_program(
       [&](const Tensors& in) { return a.assign(a.value() + in[0]), Tensors{sum(in[0])}; }, specs);
