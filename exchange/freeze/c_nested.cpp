@@ -22,19 +22,12 @@ namespace {
 
 /// Operations whose composition has the bits of their kernels, for finite numbers.
 constexpr std::string_view kComposed[] = {
-    "adam_begin",
-    "attention",
-    "gru_reset_before_sequence",
-    "gru_sequence",
-    "index_add",
-    "lstm_sequence",
-    "peephole_lstm_sequence",
-    "prod_others",
-    "rnn_relu_sequence",
-    "rnn_sequence",
-    "rule_update",
-    "scan_checkpointed",
-    "scan_checkpointed_grad",
+    "attention",         "gru_reset_before_sequence",
+    "gru_sequence",      "index_add",
+    "lstm_sequence",     "peephole_lstm_sequence",
+    "prod_others",       "rnn_relu_sequence",
+    "rnn_sequence",      "rule_update",
+    "scan_checkpointed", "scan_checkpointed_grad",
 };
 
 /// Returns whether an operation is written as those that it is made of.
