@@ -59,6 +59,11 @@ constexpr const char* kForms = R"(#include <stddef.h>
 #elif defined(__GNUC__)
 #pragma GCC push_options
 #pragma GCC optimize("fp-contract=off")
+#pragma GCC diagnostic push
+#if defined(__OPTIMIZE_SIZE__) /* It misjudges small arrays whose loops it does not unroll. */
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#pragma GCC diagnostic ignored "-Warray-bounds"
+#endif
 #elif defined(_MSC_VER)
 #pragma fp_contract(off)
 #endif
@@ -645,7 +650,9 @@ std::string c_vectors(bool with_floats, bool with_doubles) {
   return kForms + std::string(kToOdd) + (with_floats ? floats() : std::string()) +
          (with_doubles ? doubles() : std::string());
 }
-std::string c_end() { return "#if defined(__GNUC__) && !defined(__clang__)\n#pragma GCC pop_options\n#endif\n"; }
+std::string c_end() {
+  return "#if defined(__GNUC__) && !defined(__clang__)\n#pragma GCC diagnostic pop\n#pragma GCC pop_options\n#endif\n";
+}
 std::string c_vectors(Dtype dtype) { return c_vectors(dtype == Dtype::f32, dtype == Dtype::f64); }
 
 }  // namespace ferrite::exchange::detail

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compiles a frozen net for a microcontroller, runs it in QEMU and prints what it costs, as JSON.
 
-    run.py --net DIR --target m4f|m0|rv32|rv32f|host [--name net] [--steps 1000] [--flags "-O2 -ffp-contract=off"]
+    run.py --net DIR --target m4f|m0|rv32|rv32f|host [--name net] [--steps 1000] [--flags "-O2"]
            [--count-executed]
 
 DIR holds NAME.c and NAME.h. The outputs must have the bits of the same file compiled for this machine, and NAME_check
@@ -41,7 +41,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 PRINTED = 32  # steps whose outputs are compared
 SKIPPED = 77
 WARNINGS = ["-Wall", "-Wextra", "-Werror"]
-KEEPING_BITS = "-O2 -ffp-contract=off"
+FLAGS = "-O2"
 
 
 class Target:
@@ -226,7 +226,7 @@ def main():
     options.add_argument("--name", default="net")
     options.add_argument("--target", required=True, choices=TARGETS)
     options.add_argument("--steps", type=int, default=1000)
-    options.add_argument("--flags", default=KEEPING_BITS)
+    options.add_argument("--flags", default=FLAGS)
     options.add_argument("--count-executed", action="store_true")
     given = options.parse_args()
     target = TARGETS[given.target]
@@ -240,7 +240,7 @@ def main():
         figures = execute(target, program)
         with tempfile.TemporaryDirectory() as other:
             host = TARGETS["host"]
-            expected = figures if target is host else execute(host, build(given, host, KEEPING_BITS, 0, other)[1])
+            expected = figures if target is host else execute(host, build(given, host, FLAGS, 0, other)[1])
         result["check"] = figures["check"]
         result["outputs"] = figures["output"]
         result["equal_to_host"] = figures["output"] == expected["output"]
