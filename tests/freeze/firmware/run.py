@@ -2,7 +2,7 @@
 """Compiles a frozen net for a microcontroller, runs it in QEMU and prints what it costs, as JSON.
 
     run.py --net DIR --target m4f|m0|rv32|rv32f|host [--name net] [--steps 1000] [--flags "-O2"]
-           [--count-executed]
+           [--count-executed] [--brief]
 
 DIR holds NAME.c and NAME.h. The outputs must have the bits of the same file compiled for this machine, and NAME_check
 must return 0; otherwise the exit code is 1. It is 77 if a program that this needs is absent.
@@ -25,7 +25,7 @@ must return 0; otherwise the exit code is 1. It is 77 if a program that this nee
 Instructions are counted under `-icount shift=0`, where each takes 1 ns of the board's time. The count of a whole run is
 exact within two ticks of the board's clock, 80 instructions (m4f) or 125 (m0), and within some 20 on rv32 and rv32f,
 whose counter QEMU updates block by block: over 1000 steps 0.1 of an instruction per step. It is not a number of cycles:
-a real processor needs more than one cycle for a load, a branch or a division.
+a real processor needs more than one cycle for a load, a branch or a division. --brief prints one line instead of JSON.
 """
 import argparse
 import json
@@ -228,6 +228,7 @@ def main():
     options.add_argument("--steps", type=int, default=1000)
     options.add_argument("--flags", default=FLAGS)
     options.add_argument("--count-executed", action="store_true")
+    options.add_argument("--brief", action="store_true")
     given = options.parse_args()
     target = TARGETS[given.target]
     for program in [target.tool("gcc"), *target.machine[:1]]:
@@ -256,8 +257,15 @@ def main():
             result["counted_loop"] = figures["loop"]
             if given.count_executed:
                 result["executed"] = executed_instructions(given, target, folder)
-    print(json.dumps(result, indent=1))
-    return 0 if result["check"] == 0 and result["equal_to_host"] else 1
+    good = result["check"] == 0 and result["equal_to_host"]
+    if given.brief and target.machine:
+        named = ["code", "library", "weight", "instance", "stack"]
+        print(f"{given.target} {given.flags}: {'equal bits' if good else 'OTHER BITS'},",
+              ", ".join(f"{size} {result[size + '_bytes']} B" for size in named) + ",",
+              f"{result['instructions_per_step']} instructions per step")
+    else:
+        print(json.dumps(result, indent=1))
+    return 0 if good else 1
 
 
 if __name__ == "__main__":
