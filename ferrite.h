@@ -15,6 +15,7 @@
 #include "ferrite/compile/tracer.h"
 #include "ferrite/dsl/builder.h"
 #include "ferrite/exchange/program_stream.h"
+#include "ferrite/exchange/freeze.h"
 #include "ferrite/exchange/stablehlo.h"
 #include "ferrite/exchange/step_program.h"
 #include "ferrite/io/any_file.h"

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "ferrite/exchange/export_error.h"
-#include "ferrite/exchange/freeze/step_program.h"
+#include "ferrite/exchange/freeze/frozen_program.h"
 #include "ferrite/tensor/ops.h"
 
 namespace ferrite::exchange::detail {
@@ -65,18 +65,28 @@ void CWork::write_zeros(CText& to) const {
 }
 
 std::string CWork::name(Dtype dtype) {
-  switch (dtype) {
-    case Dtype::f32: return "work_f";
-    case Dtype::f64: return "work_d";
-    case Dtype::i32: return "work_i";
-    case Dtype::i64: return "work_l";
-    default: return "work_m";
-  }
+  if (dtype == Dtype::f32) return "work_f";
+  if (dtype == Dtype::f64) return "work_d";
+  if (dtype == Dtype::i32) return "work_i";
+  return dtype == Dtype::i64 ? "work_l" : "work_m";
 }
 
+namespace {
+
+/// Notes the types of all numbers of a graph and of the bodies of its loops.
+void note_types(CModule& module, const Graph& g) {
+  for (const Spec& s : g.values)
+    if (is_float(s.dtype)) module.has(s.dtype);
+  for (const Graph::Node& n : g.nodes)
+    if (const auto* body = dynamic_cast<const ferrite::detail::Body*>(n.attrs.body.get()))
+      note_types(module, body->graph());
+}
+
+}  // namespace
+
 CBody::CBody(CModule& module, const LoweredProgram& program) : module_(module), program_(program) {
-  for (const Spec& s : program.graph.values)
-    if (is_float(s.dtype)) module_.has(s.dtype);
+  note_types(module, program.graph);
+  find_constants();
   find_column_products();
 }
 
@@ -140,10 +150,17 @@ bool CBody::multiplies(const LoweredLoop& loop, ValueId v) const {
 
 CBody::CBody(CBody& outer, const LoweredProgram& program) : CBody(outer.module_, program) { outer_ = &outer; }
 
-const CPlace& CBody::place_of(ValueId v) const { return places_.at(v); }
+void CBody::find_constants() {
+  for (const Graph::Constant& c : program_.graph.constants) constants_.emplace(c.value, c.tensor);
+}
+
+const CPlace& CBody::place_of(ValueId v) const {
+  if (constants_.contains(v)) place_constant(v);
+  return places_.at(v);
+}
 
 std::string CBody::at(ValueId v, std::int64_t offset) const {
-  const std::string& first = places_.at(v).first;
+  const std::string& first = place_of(v).first;
   return offset == 0 ? first : first + " + " + std::to_string(offset);
 }
 
@@ -194,15 +211,12 @@ std::string CBody::scratch(Dtype dtype, std::int64_t n) {
   return CWork::name(dtype) + (first ? " + " + std::to_string(first) : "");
 }
 
-void CBody::place_constants() {
-  std::vector<char> used(program_.graph.values.size());
-  for (const LoweredStep& s : program_.steps) each_operand(s, [&](ValueId v) { used[v] = true; });
-  for (const Graph::Constant& c : program_.graph.constants) {
-    if (!used[c.value] || has_place(c.value)) continue;
-    Tensor values = c.tensor;
-    for (int k = values.rank(); is_repeated(c.tensor) && k > 0; --k) values = select(values, 0, 0);
-    place(c.value, {module_.constant(values, "constant"), true});
-  }
+void CBody::place_constant(ValueId v) const {
+  if (places_.contains(v)) return;
+  Tensor values = constants_.at(v);
+  const bool whole = std::ranges::find(program_.graph.outputs, v) != program_.graph.outputs.end();
+  for (int k = values.rank(); !whole && is_repeated(constants_.at(v)) && k > 0; --k) values = select(values, 0, 0);
+  places_[v] = {module_.constant(values, "constant"), true};
 }
 
 void CBody::find_last_uses() {
@@ -253,7 +267,7 @@ void CBody::write_layer(const LoweredStep& s, Scope& before, CText& to) const {
 }
 
 void CBody::write(CText& appends, CText& rest) {
-  place_constants();
+  find_constants();
   find_last_uses();
   Scope layer;
   for (std::size_t s = 0; s < program_.steps.size(); ++s) {

@@ -64,7 +64,8 @@ class CBody {
   CModule& module() const { return module_; }
   /// Says where a value lies that others make or read.
   void place(ValueId v, CPlace place) { places_[v] = std::move(place); }
-  bool has_place(ValueId v) const { return places_.contains(v); }
+  /// Returns whether a value has a place; constants get theirs when they are first read.
+  bool has_place(ValueId v) const { return places_.contains(v) || constants_.contains(v); }
   const CPlace& place_of(ValueId v) const;
   /// Returns the address of an element of a value.
   std::string at(ValueId v, std::int64_t offset) const;
@@ -94,7 +95,8 @@ class CBody {
   };
   std::int64_t take(Dtype dtype, std::int64_t n);
   void give(Dtype dtype, std::int64_t first, std::int64_t n);
-  void place_constants();
+  void place_constant(ValueId v) const;
+  void find_constants();
   void find_column_products();
   void find_last_uses();
   void place_results(const LoweredStep& s, std::size_t step);
@@ -106,7 +108,8 @@ class CBody {
   CModule& module_;
   CBody* outer_ = nullptr;
   const LoweredProgram& program_;
-  std::map<ValueId, CPlace> places_;
+  mutable std::map<ValueId, CPlace> places_;
+  std::map<ValueId, Tensor> constants_;
   std::map<ValueId, std::int64_t> offsets_;  ///< of values in working memory
   std::vector<std::size_t> last_use_;
   std::map<ValueId, ColumnProduct> column_products_;

@@ -50,6 +50,13 @@ void write_copy_of(const CCall& c, const LoweredWindow& x, const std::string& to
   c.close(shape);
 }
 
+const Tensor* constant_of(const CCall& c, const LoweredWindow& w) {
+  for (const Graph::Constant& constant : c.body.program().graph.constants)
+    if (constant.value == w.value)
+      return w.offset == 0 && constant.tensor.numel() == w.spec.shape.numel() ? &constant.tensor : nullptr;
+  return nullptr;
+}
+
 namespace {
 
 /// Reduces integers and truth values, whose order does not matter; sums and products wrap.
@@ -130,9 +137,9 @@ constexpr CWriter kWriters[] = {
 };
 
 const CWriter* writer_of(const Primitive& op) {
-  for (const std::span<const CWriter> family : {std::span<const CWriter>(kWriters), product_writers(), choice_writers(),
-                                                recurrence_writers(), scan_writers(), transform_writers(),
-                                                window_writers()})
+  for (const std::span<const CWriter> family :
+       {std::span<const CWriter>(kWriters), product_writers(), choice_writers(), recurrence_writers(), scan_writers(),
+        transform_writers(), window_writers()})
     for (const CWriter& w : family)
       if (w.name == op.name) return &w;
   return nullptr;

@@ -10,6 +10,10 @@ namespace ferrite::exchange::detail {
 
 /// Returns a number as text.
 inline std::string text(std::int64_t n) { return std::to_string(n); }
+/// Returns the head of a loop of n steps over a variable.
+inline std::string loop_over(const std::string& i, std::int64_t n) {
+  return "for (ptrdiff_t " + i + " = 0; " + i + " < " + text(n) + "; ++" + i + ")";
+}
 /// Returns the end of the names of functions of a dtype.
 inline std::string suffix_of(Dtype dtype) { return dtype == Dtype::f64 ? "d" : "f"; }
 
@@ -42,6 +46,9 @@ bool is_dense(const LoweredWindow& w);
 std::string steps_along(const Shape& shape, const Shape& strides);
 /// Writes a copy of a window to row-major memory.
 void write_copy_of(const CCall& c, const LoweredWindow& x, const std::string& to);
+
+/// Returns the constant that a window shows as a whole, or null.
+const Tensor* constant_of(const CCall& c, const LoweredWindow& w);
 
 /// An operation and what writes it.
 struct CWriter {

@@ -22,9 +22,6 @@ void write_chosen(const CCall& c, const std::string& number, std::int64_t n) {
   c.to.line("if (chosen < 0 || chosen >= " + text(n) + ") return NF_BAD_INDEX;");
   c.body.fails();
 }
-std::string loop_over(const std::string& i, std::int64_t n) {
-  return "for (ptrdiff_t " + i + " = 0; " + i + " < " + text(n) + "; ++" + i + ")";
-}
 /// Returns the strides with 0 on an axis.
 Shape without(Shape strides, int axis) {
   strides[axis] = 0;
@@ -162,7 +159,8 @@ void write_order(const CCall& c, const std::string& order, std::int64_t n, std::
   c.to.open(loop_over("e", n));
   c.to.line("ptrdiff_t place = count;");
   c.to.open("for (; place > 0; --place)");
-  const std::string mine = "line[e * " + step + "]", other = "line[(ptrdiff_t)(" + order + ")[place - 1] * " + step + "]";
+  const std::string mine = "line[e * " + step + "]",
+                    other = "line[(ptrdiff_t)(" + order + ")[place - 1] * " + step + "]";
   c.to.line("if (!(" + before(mine, other, descending) + ")) break;");
   c.to.line("if (place < " + text(k) + ") (" + order + ")[place] = (" + order + ")[place - 1];");
   c.to.close();
@@ -186,7 +184,8 @@ void write_sort(const CCall& c) {
   const std::string step = text(lines.a.inner);
   write_order(c, order, n, k, step, descending);
   c.to.open(loop_over("k", k));
-  c.to.line("const ptrdiff_t at = (number / " + step + " * " + text(k) + " + k) * " + step + " + number % " + step + ";");
+  c.to.line("const ptrdiff_t at = (number / " + step + " * " + text(k) + " + k) * " + step + " + number % " + step +
+            ";");
   c.to.line("(" + c.at(c.out()) + ")[at] = line[(ptrdiff_t)(" + order + ")[k] * " + step + "];");
   c.to.line("(" + c.at(c.out(1)) + ")[at] = (" + order + ")[k];");
   c.to.close();

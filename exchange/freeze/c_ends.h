@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "ferrite/exchange/freeze/stages.h"
+#include "ferrite/exchange/freeze/frozen_stages.h"
 
 namespace ferrite::exchange::detail {
 

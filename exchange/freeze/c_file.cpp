@@ -201,6 +201,11 @@ class FileWriter {
     t.line("if (result > 0) return s + 1;");
     for (const std::string& y : ends_.names.outputs)
       t.line("if (result == 0) sum = nf_sum_of_bits(" + y + ", (ptrdiff_t)sizeof " + y + ", sum);");
+    if (facts_.checks_states) {
+      t.open("if (s == " + text(std::ssize(facts_.check) - 1) + ")");
+      states_.write_sum(t);
+      t.close();
+    }
     t.line("if (sum != expected[s]) return s + 1;");
     t.close();
     t.line("nf_init(n);");

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "ferrite/exchange/freeze.h"
-#include "ferrite/exchange/freeze/stages.h"
-#include "ferrite/exchange/freeze/step_program.h"
+#include "ferrite/exchange/freeze/frozen_stages.h"
+#include "ferrite/exchange/freeze/frozen_program.h"
 
 namespace ferrite::exchange::detail {
 
@@ -14,6 +14,7 @@ struct FileFacts {
   std::string what;                  ///< the model in a few words, "sequence of 3 layers, 1,234 parameters"
   std::uint64_t hash = 0;            ///< of the program and its weights
   std::vector<std::uint32_t> check;  ///< the sums of the outputs of the stored steps (check_sum)
+  bool checks_states = false;        ///< whether the last sum also covers the states after the last step
 };
 
 /// The number of stored steps.

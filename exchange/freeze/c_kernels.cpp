@@ -63,29 +63,40 @@ NF_INLINE void nf_rows_$s(const $T *a, ptrdiff_t lda, ptrdiff_t ak, const $T *b,
                           ptrdiff_t M, ptrdiff_t K, ptrdiff_t N) {
   for (ptrdiff_t k0 = 0; k0 < K; k0 += 256) {
     const ptrdiff_t k1 = K - k0 < 256 ? K : k0 + 256;
-    ptrdiff_t m = 0;
-    if (NF_LANES_$S > 1 && N <= NF_LANES_$S)
-      for (; m + 8 <= M; m += 8) nf_strip_$s(a + m * lda, lda, ak, b, ldb, y + m * ldy, ldy, N, k0, k1, 8, 1);
-    for (; m + 4 <= M; m += 4) nf_strip_$s(a + m * lda, lda, ak, b, ldb, y + m * ldy, ldy, N, k0, k1, 4, 2);
-    for (; m < M; ++m) nf_strip_$s(a + m * lda, lda, ak, b, ldb, y + m * ldy, ldy, N, k0, k1, 1, 8);
+    const ptrdiff_t eights = NF_LANES_$S > 1 && N <= NF_LANES_$S ? M / 8 * 8 : 0;
+    const ptrdiff_t fours = eights + (M - eights) / 4 * 4;
+    for (ptrdiff_t m = 0; m < eights; m += 8)
+      nf_strip_$s(a + m * lda, lda, ak, b, ldb, y + m * ldy, ldy, N, k0, k1, 8, 1);
+    for (ptrdiff_t m = eights; m < fours; m += 4)
+      nf_strip_$s(a + m * lda, lda, ak, b, ldb, y + m * ldy, ldy, N, k0, k1, 4, 2);
+    for (ptrdiff_t m = fours; m < M; ++m)
+      nf_strip_$s(a + m * lda, lda, ak, b, ldb, y + m * ldy, ldy, N, k0, k1, 1, 8);
   }
 }
 )";
 
 constexpr std::string_view kDots = R"(
-/* y [M, N] = a [M, K] . b [K, N] with any strides, element by element: ascending sums of blocks of 256 terms. */
+/* y [M, N] = a [M, K] . b [K, N] with any strides: ascending sums of blocks of 256 terms, eight columns at a time. */
 NF_INLINE void nf_dots_$s(const $T *a, ptrdiff_t am, ptrdiff_t ak, const $T *b, ptrdiff_t bk, ptrdiff_t bn, $T *y,
                           ptrdiff_t ldy, ptrdiff_t M, ptrdiff_t K, ptrdiff_t N) {
   for (ptrdiff_t m = 0; m < M; ++m)
-    for (ptrdiff_t n = 0; n < N; ++n) {
-      $T total = 0;
+    for (ptrdiff_t n = 0; n < N; n += 8) {
+      const int left = N - n < 8 ? (int)(N - n) : 8;
+      $T total[8] = {0};
       for (ptrdiff_t k0 = 0; k0 < K; k0 += 256) {
         const ptrdiff_t k1 = K - k0 < 256 ? K : k0 + 256;
-        $T sum = 0;
-        for (ptrdiff_t k = k0; k < k1; ++k) sum = nf_fma1_$s(a[m * am + k * ak], b[k * bk + n * bn], sum);
-        total = k0 == 0 ? sum : total + sum;
+        $T sum[8] = {0};
+        if (left == 8)
+          for (ptrdiff_t k = k0; k < k1; ++k) {
+            NF_UNROLL
+            for (int l = 0; l < 8; ++l) sum[l] = nf_fma1_$s(a[m * am + k * ak], b[k * bk + (n + l) * bn], sum[l]);
+          }
+        else
+          for (ptrdiff_t k = k0; k < k1; ++k)
+            for (int l = 0; l < left; ++l) sum[l] = nf_fma1_$s(a[m * am + k * ak], b[k * bk + (n + l) * bn], sum[l]);
+        for (int l = 0; l < left; ++l) total[l] = k0 == 0 ? sum[l] : total[l] + sum[l];
       }
-      y[m * ldy + n] = total;
+      for (int l = 0; l < left; ++l) y[m * ldy + n + l] = total[l];
     }
 }
 )";

@@ -323,6 +323,7 @@ class LoopWriter {
       case Step::fill: {
         const LoweredAccess& a = loop_.accesses[i.access];
         define(to, i.slot, inside_here(a), read(i.in[0]), number(a.number, dtype));
+        if (inside_here(a) == "0") to_.line("(void)" + read(i.in[0]) + ";");  // not read in this piece
         break;
       }
       case Step::spread: to_.line("const " + to + " = " + name(i.in[0]) + ";"); break;

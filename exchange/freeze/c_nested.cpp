@@ -7,8 +7,9 @@
 #include "ferrite/compile/passes.h"
 #include "ferrite/compile/tracer.h"
 #include "ferrite/exchange/export_error.h"
+#include "ferrite/exchange/freeze/c_attention.h"
 #include "ferrite/exchange/freeze/c_sequences.h"
-#include "ferrite/exchange/freeze/step_program.h"
+#include "ferrite/exchange/freeze/frozen_program.h"
 #include "ferrite/nn/recurrent/steps.h"
 #include "ferrite/tensor/ops.h"
 #include "ferrite/tensor/recorder.h"
@@ -21,15 +22,24 @@ namespace {
 
 /// Operations whose composition has the bits of their kernels, for finite numbers.
 constexpr std::string_view kComposed[] = {
-    "adam_begin",           "attention",
-    "gru_reset_before_sequence", "gru_sequence", "index_add",              "lstm_sequence",
-    "peephole_lstm_sequence", "prod_others",       "rnn_relu_sequence",
-    "rnn_sequence",         "rule_update",       "scan_checkpointed",      "scan_checkpointed_grad",
+    "adam_begin",
+    "attention",
+    "gru_reset_before_sequence",
+    "gru_sequence",
+    "index_add",
+    "lstm_sequence",
+    "peephole_lstm_sequence",
+    "prod_others",
+    "rnn_relu_sequence",
+    "rnn_sequence",
+    "rule_update",
+    "scan_checkpointed",
+    "scan_checkpointed_grad",
 };
 
 /// Returns whether an operation is written as those that it is made of.
 bool expands(const Graph& g, const Graph::Node& n) {
-  return n.op->is_composite() || has_scan(g, n) ||
+  return n.op->is_composite() || has_scan(g, n) || n.op->name == "attention_grad" ||
          (n.op->reference && std::ranges::find(kComposed, n.op->name) != std::end(kComposed));
 }
 
@@ -40,8 +50,11 @@ void expand_once(Graph& g, std::vector<ValueId>& left_out) {
     std::vector<Spec> types;
     for (const ValueId v : n.in) types.push_back(g.values[v]);
     const bool scan = has_scan(g, n);
-    const Graph parts = trace(
-        [&](const Tensors& in) { return scan ? as_scan(n, in) : n.op->reference(OperandList(in), n.attrs); }, types);
+    const auto composed = [&](const Tensors& in) {
+      if (scan) return as_scan(n, in);
+      return n.op->name == "attention_grad" ? attention_gradient(n, in) : n.op->reference(OperandList(in), n.attrs);
+    };
+    const Graph parts = trace(composed, types);
     const std::vector<ValueId> out = ferrite::detail::splice(g, parts, {n.in.data(), n.in.size()}, n.scope);
     for (std::size_t k = 0; k < n.out.size(); ++k) {
       if (k < out.size()) {
@@ -85,7 +98,8 @@ bool CNested::is_input(std::size_t result) const {
 
 bool CNested::has_place(std::size_t result) const {
   const ValueId v = program_.graph.outputs[result];
-  return body_.has_place(v) || std::ranges::any_of(program_.graph.constants, [v](const auto& c) { return c.value == v; });
+  return body_.has_place(v) ||
+         std::ranges::any_of(program_.graph.constants, [v](const auto& c) { return c.value == v; });
 }
 
 void CNested::output(std::size_t i, const std::string& at) {
@@ -98,9 +112,6 @@ void CNested::output(std::size_t i, const std::string& at) {
 }
 
 void CNested::write(CText& to) {
-  for (const Graph::Constant& c : program_.graph.constants)
-    if (std::ranges::find(program_.graph.outputs, c.value) != program_.graph.outputs.end())
-      body_.place(c.value, {body_.module().constant(contiguous(c.tensor), "constant"), false});
   body_.write(to, to);
   for (const Copy& c : copies_) {
     const std::int64_t n = body_.spec(program_.graph.outputs[c.result]).shape.numel();

@@ -32,7 +32,8 @@ void write_linear_scan(const CCall& c) {
   const std::string of_a = c.dense(c.in(0)), of_b = c.dense(c.in(1)), of_h0 = h0 ? c.dense(c.in(2)) : "";
   c.to.open("for (ptrdiff_t b = 0; b < " + text(shape[0]) + "; ++b)");
   c.to.open("for (ptrdiff_t s = 0; s < " + text(T) + "; ++s)");
-  c.to.line("const ptrdiff_t at = (b * " + text(T) + " + " + (reverse ? text(T - 1) + " - s" : "s") + ") * " + text(W) + ";");
+  c.to.line("const ptrdiff_t at = (b * " + text(T) + " + " + (reverse ? text(T - 1) + " - s" : "s") + ") * " + text(W) +
+            ";");
   c.to.line("const " + t + " *const a = " + of_a + (same ? ";" : " + at;"));
   c.to.line("const " + t + " *const from = " + of_b + " + at;");
   c.to.line(t + " *const h = " + c.at(c.out()) + " + at;");
@@ -49,7 +50,8 @@ void write_linear_scan(const CCall& c) {
   } else {
     each_channel(c, W, [&] {
       c.to.line("const nf_" + s + " old = before ? nf_get_" + s + "(before + j, left) : nf_set_" + s + "(0);");
-      c.to.line("nf_put_" + s + "(h + j, nf_fma_" + s + "(nf_get_" + s + "(a + j, left), old, nf_get_" + s + "(from + j, left)), left);");
+      c.to.line("nf_put_" + s + "(h + j, nf_fma_" + s + "(nf_get_" + s + "(a + j, left), old, nf_get_" + s +
+                "(from + j, left)), left);");
     });
   }
   c.to.close();
@@ -72,8 +74,10 @@ void write_minimal_scan(const CCall& c) {
   c.to.line("const " + t + " *const before = s > 0 ? h - " + text(H) + " : " + begin + " + b * " + text(H) + ";");
   const auto get = [&](std::int64_t gate) { return "nf_get_" + s + "(g + " + text(gate * H) + " + j, left)"; };
   each_channel(c, H, [&] {
-    c.to.line(v + "c = " + get(0) + ", old = nf_get_" + s + "(before + j, left), zero = nf_set_" + s + "(0), one = nf_set_" + s + "(1);");
-    c.to.line(v + "candidate = " + where + "(" + ge + "(zero, c), c + nf_set_" + s + "((" + t + ")0.5), " + sigmoid + "(c));");
+    c.to.line(v + "c = " + get(0) + ", old = nf_get_" + s + "(before + j, left), zero = nf_set_" + s +
+              "(0), one = nf_set_" + s + "(1);");
+    c.to.line(v + "candidate = " + where + "(" + ge + "(zero, c), c + nf_set_" + s + "((" + t + ")0.5), " + sigmoid +
+              "(c));");
     if (lstm) {
       const std::string exp = c.function("exp"), min = c.function("minimum");
       c.to.line(v + "f = " + get(1) + ", i = " + get(2) + ";");
@@ -81,7 +85,8 @@ void write_minimal_scan(const CCall& c) {
       c.to.line(v + "of_f = top + " + exp + "(m - f), of_i = top + " + exp + "(m - i), keeps = of_i / (of_f + of_i);");
       c.to.line("nf_put_" + s + "(h + j, nf_fma_" + s + "(keeps, old - candidate, candidate), left);");
     } else {
-      c.to.line("nf_put_" + s + "(h + j, nf_fma_" + s + "(" + sigmoid + "(" + get(1) + "), candidate - old, old), left);");
+      c.to.line("nf_put_" + s + "(h + j, nf_fma_" + s + "(" + sigmoid + "(" + get(1) +
+                "), candidate - old, old), left);");
     }
     c.to.line("(void)one;");
   });
@@ -105,21 +110,21 @@ void write_selective_scan(const CCall& c) {
   const std::string of_x = at(o.x), delta = at(o.delta), A = at(o.A), B = at(o.B), C = at(o.C);
   const std::string skip = o.D < 0 ? "" : at(o.D), begin = o.state < 0 ? "" : at(o.state), state = c.at(c.out(1));
   const std::string all = text(rows * D * N), decay = c.kernel("decay");
-  c.to.line("for (ptrdiff_t i = 0; i < " + all + "; ++i) (" + state + ")[i] = " +
-            (begin.empty() ? "0" : "(" + begin + ")[i]") + ";");
+  c.to.line("for (ptrdiff_t i = 0; i < " + all + "; ++i) (" + state +
+            ")[i] = " + (begin.empty() ? "0" : "(" + begin + ")[i]") + ";");
   c.to.open("for (ptrdiff_t r = 0; r < " + text(rows * T) + "; ++r)");
   each_channel(c, D, [&] {
     const auto get = [&](const std::string& from) { return "nf_get_" + s + "(" + from + ", left)"; };
-    c.to.line(v + "in = " + get(of_x + " + r * " + text(D) + " + j") + ", d = " + get(delta + " + r * " + text(D) + " + j") +
-              ", u = d * in;");
+    c.to.line(v + "in = " + get(of_x + " + r * " + text(D) + " + j") +
+              ", d = " + get(delta + " + r * " + text(D) + " + j") + ", u = d * in;");
     c.to.line("nf_" + s + " y = " + (skip.empty() ? "nf_set_" + s + "(0)" : get(skip + " + j") + " * in") + ";");
     c.to.open("for (ptrdiff_t k = 0; k < " + text(N) + "; ++k)");
     c.to.line(t + " *const h = " + state + " + (r / " + text(T) + " * " + text(D) + " + j) * " + text(N) + " + k;");
     const std::string stride = text(N);
     c.to.line(v + "keeps = " + decay + "(d * nf_gather_" + s + "(" + A + " + j * " + stride + " + k, " + stride +
               ", left));");
-    c.to.line(v + "next = nf_fma_" + s + "(keeps, nf_gather_" + s + "(h, " + stride + ", left), u * nf_set_" + s + "((" + B +
-              ")[r * " + stride + " + k]));");
+    c.to.line(v + "next = nf_fma_" + s + "(keeps, nf_gather_" + s + "(h, " + stride + ", left), u * nf_set_" + s +
+              "((" + B + ")[r * " + stride + " + k]));");
     c.to.line("nf_scatter_" + s + "(h, " + stride + ", next, left);");
     c.to.line("y = nf_fma_" + s + "(next, nf_set_" + s + "((" + C + ")[r * " + stride + " + k]), y);");
     c.to.close();
@@ -141,7 +146,8 @@ void write_running(const CCall& c) {
   c.to.open("for (ptrdiff_t line = 0; line < " + text(axis.lines()) + "; ++line)");
   c.to.line("const ptrdiff_t first = line / " + inner + " * " + text(axis.n * axis.inner) + " + line % " + inner + ";");
   if (op == "cumsum" && is_float(c.dtype()) && axis.inner == 1) {
-    c.to.line(c.kernel("running_sum") + "(" + x + " + first, " + y + " + first, " + n + ", " + (a.reverse ? "1" : "0") + ");");
+    c.to.line(c.kernel("running_sum") + "(" + x + " + first, " + y + " + first, " + n + ", " + (a.reverse ? "1" : "0") +
+              ");");
     return c.to.close();
   }
   const bool real = is_float(c.dtype());
@@ -149,7 +155,8 @@ void write_running(const CCall& c) {
   const std::string element = "(" + wide + ")(" + (b.empty() ? x : b) + ")[at]";
   c.to.line(wide + " total = 0;");
   c.to.open("for (ptrdiff_t k = 0; k < " + n + "; ++k)");
-  c.to.line("const ptrdiff_t at = first + " + (a.reverse ? "(" + text(axis.n - 1) + " - k)" : "k") + " * " + inner + ";");
+  c.to.line("const ptrdiff_t at = first + " + (a.reverse ? "(" + text(axis.n - 1) + " - k)" : "k") + " * " + inner +
+            ";");
   const bool truth = c.in(0).spec.dtype == Dtype::boolean;
   c.to.line("const " + wide + " element = " + (truth ? "(" + x + ")[at] != 0" : element) + ";");
   c.to.line("total = k == 0 ? element : " +

@@ -62,13 +62,24 @@ void RunWriter::place_ends(const CStates& states, std::size_t first) {
     if (!body_.has_place(p_.outputs[i])) body_.place(p_.outputs[i], {outputs_[i], false});
 }
 
+namespace {
+
+/// Returns whether an operation may end a step with an error.
+bool may_fail(const Primitive& op) {
+  constexpr std::string_view names[] = {"checked",     "gather",        "index_add", "index_select",
+                                        "plane_gather", "plane_scatter", "scatter",   "scatter_add"};
+  return std::ranges::find(names, op.name) != std::end(names);
+}
+
+}  // namespace
+
 /// Returns whether the next value of a state can be written over the present one: one loop makes it, element by
 /// element, nothing reads the present value later, and no step may fail.
 bool RunWriter::in_place(const FrozenState& s) const {
   bool written = false;
   for (const LoweredStep& step : p_.lowered.steps) {
     if (!step.is_loop) {
-      if (step.node->op->name == "index_select" || step.node->op->name == "checked") return false;
+      if (may_fail(*step.node->op)) return false;
       for (const LoweredWindow& w : step.in)
         if (w.value == s.now && written) return false;
       for (const LoweredWindow& w : step.out)

@@ -163,8 +163,8 @@ class ScanWriter {
     const std::int64_t n = t.rows * width;
     c_.to.line("for (ptrdiff_t s = 0; s < " + text(steps_) + "; ++s)");
     c_.to.line("  for (ptrdiff_t i = 0; i < " + text(n) + "; ++i)");
-    c_.to.line("    (" + turned + ")[s * " + text(n) + " + i] = (" + at + ")[(" + text(steps_ - 1) + " - s) * " + text(n) +
-               " + i];");
+    c_.to.line("    (" + turned + ")[s * " + text(n) + " + i] = (" + at + ")[(" + text(steps_ - 1) + " - s) * " +
+               text(n) + " + i];");
     return {turned, width};
   }
   /// Adds a product of all rows, or their sum.
@@ -175,9 +175,9 @@ class ScanWriter {
     CModule& module = c_.body.module();
     if (t.a_width) {
       const Rows a = rows_of(t.a, t, t.a_width);
-      c_.to.line(module.kernel("rows", t.dtype) + "(" + a.at + ", 1, " + text(a.step) + ", " + b.at + ", " + text(b.step) +
-                 ", " + total + ", " + text(t.b_width) + ", " + text(t.a_width) + ", " + text(all) + ", " +
-                 text(t.b_width) + ");");
+      c_.to.line(module.kernel("rows", t.dtype) + "(" + a.at + ", 1, " + text(a.step) + ", " + b.at + ", " +
+                 text(b.step) + ", " + total + ", " + text(t.b_width) + ", " + text(t.a_width) + ", " + text(all) +
+                 ", " + text(t.b_width) + ");");
     } else {
       c_.to.line(module.kernel("row_sums", t.dtype) + "(" + b.at + ", " + text(b.step) + ", " + text(all) + ", " +
                  text(t.b_width) + ", " + total + ");");

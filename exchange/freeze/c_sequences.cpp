@@ -15,8 +15,8 @@ namespace {
 
 using ferrite::detail::ScanBody;
 using ferrite::detail::ScanSignature;
-using nn::detail::GatedCell;
 using nn::SequenceParts;
+using nn::detail::GatedCell;
 
 /// The gates of a step: what the next states are, and what is saved.
 struct GatesOut {
@@ -24,11 +24,11 @@ struct GatesOut {
 };
 /// The cotangents of one step.
 struct GatesBack {
-  Tensors states;   ///< what passes to the states before without a product
-  Tensors of_x;     ///< by gate, of x W_ih + b_ih
-  Tensors of_h;     ///< by gate, of h W_hh + b_hh
-  Shape order{};    ///< the order of gates in the chain of the product that gives the cotangent of h
-  bool adds = true; ///< whether that product is added to the first of `states`
+  Tensors states;    ///< what passes to the states before without a product
+  Tensors of_x;      ///< by gate, of x W_ih + b_ih
+  Tensors of_h;      ///< by gate, of h W_hh + b_hh
+  Shape order{};     ///< the order of gates in the chain of the product that gives the cotangent of h
+  bool adds = true;  ///< whether that product is added to the first of `states`
 };
 
 struct Cell {
@@ -119,7 +119,8 @@ Tensors scan_with_sums(const std::function<Tensors(const Tensors&)>& body, const
     types.push_back(spec);
   }
   const auto traced = std::make_shared<const ScanBody>(trace(body, types), s);
-  return ferrite::detail::scan_primitive().apply(ferrite::OperandList(operands), ScanBody::attrs_of(traced, steps, reverse));
+  return ferrite::detail::scan_primitive().apply(ferrite::OperandList(operands),
+                                                 ScanBody::attrs_of(traced, steps, reverse));
 }
 
 Tensors parts_of_last(const Tensor& x, std::int64_t parts) {
@@ -181,8 +182,8 @@ Tensors run_backward(const Cell& cell, const Tensors& in, const nn::detail::Sequ
   operands.push_back(y);
   operands.push_back(before_steps(y, o.before[0], a.reverse));
   if (states > 1)
-    operands.push_back(before_steps(parts_of_last(saved, cell.cell->saved)[static_cast<std::size_t>(cell.cell->saved_c)],
-                                    o.before[1], a.reverse));
+    operands.push_back(before_steps(
+        parts_of_last(saved, cell.cell->saved)[static_cast<std::size_t>(cell.cell->saved_c)], o.before[1], a.reverse));
   operands.push_back(o.x);
   if (has_dy) operands.push_back(Operands::by_time(in[2], a));
   const std::size_t xs = operands.size() - states;
@@ -206,7 +207,8 @@ Tensors run_backward(const Cell& cell, const Tensors& in, const nn::detail::Sequ
       chain.push_back(gates.of_h[static_cast<std::size_t>(g)]);
       weights.push_back(columns[static_cast<std::size_t>(g)]);
     }
-    const Tensor product = matmul(join(chain), transpose(join(weights))), of_x = join(gates.of_x), of_h = join(gates.of_h);
+    const Tensor product = matmul(join(chain), transpose(join(weights))), of_x = join(gates.of_x),
+                 of_h = join(gates.of_h);
     Tensors next = gates.states;
     next[0] = gates.adds ? next[0] + product : product + 0.0;
     next.push_back(matmul(transpose(x), of_x));

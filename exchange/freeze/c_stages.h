@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "ferrite/exchange/freeze/c_run.h"
-#include "ferrite/exchange/freeze/stages.h"
+#include "ferrite/exchange/freeze/frozen_stages.h"
 
 namespace ferrite::exchange::detail {
 

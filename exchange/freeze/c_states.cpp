@@ -144,6 +144,11 @@ void CStates::write_save(CText& to) const {
   to.line("(void)at;");
 }
 
+void CStates::write_sum(CText& to) const {
+  for (std::size_t k = 0; k < states_.size(); ++k)
+    to.line("sum = nf_sum_of_bits(" + where(k) + ", " + digits(bytes(states_[k])) + ", sum);");
+}
+
 void CStates::write_restore(CText& to) const {
   to.line("const unsigned char *at = (const unsigned char *)from;");
   std::int64_t offset = 0;

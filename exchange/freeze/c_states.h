@@ -5,7 +5,7 @@
 
 #include "ferrite/exchange/freeze/c_body.h"
 #include "ferrite/exchange/freeze/c_text.h"
-#include "ferrite/exchange/freeze/step_program.h"
+#include "ferrite/exchange/freeze/frozen_program.h"
 
 namespace ferrite::exchange::detail {
 
@@ -34,6 +34,8 @@ class CStates {
   void write_commit(CText& to, std::size_t k, const std::string& next, std::int64_t appended) const;
   void write_reset(CText& to, CModule& module) const;
   void write_save(CText& to) const;
+  /// Writes the sum of all states' bits, continued in `sum`.
+  void write_sum(CText& to) const;
   void write_restore(CText& to) const;
 
  private:

@@ -24,14 +24,11 @@ void CText::close(std::string_view tail) {
 }
 
 std::string_view c_type(Dtype dtype) {
-  switch (dtype) {
-    case Dtype::f32: return "float";
-    case Dtype::f64: return "double";
-    case Dtype::i32: return "int32_t";
-    case Dtype::i64: return "int64_t";
-    case Dtype::boolean: return "nf_mask";
-    default: return "";
-  }
+  if (dtype == Dtype::f32) return "float";
+  if (dtype == Dtype::f64) return "double";
+  if (dtype == Dtype::i32) return "int32_t";
+  if (dtype == Dtype::i64) return "int64_t";
+  return dtype == Dtype::boolean ? "nf_mask" : "";
 }
 
 namespace {
@@ -78,13 +75,11 @@ std::string c_number_at(const void* at, Dtype dtype) {
     std::memcpy(&v, at, sizeof v);
     return v;
   };
-  switch (dtype) {
-    case Dtype::f32: return c_number(read(0.0F));
-    case Dtype::f64: return c_number(read(0.0));
-    case Dtype::i32: return c_number(read(std::int32_t{}), dtype);
-    case Dtype::i64: return c_number(read(std::int64_t{}), dtype);
-    default: return read(std::uint8_t{}) ? "-1" : "0";
-  }
+  if (dtype == Dtype::f32) return c_number(read(0.0F));
+  if (dtype == Dtype::f64) return c_number(read(0.0));
+  if (dtype == Dtype::i32) return c_number(read(std::int32_t{}), dtype);
+  if (dtype == Dtype::i64) return c_number(read(std::int64_t{}), dtype);
+  return read(std::uint8_t{}) ? "-1" : "0";
 }
 
 std::string c_array(std::string_view name, const Tensor& values) {

@@ -10,16 +10,13 @@ namespace {
 using ferrite::detail::FftPass;
 using ferrite::detail::FftPlan;
 
-std::string loop_over(const std::string& i, std::int64_t n) {
-  return "for (ptrdiff_t " + i + " = 0; " + i + " < " + text(n) + "; ++" + i + ")";
-}
-
 // ---- passes ---------------------------------------------------------------------------------------------------
 // $T is the type, $s its suffix, $S the suffix in capitals, $R the radix, $B the butterfly: a transform of $R numbers
 // re, im in place.
 
-constexpr std::string_view kPass = R"(/* One pass of a Fourier transform: transforms of $R numbers, m groups of s interleaved ones. Where s is 1 lanes run along
-   the groups. */
+constexpr std::string_view kPass =
+    R"(/* One pass of a Fourier transform: transforms of $R numbers, m groups of s interleaved ones. Where s is 1,
+   lanes run along the groups. */
 static void $name(const $T *xr, const $T *xi, $T *yr, $T *yi, ptrdiff_t m, ptrdiff_t s, const $T *wr, const $T *wi) {
   const ptrdiff_t outer = s == 1 ? 1 : m, inner = s == 1 ? m : s;
   for (ptrdiff_t p = 0; p < outer; ++p)
@@ -53,7 +50,8 @@ $B      NF_UNROLL
 }
 )";
 
-constexpr std::string_view kOtherPass = R"(/* One pass of a Fourier transform of any radix: a sum of `radix` terms for each result. */
+constexpr std::string_view kOtherPass =
+    R"(/* One pass of a Fourier transform of any radix: a sum of `radix` terms for each result. */
 static void $name(const $T *xr, const $T *xi, $T *yr, $T *yi, ptrdiff_t radix, ptrdiff_t m, ptrdiff_t s, const $T *wr,
                   const $T *wi, const $T *roots_r, const $T *roots_i) {
   for (ptrdiff_t p = 0; p < m; ++p)
@@ -113,7 +111,8 @@ constexpr std::string_view kFive = R"(      {
         const nf_$s qr = re[2] + re[3], qi = im[2] + im[3], rr = re[2] - re[3], ri = im[2] - im[3];
         const nf_$s ur = re[0] + c1 * pr + c2 * qr, ui = im[0] + c1 * pi + c2 * qi;
         const nf_$s vr = re[0] + c2 * pr + c1 * qr, vi = im[0] + c2 * pi + c1 * qi;
-        const nf_$s ar = s1 * mi + s2 * ri, ai = -(s1 * mr + s2 * rr), br = s2 * mi - s1 * ri, bi = -(s2 * mr - s1 * rr);
+        const nf_$s ar = s1 * mi + s2 * ri, ai = -(s1 * mr + s2 * rr);
+        const nf_$s br = s2 * mi - s1 * ri, bi = -(s2 * mr - s1 * rr);
         re[0] = re[0] + pr + qr, im[0] = im[0] + pi + qi;
         re[1] = ur + ar, im[1] = ui + ai;
         re[2] = vr + br, im[2] = vi + bi;
@@ -122,7 +121,8 @@ constexpr std::string_view kFive = R"(      {
       }
 )";
 constexpr std::string_view kEight = R"(      {
-        const nf_$s h = nf_set_$s(($T)0.707106781186547524400844362104849039), minus_h = nf_set_$s(-($T)0.707106781186547524400844362104849039);
+        const nf_$s h = nf_set_$s(($T)0.707106781186547524400844362104849039);
+        const nf_$s minus_h = nf_set_$s(-($T)0.707106781186547524400844362104849039);
         const nf_$s ar = re[0], ai = im[0], br = re[2], bi = im[2], cr = re[4], ci = im[4], dr = re[6], di = im[6];
         const nf_$s pr = h * (re[3] + im[3]), pi = h * (im[3] - re[3]), qr = im[5], qi = -re[5];
         const nf_$s tr = h * (im[7] - re[7]), ti = minus_h * (re[7] + im[7]), er = re[1], ei = im[1];
@@ -179,8 +179,9 @@ class Transforms {
       call += "(" + a.first + ", " + a.second + ", " + b.first + ", " + b.second + ", ";
       if (!known) call += text(f.radix) + ", ";
       call += text(f.groups) + ", " + text(f.stride) + ", " + wr + ", " + wi;
-      if (!known) call += ", " + constant(f.roots.re, f.radix, "roots, real parts") + ", " +
-                          constant(f.roots.im, f.radix, "roots, imaginary parts");
+      if (!known)
+        call += ", " + constant(f.roots.re, f.radix, "roots, real parts") + ", " +
+                constant(f.roots.im, f.radix, "roots, imaginary parts");
       to.line(call + ");");
       std::swap(a, b);
     }
@@ -192,7 +193,8 @@ class Transforms {
   void arrays(std::int64_t n) const {
     const std::string work = c_.body.scratch(c_.dtype(), 4 * n);
     for (int k = 0; k < 4; ++k)
-      c_.to.line(t_ + " *const " + std::string(1, static_cast<char>('a' + k)) + " = " + work + " + " + text(k * n) + ";");
+      c_.to.line(t_ + " *const " + std::string(1, static_cast<char>('a' + k)) + " = " + work + " + " + text(k * n) +
+                 ";");
     c_.to.line("(void)a, (void)b, (void)c, (void)d;");
   }
 
@@ -236,8 +238,8 @@ void write_rfft_of(const CCall& c) {
     c.to.line("y[" + text(2 * points) + "] = " + whole + " * (" + re + "[0] - " + im + "[0]);");
     c.to.line("y[" + text(2 * points + 1) + "] = 0;");
     c.to.open("for (ptrdiff_t k = 1; k < " + text(points) + "; ++k)");
-    c.to.line("const " + t + " e = " + re + "[k], f = " + im + "[k], g = " + re + "[" + text(points) + " - k], h = " + im +
-              "[" + text(points) + " - k];");
+    c.to.line("const " + t + " e = " + re + "[k], f = " + im + "[k], g = " + re + "[" + text(points) +
+              " - k], h = " + im + "[" + text(points) + " - k];");
     c.to.line("const " + t + " o = f + h, p = g - e, u = " + wr + "[k], v = " + wi + "[k], minus_v = -v;");
     c.to.line("y[2 * k] = " + half + " * ((e + g) + (u * o + minus_v * p));");
     c.to.line("y[2 * k + 1] = " + half + " * ((f - h) + (u * p + v * o));");
@@ -290,8 +292,8 @@ void write_irfft_of(const CCall& c) {
   // The inverse: real and imaginary parts are exchanged.
   const auto [re, im] = f.passes(c.to, *plan, {"b", "a"}, {"d", "c"});
   if (even)
-    c.to.line(loop_over("j", points) + " y[2 * j] = " + whole + " * " + im + "[j], y[2 * j + 1] = " + whole + " * " + re +
-              "[j];");
+    c.to.line(loop_over("j", points) + " y[2 * j] = " + whole + " * " + im + "[j], y[2 * j + 1] = " + whole + " * " +
+              re + "[j];");
   else
     c.to.line(loop_over("j", n) + " y[j] = " + whole + " * " + im + "[j];");
   c.to.close();
@@ -310,10 +312,12 @@ void write_fft_of(const CCall& c) {
   c.to.line("const " + t + " *const x = " + from + " + row * " + text(2 * n) + ";");
   c.to.line(t + " *const y = " + c.at(c.out()) + " + row * " + text(2 * n) + ";");
   // The inverse: real and imaginary parts are exchanged.
-  c.to.line(loop_over("j", n) + (inverse ? " b[j] = x[2 * j], a[j] = x[2 * j + 1];" : " a[j] = x[2 * j], b[j] = x[2 * j + 1];"));
+  c.to.line(loop_over("j", n) +
+            (inverse ? " b[j] = x[2 * j], a[j] = x[2 * j + 1];" : " a[j] = x[2 * j], b[j] = x[2 * j + 1];"));
   auto [re, im] = f.passes(c.to, *plan, {"a", "b"}, {"c", "d"});
   if (inverse) std::swap(re, im);
-  c.to.line(loop_over("j", n) + " y[2 * j] = " + whole + " * " + re + "[j], y[2 * j + 1] = " + whole + " * " + im + "[j];");
+  c.to.line(loop_over("j", n) + " y[2 * j] = " + whole + " * " + re + "[j], y[2 * j + 1] = " + whole + " * " + im +
+            "[j];");
   c.to.close();
 }
 
@@ -325,7 +329,8 @@ void write_fft(const CCall& c) { c.dtype() == Dtype::f64 ? write_fft_of<double>(
 
 /// Frames of a signal, one hop after the other.
 void write_frame(const CCall& c) {
-  const std::int64_t size = std::get<std::int64_t>(*c.node().attrs.at(0)), hop = std::get<std::int64_t>(*c.node().attrs.at(1));
+  const std::int64_t size = std::get<std::int64_t>(*c.node().attrs.at(0)),
+                     hop = std::get<std::int64_t>(*c.node().attrs.at(1));
   const std::int64_t length = c.in(0).spec.shape[-1], frames = c.out().spec.shape[-2];
   const std::string x = c.dense(c.in(0));
   c.to.open(loop_over("t", c.out().spec.shape.numel() / size));

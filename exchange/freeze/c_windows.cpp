@@ -3,6 +3,7 @@
 
 #include "ferrite/exchange/freeze/c_calls.h"
 #include "ferrite/tensor/kernel/pooling.h"
+#include "ferrite/tensor/ops.h"
 #include "ferrite/tensor/ops/detail/windows.h"
 #include "ferrite/tensor/window_attributes.h"
 
@@ -14,18 +15,14 @@ using ferrite::detail::PoolAttrs;
 using ferrite::detail::PoolAxes;
 using ferrite::detail::PoolAxis;
 
-std::string loop_over(const std::string& i, std::int64_t n) {
-  return "for (ptrdiff_t " + i + " = 0; " + i + " < " + text(n) + "; ++" + i + ")";
-}
-
 /// One axis of the products of a convolution: position q of the results reads elements q * step + reads[k] of the
 /// operand, and is element q * to_step + to of the result. What lies before the operand or after it is 0.
 struct AxisPlan {
-  std::int64_t extent = 1;    ///< elements of the operand
-  std::int64_t count = 1;     ///< positions
+  std::int64_t extent = 1;  ///< elements of the operand
+  std::int64_t count = 1;   ///< positions
   std::int64_t step = 1;
   std::vector<std::int64_t> reads{0};
-  std::vector<std::int64_t> taps{0};  ///< the number of the tap of each read
+  std::vector<std::int64_t> taps{0};           ///< the number of the tap of each read
   std::int64_t to = 0, to_step = 1, size = 1;  ///< of the result
 
   std::int64_t lowest() const { return reads.empty() ? 0 : std::min<std::int64_t>(0, std::ranges::min(reads)); }
@@ -39,7 +36,8 @@ struct AxisPlan {
 /// A convolution over up to three axes as products of weights with shifted rows.
 class Convolution {
  public:
-  Convolution(const CCall& c, bool transposed) : c_(c), transposed_(transposed), a_(c.node().attrs.as<ConvolutionAttrs>()) {
+  Convolution(const CCall& c, bool transposed)
+      : c_(c), transposed_(transposed), a_(c.node().attrs.as<ConvolutionAttrs>()) {
     c.wants_floats();
     const Shape &x = c.in(0).spec.shape, &w = c.in(1).spec.shape, &y = c.out().spec.shape;
     N_ = x[0], groups_ = a_.groups;
@@ -51,16 +49,14 @@ class Convolution {
   }
 
   void write() {
-    const std::string x = c_.dense(c_.in(0)), w = c_.dense(c_.in(1));
+    const std::string x = c_.dense(c_.in(0));
     const std::string bias = c_.step.in.size() > 2 ? c_.dense(c_.in(2)) : "";
     const int axes = kernel_.rank();
     std::vector<std::vector<AxisPlan>> phases(3, {AxisPlan{}});
     for (int i = 0; i < axes; ++i) phases[static_cast<std::size_t>(3 - axes + i)] = plans_of(i);
-    std::string weights = w;
-    if (transposed_) weights = turned(w);
     for (const AxisPlan& d : phases[0])
       for (const AxisPlan& h : phases[1])
-        for (const AxisPlan& v : phases[2]) write_pass({d, h, v}, x, weights, bias);
+        for (const AxisPlan& v : phases[2]) write_pass({d, h, v}, x, bias);
   }
 
  private:
@@ -76,8 +72,13 @@ class Convolution {
     }
     // Element p of the result meets element q of the operand where q * stride + tap * dilation - before = p.
     for (std::int64_t phase = 0; phase < std::min(stride, size); ++phase) {
-      AxisPlan p{.extent = extent, .count = (size - phase + stride - 1) / stride, .reads = {}, .taps = {},
-                 .to = phase, .to_step = stride, .size = size};
+      AxisPlan p{.extent = extent,
+                 .count = (size - phase + stride - 1) / stride,
+                 .reads = {},
+                 .taps = {},
+                 .to = phase,
+                 .to_step = stride,
+                 .size = size};
       for (std::int64_t k = 0; k < kernel_[i]; ++k) {
         const std::int64_t at = phase + before - k * dilation;
         if (at % stride == 0) p.reads.push_back(at / stride), p.taps.push_back(k);
@@ -100,8 +101,16 @@ class Convolution {
     return to;
   }
 
-  void write_pass(const std::array<AxisPlan, 3>& axis, const std::string& x, const std::string& w,
-                  const std::string& bias) {
+  /// Returns the weights [groups, out, in, taps]; writes them first where they lie otherwise.
+  std::string weights() {
+    if (weights_.empty()) {
+      weights_ = c_.dense(c_.in(1));
+      if (transposed_) weights_ = turned(weights_);
+    }
+    return weights_;
+  }
+
+  void write_pass(const std::array<AxisPlan, 3>& axis, const std::string& x, const std::string& bias) {
     const AxisPlan &d = axis[0], &h = axis[1], &v = axis[2];
     const bool whole = std::ranges::all_of(axis, [](const AxisPlan& p) { return p.padded() == p.extent; });
     const std::int64_t row = v.padded(), plane = h.padded() * row, channel = d.padded() * plane;
@@ -111,13 +120,16 @@ class Convolution {
       for (const std::int64_t i : d.reads)
         for (const std::int64_t j : h.reads)
           for (const std::int64_t k : v.reads)
-            offsets.push_back(static_cast<std::int32_t>(r * channel + (i - d.lowest()) * plane + (j - h.lowest()) * row +
-                                                        k - v.lowest()));
+            offsets.push_back(static_cast<std::int32_t>(r * channel + (i - d.lowest()) * plane +
+                                                        (j - h.lowest()) * row + k - v.lowest()));
     if (offsets.empty()) offsets.push_back(0);
-    const std::string table = c_.body.module().constant(
-        Tensor::from<std::int32_t>(offsets, Shape{std::ssize(offsets)}), "places of the terms of a convolution");
+    const std::string table = c_.body.module().constant(Tensor::from<std::int32_t>(offsets, Shape{std::ssize(offsets)}),
+                                                        "places of the terms of a convolution");
     const std::string image = whole ? "" : c_.body.scratch(c_.dtype(), reads_ * channel);
-    const std::string weights = taps == all_taps_ ? w : picked(axis, w, taps);
+    const std::string columns = weights_by_columns(axis, K);
+    const std::string weights = !columns.empty()    ? ""
+                                : taps == all_taps_ ? this->weights()
+                                                    : picked(axis, this->weights(), taps);
     const std::string t(c_type(c_.dtype()));
     c_.to.open(loop_over("i", N_ * groups_));
     const std::string from = x + " + i * " + text(reads_ * x_plane_);
@@ -126,6 +138,10 @@ class Convolution {
     c_.to.line(t + " *const y = " + c_.at(c_.out()) + " + i * " + text(writes_ * y_plane_) + " + " +
                text((d.to * h.size + h.to) * v.size + v.to) + ";");
     const std::string group = groups_ > 1 ? "i % " + text(groups_) + " * " : "";
+    if (!columns.empty()) {
+      write_positions(axis, columns, table, K, bias);
+      return c_.to.close();
+    }
     c_.to.open(loop_over("d", d.count));
     c_.to.open(loop_over("h", h.count));
     const std::string kernel = c_.kernel("windows");
@@ -136,6 +152,40 @@ class Convolution {
                text(y_plane_) + ", " + text(v.to_step) + ", " + text(writes_) + ", " + text(K) + ", " + text(v.count) +
                ");");
     for (int k = 0; k < 3; ++k) c_.to.close();
+  }
+
+  /// Returns constant weights as [groups, K, out] where that is worth it: few positions lie in a row, so that lanes run
+  /// along channels; else "".
+  std::string weights_by_columns(const std::array<AxisPlan, 3>& axis, std::int64_t K) const {
+    const Tensor* w = constant_of(c_, c_.in(1));
+    if (!w || transposed_ || axis[2].count >= 12 || writes_ < 8 || K == 0) return "";
+    const Tensor rows = reshape(contiguous(*w), {groups_, writes_, K});
+    return c_.body.module().constant(contiguous(permute(rows, {0, 2, 1})), "weights of a convolution, turned");
+  }
+  /// Writes the products of one group with lanes along the channels of the result: what each position reads becomes a
+  /// row.
+  void write_positions(const std::array<AxisPlan, 3>& axis, const std::string& columns, const std::string& table,
+                       std::int64_t K, const std::string& bias) {
+    const AxisPlan &d = axis[0], &h = axis[1], &v = axis[2];
+    const std::int64_t positions = d.count * h.count * v.count, row = v.padded(), plane = h.padded() * row;
+    const std::string read = c_.body.scratch(c_.dtype(), positions * K);
+    const std::string found = c_.body.scratch(c_.dtype(), positions * writes_);
+    const std::string group = groups_ > 1 ? "i % " + text(groups_) + " * " : "";
+    c_.to.open(loop_over("p", positions));
+    c_.to.line("const ptrdiff_t from = p / " + text(h.count * v.count) + " * " + text(d.step * plane) + " + p / " +
+               text(v.count) + " % " + text(h.count) + " * " + text(h.step * row) + " + p % " + text(v.count) + " * " +
+               text(v.step) + ";");
+    c_.to.line(loop_over("k", K) + " (" + read + ")[p * " + text(K) + " + k] = image[from + " + table + "[k]];");
+    c_.to.close();
+    c_.to.line(c_.kernel("rows") + "(" + read + ", " + text(K) + ", 1, " + columns +
+               (groups_ > 1 ? " + " + group + text(K * writes_) : "") + ", " + text(writes_) + ", " + found + ", " +
+               text(writes_) + ", " + text(positions) + ", " + text(K) + ", " + text(writes_) + ");");
+    c_.to.open(loop_over("o", writes_));
+    const std::string more =
+        bias.empty() ? "" : " + (" + bias + (groups_ > 1 ? " + " + group + text(writes_) : "") + ")[o]";
+    c_.to.line(loop_over("p", positions) + " y[o * " + text(y_plane_) + " + p] = (" + found + ")[p * " + text(writes_) +
+               " + o]" + more + ";");
+    c_.to.close();
   }
 
   /// Writes the weights of the taps that one phase meets.
@@ -151,8 +201,8 @@ class Convolution {
     const std::int64_t rows = groups_ * writes_ * reads_;
     const std::string to = c_.body.scratch(c_.dtype(), rows * taps);
     c_.to.open(loop_over("r", rows));
-    c_.to.line(loop_over("t", taps) + " (" + to + ")[r * " + text(taps) + " + t] = (" + w + ")[r * " +
-               text(all_taps_) + " + " + table + "[t]];");
+    c_.to.line(loop_over("t", taps) + " (" + to + ")[r * " + text(taps) + " + t] = (" + w + ")[r * " + text(all_taps_) +
+               " + " + table + "[t]];");
     c_.to.close();
     return to;
   }
@@ -164,10 +214,10 @@ class Convolution {
     c_.to.line(loop_over("e", reads_ * planes * rows * row) + " (" + image + ")[e] = 0;");
     c_.to.open(loop_over("r", reads_ * d.extent));
     c_.to.open(loop_over("k", h.extent));
-    c_.to.line(loop_over("e", v.extent) + " (" + image + ")[((r / " + text(d.extent) + " * " + text(planes) + " + r % " +
-               text(d.extent) + " + " + text(-d.lowest()) + ") * " + text(rows) + " + k + " + text(-h.lowest()) + ") * " +
-               text(row) + " + e + " + text(-v.lowest()) + "] = (" + from + ")[(r * " + text(h.extent) + " + k) * " +
-               text(v.extent) + " + e];");
+    c_.to.line(loop_over("e", v.extent) + " (" + image + ")[((r / " + text(d.extent) + " * " + text(planes) +
+               " + r % " + text(d.extent) + " + " + text(-d.lowest()) + ") * " + text(rows) + " + k + " +
+               text(-h.lowest()) + ") * " + text(row) + " + e + " + text(-v.lowest()) + "] = (" + from + ")[(r * " +
+               text(h.extent) + " + k) * " + text(v.extent) + " + e];");
     c_.to.close();
     c_.to.close();
   }
@@ -176,6 +226,7 @@ class Convolution {
   bool transposed_;
   ConvolutionAttrs a_;
   Shape kernel_;
+  std::string weights_;
   std::int64_t N_ = 1, groups_ = 1, reads_ = 1, writes_ = 1, all_taps_ = 1, x_plane_ = 1, y_plane_ = 1;
 };
 
@@ -191,8 +242,8 @@ void write_window(const CCall& c, const PoolAxis& a, const std::string& i, const
               " + 1) * " + text(a.n) + " + " + text(a.size - 1) + ") / " + text(a.size) + ", " + step + " = 1;");
     return;
   }
-  c.to.line("ptrdiff_t " + f + " = " + i + " * " + text(a.stride) + " - " + text(a.before) + ", " + l + " = " + f + " + " +
-            text((a.kernel - 1) * a.dilation + 1) + ";");
+  c.to.line("ptrdiff_t " + f + " = " + i + " * " + text(a.stride) + " - " + text(a.before) + ", " + l + " = " + f +
+            " + " + text((a.kernel - 1) * a.dilation + 1) + ";");
   c.to.line("const ptrdiff_t " + step + " = " + text(a.dilation) + ";");
   c.to.line("if (" + l + " > " + text(a.n) + ") " + l + " = " + text(a.n) + ";");
   c.to.line("while (" + f + " < 0) " + f + " += " + step + ";");
@@ -200,8 +251,8 @@ void write_window(const CCall& c, const PoolAxis& a, const std::string& i, const
 
 /// Writes loops over planes and windows, and calls `window` inside; `element` is called in loops over what each holds.
 template <class Window, class Element, class End>
-void each_window(const CCall& c, const PoolAxes& axes, std::int64_t planes, const Window& window, const Element& element,
-                 const End& end, bool descends = false) {
+void each_window(const CCall& c, const PoolAxes& axes, std::int64_t planes, const Window& window,
+                 const Element& element, const End& end, bool descends = false) {
   const PoolAxis &d = axes.axis[0], &h = axes.axis[1], &w = axes.axis[2];
   c.to.open(loop_over("plane", planes));
   c.to.open(loop_over("i", d.size));
@@ -228,13 +279,16 @@ void write_pool(const CCall& c) {
   const bool spreads = op == "pool_spread", places = op == "max_pool_indices";
   const Dtype dtype = x.spec.dtype;
   if (!is_float(dtype)) c.body.refuse(c.node(), "it takes floats in C");
-  const PoolAxes axes = ferrite::detail::axes_of_pool(spreads ? attrs.space : ferrite::detail::space_of(x.spec.shape), attrs);
+  const PoolAxes axes =
+      ferrite::detail::axes_of_pool(spreads ? attrs.space : ferrite::detail::space_of(x.spec.shape), attrs);
   const PoolAxis &d = axes.axis[0], &h = axes.axis[1], &w = axes.axis[2];
-  const std::int64_t planes = x.spec.shape[0] * x.spec.shape[1], all = d.n * h.n * w.n, windows = d.size * h.size * w.size;
+  const std::int64_t planes = x.spec.shape[0] * x.spec.shape[1], all = d.n * h.n * w.n,
+                     windows = d.size * h.size * w.size;
   const std::string t(c_type(dtype)), from = c.dense(x), y = c.at(c.out());
   const std::string infinity = dtype == Dtype::f64 ? "NF_INFINITY_D" : "NF_INFINITY_F";
   const std::string here = "(" + from + ")[plane * " + text(all) + " + e]";
-  const std::string number = "plane * " + text(windows) + " + (i * " + text(h.size) + " + j) * " + text(w.size) + " + k";
+  const std::string number =
+      "plane * " + text(windows) + " + (i * " + text(h.size) + " + j) * " + text(w.size) + " + k";
   if (spreads) {
     c.to.line(loop_over("i", planes * all) + " (" + y + ")[i] = 0;");
     // The windows of a row are added tap by tap: the first tap of an element belongs to the last window that holds it.
@@ -261,8 +315,9 @@ void write_pool(const CCall& c) {
 }
 
 constexpr CWriter kWriters[] = {
-    {"convolution", write_convolution}, {"convolution_transposed", write_convolution}, {"max_pool", write_pool},
-    {"max_pool_indices", write_pool},   {"pool_spread", write_pool},                   {"pool_sum", write_pool},
+    {"convolution", write_convolution}, {"convolution_transposed", write_convolution},
+    {"max_pool", write_pool},           {"max_pool_indices", write_pool},
+    {"pool_spread", write_pool},        {"pool_sum", write_pool},
 };
 
 }  // namespace

@@ -6,7 +6,7 @@
 
 #include "ferrite/compile/tracer.h"
 #include "ferrite/exchange/freeze/c_file.h"
-#include "ferrite/exchange/freeze/step_program.h"
+#include "ferrite/exchange/freeze/frozen_program.h"
 #include "ferrite/exchange/freeze/step_source.h"
 #include "ferrite/nn/stream/stream.h"
 #include "ferrite/tensor/ops.h"
@@ -78,6 +78,31 @@ std::vector<std::uint32_t> stream_sums(const nn::Layer& layer, const nn::StepRow
   return wide ? run(0.0, 0.0) : run(0.0F, 0.0F), sums;
 }
 
+/// Returns whether the check of a net compares its states, too: floats that each step replaces. In these, a bit that
+/// changes is seen before it reaches an output.
+bool checks_states(const std::vector<detail::FrozenStage>& stages) {
+  if (stages.size() > 1 || stages[0].window) return false;
+  return std::ranges::all_of(stages[0].program.states, [](const detail::FrozenState& s) {
+    const bool replaced = s.keeping == detail::Keeping::value || s.keeping == detail::Keeping::pair;
+    return replaced && is_float(s.spec.dtype);
+  });
+}
+
+/// Continues the last sum with the states after the stored steps.
+std::uint32_t with_states(std::uint32_t sum, const detail::StepSource& source) {
+  CheckInputs numbers;
+  Tensors states;
+  for (const detail::SourceState& s : source.states) states.push_back(s.first);
+  for (int s = 0; s < detail::kCheckSteps; ++s) {
+    Tensors in{next_input(numbers, source.inputs[0])};
+    for (const Tensor& state : states) in.push_back(state);
+    const Tensors out = source.function(in);
+    states = Tensors(out.begin() + 1, out.end());
+  }
+  for (const Tensor& state : states) sum = sum_of(state, sum);
+  return sum;
+}
+
 /// Runs a stored step of a stream and returns the sum of its outputs.
 std::uint32_t program_sum(ProgramStream& s, const ProgramStreamOptions& options, std::span<const ProgramInput> inputs,
                           CheckInputs& numbers) {
@@ -89,11 +114,11 @@ std::uint32_t program_sum(ProgramStream& s, const ProgramStreamOptions& options,
   };
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (is_state(i, false)) continue;
-    switch (inputs[i].step.dtype) {
-      case Dtype::f32: fill(i, 0.0F); break;
-      case Dtype::f64: fill(i, 0.0); break;
-      case Dtype::i32: fill(i, std::int32_t{}); break;
-      default: fill(i, std::int64_t{}); break;
+    const Dtype dtype = inputs[i].step.dtype;
+    if (is_float(dtype)) {
+      dtype == Dtype::f32 ? fill(i, 0.0F) : fill(i, 0.0);
+    } else {
+      dtype == Dtype::i32 ? fill(i, std::int32_t{}) : fill(i, std::int64_t{});
     }
   }
   s.step();
@@ -104,11 +129,11 @@ std::uint32_t program_sum(ProgramStream& s, const ProgramStreamOptions& options,
   };
   for (std::size_t i = 0; i < s.outputs(); ++i) {
     if (is_state(i, true)) continue;
-    switch (s.output_spec(i).dtype) {
-      case Dtype::f32: add(i, 0.0F); break;
-      case Dtype::f64: add(i, 0.0); break;
-      case Dtype::i32: add(i, std::int32_t{}); break;
-      default: add(i, std::int64_t{}); break;
+    const Dtype dtype = s.output_spec(i).dtype;
+    if (is_float(dtype)) {
+      dtype == Dtype::f32 ? add(i, 0.0F) : add(i, 0.0);
+    } else {
+      dtype == Dtype::i32 ? add(i, std::int32_t{}) : add(i, std::int64_t{});
     }
   }
   return sum;
@@ -140,6 +165,8 @@ FrozenNet freeze(const nn::Layer& layer, const nn::StepRows& rows, const FreezeO
   const FrozenProgram &first = stages.front().program, &last = stages.back().program;
   facts.check = stream_sums(*copy, rows, first.lowered.graph.values[first.inputs[0]],
                             last.lowered.graph.values[last.outputs[0]]);
+  facts.checks_states = checks_states(stages);
+  if (facts.checks_states) facts.check.back() = with_states(facts.check.back(), sources[0].source);
   return detail::write_file(stages, block ? &*block : nullptr, options, facts, true);
 }
 

@@ -332,6 +332,7 @@ BOOST_AUTO_TEST_CASE(one_header_reaches_all) {
                                        "compile/passes.h",
                                        "compile/scan_body.h",
                                        "compile/open_scan.h",
+                                       "compile/lowered.h",
                                        "compile/stream_program.h",
                                        "tensor/strided.h",
                                        "tensor/accumulate.h",

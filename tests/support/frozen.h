@@ -56,7 +56,8 @@ class Library {
     for (char& c : upper) c = static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
     const bool streams = net.header.find(upper + "_SAVED_BYTES") != std::string::npos;
     const bool one = net.header.find("define " + upper + "_OUTPUTS ") != std::string::npos;
-    sizes_ += "#include \"" + name + ".h\"\nconst size_t " + name + "_sizes[3] = {sizeof(" + name + "), " +
+    sizes_ += "#include \"" + name + ".h\"\n#ifdef __cplusplus\nextern \"C\"\n#else\nextern\n#endif\nconst size_t " + name +
+              "_sizes[3];\nconst size_t " + name + "_sizes[3] = {sizeof(" + name + "), " +
               (one ? upper + "_OUTPUTS" : "0") + ", " + (streams ? upper + "_SAVED_BYTES" : "0") + "};\n";
     sources_ += " " + (folder_ / (name + ".c")).string();
   }

@@ -1,5 +1,5 @@
 /// Turns the step of a stream into a lowered program: constants, lines of past frames, loops.
-#include "ferrite/exchange/freeze/step_program.h"
+#include "ferrite/exchange/freeze/frozen_program.h"
 
 #include <algorithm>
 #include <map>

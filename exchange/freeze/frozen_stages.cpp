@@ -1,5 +1,5 @@
 /// Cuts chains of layers where a layer strides or looks ahead.
-#include "ferrite/exchange/freeze/stages.h"
+#include "ferrite/exchange/freeze/frozen_stages.h"
 
 #include <algorithm>
 #include <memory>

@@ -3,7 +3,7 @@
 #include <optional>
 #include <vector>
 
-#include "ferrite/exchange/freeze/step_program.h"
+#include "ferrite/exchange/freeze/frozen_program.h"
 #include "ferrite/exchange/freeze/step_source.h"
 #include "ferrite/nn/windowed.h"
 
