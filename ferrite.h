@@ -16,6 +16,7 @@
 #include "ferrite/dsl/builder.h"
 #include "ferrite/exchange/program_stream.h"
 #include "ferrite/exchange/freeze.h"
+#include "ferrite/exchange/freeze_folders.h"
 #include "ferrite/exchange/stablehlo.h"
 #include "ferrite/exchange/step_program.h"
 #include "ferrite/io/any_file.h"
