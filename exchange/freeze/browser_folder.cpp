@@ -100,7 +100,7 @@ const compile = async (source) => {
   return WebAssembly.compile(await response.arrayBuffer());
 };
 
-export class Net {
+class Net {
   #machine;
   #block;
   #address;
@@ -217,6 +217,8 @@ export class Net {
     throw new Error(`${NAME}: error ${error}`);
   }
 }
+
+export { Net };
 )text";
 
 /// Its types.
