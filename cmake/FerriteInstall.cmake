@@ -44,9 +44,11 @@ install(FILES "${PROJECT_SOURCE_DIR}/ferrite.h" "${PROJECT_SOURCE_DIR}/inference
 install(TARGETS ferrite EXPORT FerriteTargets)
 install(EXPORT FerriteTargets NAMESPACE Ferrite:: DESTINATION "${FERRITE_PACKAGE_FOLDER}")
 configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/FerriteConfig.cmake.in"
-                              "${PROJECT_BINARY_DIR}/FerriteConfig.cmake" INSTALL_DESTINATION "${FERRITE_PACKAGE_FOLDER}")
+                              "${PROJECT_BINARY_DIR}/FerriteConfig.cmake" INSTALL_DESTINATION "${FERRITE_PACKAGE_FOLDER}"
+                              PATH_VARS CMAKE_INSTALL_BINDIR)
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/FerriteConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
 install(FILES "${PROJECT_BINARY_DIR}/FerriteConfig.cmake" "${PROJECT_BINARY_DIR}/FerriteConfigVersion.cmake"
+              "${PROJECT_SOURCE_DIR}/cmake/FerriteFreeze.cmake"
         DESTINATION "${FERRITE_PACKAGE_FOLDER}")
 
 # The way from the folder of ferrite.pc up to the prefix, so that an installation may be moved.

@@ -135,21 +135,29 @@ void add_freeze(CLI::App& app, Arguments& a) {
           "file, or an ONNX model")
       ->type_name("FILE(.safetensors|.json|.nam|.onnx)")
       ->required();
-  freeze->add_option("-o,--output", a.frozen.output, "The source to write; the header lies beside it")
-      ->type_name("FILE(.c)")
-      ->required();
-  freeze->add_option("--name", a.frozen.name, "How the names in C begin; if absent, the name of the output")
+  freeze
+      ->add_option("-o,--output", a.frozen.output,
+                   "The source to write; the header lies beside it. This or a folder is needed")
+      ->type_name("FILE(.c)");
+  freeze->add_option("--arduino", a.frozen.arduino, "The folder to write a library for Arduino and PlatformIO into")
+      ->type_name("DIR");
+  freeze
+      ->add_option("--browser", a.frozen.browser, "The folder to write a module for browsers into; see README.md there")
+      ->type_name("DIR");
+  freeze->add_option("--name", a.frozen.name, "How the names in C begin; if absent, the name of the output or folder")
       ->type_name("NAME");
   freeze->add_option("--batch", a.frozen.batch, "Rows of a step")->type_name("NUMBER")->capture_default_str();
   freeze->add_option("--steps", a.frozen.steps, "A whole run over this many steps; 0: one step of a stream")
       ->type_name("NUMBER")
       ->capture_default_str();
-  freeze->add_option("--block", a.frozen.block, "Steps at once where none waits for another; 0: one at a time")
-      ->type_name("NUMBER")
-      ->capture_default_str();
+  freeze
+      ->add_option("--block", a.frozen.block,
+                   "Steps at once where none waits for another; 0: one at a time; if absent, 32, for Arduino 0")
+      ->type_name("NUMBER");
   freeze->add_option("--time", a.frozen.time, "ONNX: the dimension of time, for one step of a stream")
       ->type_name("NAME");
-  freeze->add_option("--state", a.frozen.states, "ONNX: INPUT=OUTPUT, a state that the model passes on; may be repeated")
+  freeze
+      ->add_option("--state", a.frozen.states, "ONNX: INPUT=OUTPUT, a state that the model passes on; may be repeated")
       ->type_name("NAME");
   freeze->add_option("--size", a.frozen.sizes, "ONNX: NAME=NUMBER, a dimension with a name; may be repeated")
       ->type_name("NAME");

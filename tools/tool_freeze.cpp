@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "ferrite/exchange/freeze.h"
+#include "ferrite/exchange/freeze_folders.h"
 #include "ferrite/io/atomic_file.h"
 #include "onnx_model.h"
 #include "subject.h"
@@ -19,10 +20,17 @@
 namespace ferrite::tools {
 namespace {
 
-/// Returns the file's name without its ending as an identifier: "My-net.c" gives "my_net".
-std::string identifier_of(const std::filesystem::path& path) {
+/// Returns where the net is written: the source or the folder.
+std::filesystem::path target_of(const FreezeChoice& c) {
+  std::filesystem::path to(!c.arduino.empty() ? c.arduino : !c.browser.empty() ? c.browser : c.output);
+  to = to.lexically_normal();
+  return to.has_filename() ? to : to.parent_path();  // "folder/"
+}
+
+/// Returns a name as an identifier: "My-net" gives "my_net".
+std::string identifier_of(const std::string& text) {
   std::string name;
-  for (const char c : path.stem().string()) {
+  for (const char c : text) {
     const bool upper = c >= 'A' && c <= 'Z', lower = c >= 'a' && c <= 'z', digit = c >= '0' && c <= '9';
     name += upper ? static_cast<char>(c - 'A' + 'a') : lower || digit ? c : '_';
   }
@@ -32,12 +40,13 @@ std::string identifier_of(const std::filesystem::path& path) {
 
 /// Returns the command that writes the same file, for its first lines.
 std::string command_of(const std::string& net, const FreezeChoice& c) {
-  std::string text = "ferrite freeze " + net + " -o " + std::filesystem::path(c.output).filename().string();
+  const std::string kind = !c.arduino.empty() ? " --arduino " : !c.browser.empty() ? " --browser " : " -o ";
+  std::string text = "ferrite freeze " + net + kind + target_of(c).filename().string();
   const auto add = [&text](const std::string& option, const std::string& value) { text += " " + option + " " + value; };
   if (!c.name.empty()) add("--name", c.name);
   if (c.batch != 1) add("--batch", std::to_string(c.batch));
   if (c.steps != 0) add("--steps", std::to_string(c.steps));
-  if (c.block != 32) add("--block", std::to_string(c.block));
+  if (c.block) add("--block", std::to_string(*c.block));
   if (!c.time.empty()) add("--time", c.time);
   for (const std::string& s : c.states) add("--state", s);
   for (const std::string& s : c.sizes) add("--size", s);
@@ -53,7 +62,11 @@ std::pair<std::string, std::string> sides_of(const std::string& text, const char
 }
 
 exchange::FreezeOptions options_of(const std::string& net, const FreezeChoice& c) {
-  return {.name = c.name.empty() ? identifier_of(c.output) : c.name, .command = command_of(net, c), .block = c.block};
+  const std::filesystem::path to = target_of(c);
+  const std::string own = (c.output.empty() ? to.filename() : to.stem()).string();
+  return {.name = c.name.empty() ? identifier_of(own) : c.name,
+          .command = command_of(net, c),
+          .block = c.block.value_or(c.arduino.empty() ? 32 : 0)};
 }
 
 exchange::FrozenNet frozen_layers(const std::string& net, const FreezeChoice& c) {
@@ -115,15 +128,28 @@ void write(const std::filesystem::path& to, const std::string& text) {
 }  // namespace
 
 void freeze_net(const std::string& net, const FreezeChoice& choice, std::ostream& out) {
-  const std::filesystem::path to(choice.output);
-  if (to.extension() != ".c") throw ValueError("freeze: " + to.string() + ": the output must end with .c");
-  if (choice.batch < 1 || choice.steps < 0 || choice.block < 0)
+  const std::filesystem::path to = target_of(choice);
+  if (choice.output.empty() + choice.arduino.empty() + choice.browser.empty() != 2)
+    throw ValueError("freeze: give one of --output, --arduino and --browser");
+  if (!choice.output.empty() && to.extension() != ".c")
+    throw ValueError("freeze: " + to.string() + ": the output must end with .c");
+  if (choice.batch < 1 || choice.steps < 0 || choice.block.value_or(0) < 0)
     throw ValueError("freeze: the batch must be positive, steps and block must not be negative");
   const exchange::FrozenNet c = is_onnx(net) ? frozen_onnx(net, choice) : frozen_layers(net, choice);
-  const std::filesystem::path header = to.parent_path() / (options_of(net, choice).name + ".h");
-  write(header, c.header);
-  write(to, c.source);
-  out << to.string() << ", " << header.string() << ": " << c.source.size() << " bytes\n";
+  const std::string name = options_of(net, choice).name;
+  if (!choice.output.empty()) {
+    const std::filesystem::path header = to.parent_path() / (name + ".h");
+    write(header, c.header);
+    write(to, c.source);
+    out << to.string() << ", " << header.string() << ": " << c.source.size() << " bytes\n";
+    return;
+  }
+  const auto files = choice.arduino.empty() ? exchange::browser_folder(c, name) : exchange::arduino_folder(c, name);
+  for (const auto& [path, text] : files) {
+    std::filesystem::create_directories((to / path).parent_path());
+    write(to / path, text);
+  }
+  out << to.string() << ": " << files.size() << " files of the net " << name << '\n';
 }
 
 }  // namespace ferrite::tools

@@ -59,6 +59,11 @@ constexpr const char* kForms = R"(#include <stddef.h>
 #elif defined(__GNUC__)
 #pragma GCC push_options
 #pragma GCC optimize("fp-contract=off")
+#pragma GCC diagnostic push
+#if defined(__OPTIMIZE_SIZE__) /* It misjudges small arrays whose loops it does not unroll. */
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#pragma GCC diagnostic ignored "-Warray-bounds"
+#endif
 #elif defined(_MSC_VER)
 #pragma fp_contract(off)
 #endif
@@ -229,11 +234,80 @@ static inline uint64_t nf_to_odd(double sum, double rest) {
 
 /// a * b + c rounded once.
 constexpr const char* kFmaOfFloats = R"(/* a b + c, rounded once */
-static inline float nf_fma1_f(float a, float b, float c) {
 #if defined(__GNUC__) && (defined(__FMA__) || defined(__aarch64__) || defined(__ARM_FEATURE_FMA) || \
                           defined(__FP_FAST_FMAF) || defined(__riscv_flen))
-  return __builtin_fmaf(a, b, c);
+static inline float nf_fma1_f(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+#elif defined(__GNUC__) && ((defined(__arm__) && !(defined(__ARM_FP) && (__ARM_FP & 8))) || defined(__riscv) || \
+                            defined(__XTENSA__) || defined(__AVR__) || defined(__mips_soft_float))
+/* By integers, on machines that compute doubles in software: five times as fast there. A function that is called,
+   because it is long. */
+__attribute__((noinline, unused)) static float nf_fma1_f(float a, float b, float c) {
+  union {
+    float number;
+    uint32_t bits;
+  } x, y, z;
+  uint32_t of_x, of_y, of_z, sign;
+  int32_t x_exponent, y_exponent, z_exponent, exponent, shift;
+  uint64_t product, addend, sum;
+  x.number = a;
+  y.number = b;
+  z.number = c;
+  x_exponent = (int32_t)(x.bits >> 23 & 255);
+  y_exponent = (int32_t)(y.bits >> 23 & 255);
+  z_exponent = (int32_t)(z.bits >> 23 & 255);
+  if (z_exponent == 255 && x_exponent != 255 && y_exponent != 255) return c;
+  if (x_exponent == 255 || y_exponent == 255 || z_exponent == 255 || (x.bits << 1) == 0 || (y.bits << 1) == 0)
+    return a * b + c;
+  /* the digits, with the leading bit at 23 unless the number is 0 */
+  of_x = (x.bits & 0x7fffff) | (x_exponent > 0 ? 0x800000U : 0);
+  of_y = (y.bits & 0x7fffff) | (y_exponent > 0 ? 0x800000U : 0);
+  of_z = (z.bits & 0x7fffff) | (z_exponent > 0 ? 0x800000U : 0);
+  if (x_exponent == 0) for (x_exponent = 1; of_x < 0x800000; --x_exponent) of_x <<= 1;
+  if (y_exponent == 0) for (y_exponent = 1; of_y < 0x800000; --y_exponent) of_y <<= 1;
+  if (z_exponent == 0 && of_z != 0) for (z_exponent = 1; of_z < 0x800000; --z_exponent) of_z <<= 1;
+  /* The leading bits are at 60 or 61, and both have one exponent after the smaller is shifted; bits that are lost leave
+     a 1 in the last place. */
+  sign = (x.bits ^ y.bits) >> 31;
+  product = (uint64_t)of_x * of_y << 14;
+  addend = (uint64_t)of_z << 38;
+  exponent = x_exponent + y_exponent - 314;
+  shift = exponent - (z_exponent - 188);
+  if (of_z != 0 && shift > 0) {
+    addend = shift > 62 ? 1 : addend >> shift | ((addend << (64 - shift)) != 0);
+  } else if (of_z != 0 && shift < 0) {
+    product = shift < -62 ? 1 : product >> -shift | ((product << (64 + shift)) != 0);
+    exponent -= shift;
+  }
+  if (sign == z.bits >> 31) {
+    sum = product + addend;
+  } else if (product >= addend) {
+    sum = product - addend;
+  } else {
+    sum = addend - product;
+    sign ^= 1;
+  }
+  if (sum == 0) return 0;
+  /* The leading bit moves to 62; the exponent becomes that of the result, as it is stored. */
+  shift = (int32_t)__builtin_clzl((unsigned long)(sum >> 32 != 0 ? sum >> 32 : sum)) + 32 - (int32_t)(8 * sizeof(long));
+  shift += sum >> 32 != 0 ? -1 : 31;
+  sum <<= shift;
+  exponent += 189 - shift;
+  if (exponent <= 0) {
+    shift = 1 - exponent;
+    sum = shift > 62 ? 1 : sum >> shift | ((sum << (64 - shift)) != 0);
+    exponent = 0;
+  }
+  /* 24 of 63 bits stay, rounded to the nearest, halves to even. A carry goes into the exponent. */
+  of_x = (uint32_t)(sum >> 39);
+  of_y = (uint32_t)(sum >> 7) | ((sum & 127) != 0);
+  of_x += of_y > 0x80000000U || (of_y == 0x80000000U && (of_x & 1) != 0);
+  if (exponent > 0) of_x += (uint32_t)(exponent - 1) << 23;
+  if (of_x > 0x7f800000) of_x = 0x7f800000;
+  z.bits = sign << 31 | of_x;
+  return z.number;
+}
 #else
+static inline float nf_fma1_f(float a, float b, float c) {
   /* The product is exact in double. The sum is rounded to odd, so that rounding it again to float rounds as if once. */
   const double product = (double)a * (double)b, addend = (double)c, sum = product + addend;
   const double part = sum - product, rest = (product - (sum - part)) + (addend - part);
@@ -244,8 +318,8 @@ static inline float nf_fma1_f(float a, float b, float c) {
   odd.number = sum;
   odd.bits += nf_to_odd(sum, rest);
   return (float)odd.number;
-#endif
 }
+#endif
 )";
 constexpr const char* kFmaOfDoubles = R"(/* a b + c, rounded once */
 #if defined(__GNUC__) && (defined(__FMA__) || defined(__aarch64__) || defined(__FP_FAST_FMA) || \
@@ -576,7 +650,9 @@ std::string c_vectors(bool with_floats, bool with_doubles) {
   return kForms + std::string(kToOdd) + (with_floats ? floats() : std::string()) +
          (with_doubles ? doubles() : std::string());
 }
-std::string c_end() { return "#if defined(__GNUC__) && !defined(__clang__)\n#pragma GCC pop_options\n#endif\n"; }
+std::string c_end() {
+  return "#if defined(__GNUC__) && !defined(__clang__)\n#pragma GCC diagnostic pop\n#pragma GCC pop_options\n#endif\n";
+}
 std::string c_vectors(Dtype dtype) { return c_vectors(dtype == Dtype::f32, dtype == Dtype::f64); }
 
 }  // namespace ferrite::exchange::detail

@@ -1,5 +1,5 @@
 # Builds and runs one consumer: cmake -DKIND=... -DSOURCE=... -DBUILD=... -DWORK=... -DCOMPILER=... -DLAUNCHER=...
-# -DWITH_PNG=... -DWITH_ONNX=... -P run.cmake
+# -DWITH_PNG=... -DWITH_ONNX=... -DWITH_TOOL=... -P run.cmake
 function(run)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
   if(NOT status EQUAL 0)
@@ -44,10 +44,14 @@ if(KIND STREQUAL "subdirectory")
   if(steps MATCHES "/ferrite\\.dir/")
     message(FATAL_ERROR "a second run compiles the library again:\n${steps}")
   endif()
+  run("${tree}/build/frozen")
 endif()
 run("${program}")
 if(KIND STREQUAL "find_package")
   run("${tree}/build/own_operations")
+  if(WITH_TOOL)
+    run("${tree}/build/frozen")
+  endif()
   # The component and its header are either both installed, or neither is.
   file(GLOB_RECURSE header "${tree}/moved/*/ferrite/io/png.h")
   if(WITH_PNG)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks an Arduino library made of a frozen net: check_library.py DIR
+"""Checks an Arduino library that `ferrite freeze --arduino DIR` wrote: check_library.py DIR
 
 DIR holds library.properties, library.json, src/ and examples/. The rules are those of Arduino's library specification
 and of PlatformIO's library.json. The example is compiled as Arduino's tools do, with the flags of a Cortex-M4F board

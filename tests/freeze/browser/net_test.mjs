@@ -1,4 +1,4 @@
-/** Tries net.js under node: net_test.mjs BUILT. With --time it prints the time of a step instead. */
+/** Tries a module under node: net_test.mjs BUILT NAME. With --time it prints the time of a step instead. */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import path from "node:path";
@@ -6,8 +6,9 @@ import { test } from "node:test";
 import { pathToFileURL } from "node:url";
 
 const built = path.resolve(process.argv[2]);
-const { Net } = await import(pathToFileURL(path.join(built, "net.js")));
-const wasm = readFileSync(path.join(built, "net.wasm"));
+const name = process.argv[3];
+const { Net } = await import(pathToFileURL(path.join(built, `${name}.js`)));
+const wasm = readFileSync(path.join(built, `${name}.wasm`));
 const bits = (values) => Array.from(new Uint32Array(Float32Array.from(values).buffer));
 
 /** The inputs of main.c: multiples of 2^-23 between -1 and 1. */

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Compiles a frozen net to WebAssembly and runs it in node and in headless Chromium.
+"""Compiles a folder that `ferrite freeze --browser` wrote to WebAssembly and runs it in node and in headless Chromium.
 
     run.py --net DIR [--name net] [--screenshot FILE] [--keep DIR] [--no-simd]
 
-DIR holds NAME.c and NAME.h. net_test.mjs tries the module net.js under node; index.html plays an oscillator through the
-net in an AudioWorklet and compares the bits with those of the page's own thread. The outputs must also be those of the
-same file compiled for this machine. Prints figures as JSON; the exit code is 0 if everything is right, and 77 if a
-program that this needs is absent.
+net_test.mjs tries the module NAME.js under node; index.html plays an oscillator through the net in an AudioWorklet and
+compares the bits with those of the page's own thread. The outputs must also be those of the same file compiled for this
+machine. Prints figures as JSON; the exit code is 0 if everything is right, and 77 if a program that this needs is
+absent.
 """
 import argparse
 import functools
@@ -16,6 +16,7 @@ import json
 import os
 import queue
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -23,48 +24,32 @@ import tempfile
 import threading
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-PAGES = ["net.js", "net.d.ts", "worklet.js", "index.html"]
 SKIPPED = 77
 
 
-def run(arguments):
-    result = subprocess.run(arguments, capture_output=True, text=True, check=False)
+def run(arguments, **options):
+    result = subprocess.run(arguments, capture_output=True, text=True, check=False, **options)
     if result.returncode:
         sys.exit(f"{' '.join(arguments)}\n{result.stdout}{result.stderr}exit code {result.returncode}")
     return result.stdout
 
 
-def renamed(text, name):
-    """Returns a text about the net `net` for a net of another name."""
-    if name == "net":
-        return text
-    text = re.sub(r'"net"', f'"{name}"', text)
-    text = re.sub(r"\bnet_(?=\w)", f"{name}_", text)
-    return re.sub(r"\bNET_(?=[A-Z])", f"{name.upper()}_", text)
-
-
 def build(given, folder):
-    """Writes net.wasm and the pages into a folder."""
-    sizes = os.path.join(folder, "net_wasm.c")
-    with open(os.path.join(HERE, "net_wasm.c"), encoding="utf-8") as source, open(sizes, "w", encoding="utf-8") as file:
-        text = renamed(source.read(), given.name).replace('"net.h"', f'"{given.name}.h"')
-        file.write(text.replace("sizeof(net)", f"sizeof({given.name})"))
-    simd = [] if given.no_simd else ["-msimd128"]
-    flags = ["--target=wasm32", "-O3", *simd, "-mbulk-memory", "-ffp-contract=off", "-fvisibility=default", "-nostdlib"]
-    linking = ["--no-entry", "--export-dynamic", "--export=__heap_base", "-z,stack-size=65536", "--strip-all"]
-    run([given.clang, *flags, *["-Wl," + option for option in linking], "-I", given.net,
-         os.path.join(given.net, given.name + ".c"), sizes, "-o", os.path.join(folder, "net.wasm")])
-    for page in PAGES:
-        with open(os.path.join(HERE, page), encoding="utf-8") as source, \
-                open(os.path.join(folder, page), "w", encoding="utf-8") as file:
-            file.write(renamed(source.read(), given.name).replace("./" + given.name, "./net"))
+    """Copies the folder and makes NAME.wasm in it by the command that its README.md gives."""
+    shutil.copytree(given.net, folder, dirs_exist_ok=True)
+    with open(os.path.join(folder, "README.md"), encoding="utf-8") as file:
+        command = re.search(r"^    (clang (.*\\\n)*.*)$", file.read(), re.MULTILINE)[1]
+    words = [given.clang, *shlex.split(command.replace("\\\n", " "))[1:]]
+    run([word for word in words if not (given.no_simd and word == "-msimd128")], cwd=folder)
 
 
-def check_types(folder):
-    """Compiles a use of net.d.ts if tsc is there. Returns what became of it."""
+def check_types(given, folder):
+    """Compiles a use of NAME.d.ts if tsc is there. Returns what became of it."""
     if not shutil.which("tsc"):
         return "skipped: tsc is absent"
-    shutil.copy(os.path.join(HERE, "types_test.ts"), folder)
+    with open(os.path.join(HERE, "types_test.ts"), encoding="utf-8") as source, \
+            open(os.path.join(folder, "types_test.ts"), "w", encoding="utf-8") as file:
+        file.write(source.read().replace("./net.js", f"./{given.name}.js"))
     run(["tsc", "--noEmit", "--strict", "--target", "es2022", "--moduleResolution", "node", "--lib", "es2022,dom",
          os.path.join(folder, "types_test.ts")])
     return "right"
@@ -150,13 +135,13 @@ def main():
         folder = given.keep or temporary
         os.makedirs(folder, exist_ok=True)
         build(given, folder)
-        with open(os.path.join(folder, "net.wasm"), "rb") as file:
+        with open(os.path.join(folder, given.name + ".wasm"), "rb") as file:
             wasm = file.read()
-        node = [given.node, os.path.join(HERE, "net_test.mjs"), folder]
+        node = [given.node, os.path.join(HERE, "net_test.mjs"), folder, given.name]
         run(node)
         result = {"wasm_bytes": len(wasm), "wasm_gzip_bytes": len(gzip.compress(wasm, 9))}
         result |= json.loads(run([*node, "--time"]))
-        result["types"] = check_types(folder)
+        result["types"] = check_types(given, folder)
         result["equal_to_host"] = json.loads(run([*node, "--outputs"])) == host_outputs(given)
         result["browser"] = in_browser(given, folder)
     print(json.dumps(result, indent=1))

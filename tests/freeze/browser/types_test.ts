@@ -1,4 +1,4 @@
-/** Uses every declaration of net.d.ts; run.py compiles this with tsc if it is there. */
+/** Uses every declaration of NAME.d.ts; run.py compiles this with tsc if it is there. */
 import { Net, NetOptions, NetSource } from "./net.js";
 
 const source: NetSource = new URL("net.wasm", "http://localhost/");

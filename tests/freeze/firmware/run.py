@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Compiles a frozen net for a microcontroller, runs it in QEMU and prints what it costs, as JSON.
 
-    run.py --net DIR --target m4f|m0|rv32|rv32f|host [--name net] [--steps 1000] [--flags "-O2 -ffp-contract=off"]
-           [--count-executed] [--main train.c]
+    run.py --net DIR --target m4f|m0|rv32|rv32f|host [--name net] [--steps 1000] [--flags "-O2"]
+           [--count-executed] [--brief] [--main train.c]
 
 DIR holds NAME.c and NAME.h. With --main train.c, they are a step of training of a net called `net`, and the outputs are
 losses. The outputs must have the bits of the same file compiled for this machine, and NAME_check
@@ -26,7 +26,7 @@ must return 0; otherwise the exit code is 1. It is 77 if a program that this nee
 Instructions are counted under `-icount shift=0`, where each takes 1 ns of the board's time. The count of a whole run is
 exact within two ticks of the board's clock, 80 instructions (m4f) or 125 (m0), and within some 20 on rv32 and rv32f,
 whose counter QEMU updates block by block: over 1000 steps 0.1 of an instruction per step. It is not a number of cycles:
-a real processor needs more than one cycle for a load, a branch or a division.
+a real processor needs more than one cycle for a load, a branch or a division. --brief prints one line instead of JSON.
 """
 import argparse
 import json
@@ -42,7 +42,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 PRINTED = 32  # steps whose outputs are compared
 SKIPPED = 77
 WARNINGS = ["-Wall", "-Wextra", "-Werror"]
-KEEPING_BITS = "-O2 -ffp-contract=off"
+FLAGS = "-O2"
 
 
 class Target:
@@ -227,9 +227,10 @@ def main():
     options.add_argument("--name", default="net")
     options.add_argument("--target", required=True, choices=TARGETS)
     options.add_argument("--steps", type=int, default=1000)
-    options.add_argument("--flags", default=KEEPING_BITS)
+    options.add_argument("--flags", default=FLAGS)
     options.add_argument("--main", default="main.c")
     options.add_argument("--count-executed", action="store_true")
+    options.add_argument("--brief", action="store_true")
     given = options.parse_args()
     target = TARGETS[given.target]
     for program in [target.tool("gcc"), *target.machine[:1]]:
@@ -242,7 +243,7 @@ def main():
         figures = execute(target, program)
         with tempfile.TemporaryDirectory() as other:
             host = TARGETS["host"]
-            expected = figures if target is host else execute(host, build(given, host, KEEPING_BITS, 0, other)[1])
+            expected = figures if target is host else execute(host, build(given, host, FLAGS, 0, other)[1])
         result["check"] = figures["check"]
         result["outputs"] = figures["output"]
         result["equal_to_host"] = figures["output"] == expected["output"]
@@ -258,8 +259,15 @@ def main():
             result["counted_loop"] = figures["loop"]
             if given.count_executed:
                 result["executed"] = executed_instructions(given, target, folder)
-    print(json.dumps(result, indent=1))
-    return 0 if result["check"] == 0 and result["equal_to_host"] else 1
+    good = result["check"] == 0 and result["equal_to_host"]
+    if given.brief and target.machine:
+        named = ["code", "library", "weight", "instance", "stack"]
+        print(f"{given.target} {given.flags}: {'equal bits' if good else 'OTHER BITS'},",
+              ", ".join(f"{size} {result[size + '_bytes']} B" for size in named) + ",",
+              f"{result['instructions_per_step']} instructions per step")
+    else:
+        print(json.dumps(result, indent=1))
+    return 0 if good else 1
 
 
 if __name__ == "__main__":
