@@ -147,6 +147,8 @@ void add_freeze(CLI::App& app, Arguments& a) {
   freeze->add_option("--block", a.frozen.block, "Steps at once where none waits for another; 0: one at a time")
       ->type_name("NUMBER")
       ->capture_default_str();
+  freeze->add_flag("--jacobian", a.frozen.jacobian, "Writes the step's derivatives, too: NAME_jacobian.c, in doubles");
+  freeze->add_flag("--casadi", a.frozen.casadi, "Writes the step and its derivatives for CasADi, too: NAME_step*.c");
   freeze->add_option("--time", a.frozen.time, "ONNX: the dimension of time, for one step of a stream")
       ->type_name("NAME");
   freeze->add_option("--state", a.frozen.states, "ONNX: INPUT=OUTPUT, a state that the model passes on; may be repeated")
