@@ -17,6 +17,7 @@
 #include "ferrite/exchange/freeze.h"
 #include "ferrite/exchange/freeze_jacobian.h"
 #include "ferrite/exchange/freeze_training.h"
+#include "ferrite/exchange/jacobian_program.h"
 #include "ferrite/exchange/program_stream.h"
 #include "ferrite/exchange/stablehlo.h"
 #include "ferrite/exchange/step_program.h"

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "ferrite/autograd/tape.h"
-#include "ferrite/compile/graph/rewrite.h"
+#include "ferrite/compile/rewrite.h"
 #include "ferrite/dsl/builder.h"
 #include "ferrite/exchange/step_program.h"
 #include "ferrite/nn/layers/parametrized.h"
