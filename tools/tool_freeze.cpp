@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "ferrite/exchange/freeze.h"
-#include "ferrite/exchange/freeze/casadi.h"
+#include "ferrite/exchange/freeze_casadi.h"
 #include "ferrite/exchange/freeze_jacobian.h"
 #include "ferrite/io/atomic_file.h"
 #include "onnx_model.h"

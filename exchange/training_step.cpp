@@ -1,5 +1,5 @@
 /// Traces a step of training and brings it into the operations that are printed.
-#include "ferrite/exchange/freeze/training.h"
+#include "ferrite/exchange/training_step.h"
 
 #include <cctype>
 
