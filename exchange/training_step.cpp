@@ -4,8 +4,8 @@
 #include <cctype>
 
 #include "ferrite/autograd/tape.h"
-#include "ferrite/compile/rewrite.h"
 #include "ferrite/compile/passes.h"
+#include "ferrite/compile/rewrite.h"
 #include "ferrite/compile/tracer.h"
 #include "ferrite/exchange/emit/unique_names.h"
 #include "ferrite/exchange/freeze/plain_operations.h"
