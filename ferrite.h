@@ -15,6 +15,7 @@
 #include "ferrite/compile/tracer.h"
 #include "ferrite/dsl/builder.h"
 #include "ferrite/exchange/freeze.h"
+#include "ferrite/exchange/freeze_casadi.h"
 #include "ferrite/exchange/freeze_folders.h"
 #include "ferrite/exchange/freeze_jacobian.h"
 #include "ferrite/exchange/freeze_training.h"

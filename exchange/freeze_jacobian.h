@@ -17,7 +17,7 @@ namespace ferrite::exchange {
 ///
 /// The caller keeps the state: the instance holds working memory alone. A block has one row for each element of the
 /// result and one column for each element of the input, row by row, or column by column with `jacobian.column_major`.
-/// Blocks that are always zeros are written, too. For second derivatives and CasADi, see exchange/freeze/casadi.h.
+/// Blocks that are always zeros are written, too. For second derivatives and CasADi, see exchange/freeze_casadi.h.
 ///
 /// `options.inputs` and `options.outputs` are ignored: the names are those of `jacobian_program`. Throws as
 /// `jacobian_program` and `freeze` do.

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "ferrite/exchange/freeze.h"
-#include "ferrite/exchange/freeze/training.h"
+#include "ferrite/exchange/training_step.h"
 
 namespace ferrite::exchange {
 

@@ -154,6 +154,8 @@ void add_freeze(CLI::App& app, Arguments& a) {
       ->add_option("--block", a.frozen.block,
                    "Steps at once where none waits for another; 0: one at a time; if absent, 32, for Arduino 0")
       ->type_name("NUMBER");
+  freeze->add_flag("--jacobian", a.frozen.jacobian, "Writes the step's derivatives, too: NAME_jacobian.c, in doubles");
+  freeze->add_flag("--casadi", a.frozen.casadi, "Writes the step and its derivatives for CasADi, too: NAME_step*.c");
   freeze->add_option("--time", a.frozen.time, "ONNX: the dimension of time, for one step of a stream")
       ->type_name("NAME");
   freeze

@@ -8,7 +8,9 @@
 #include <utility>
 
 #include "ferrite/exchange/freeze.h"
+#include "ferrite/exchange/freeze_casadi.h"
 #include "ferrite/exchange/freeze_folders.h"
+#include "ferrite/exchange/freeze_jacobian.h"
 #include "ferrite/io/atomic_file.h"
 #include "onnx_model.h"
 #include "subject.h"
@@ -50,6 +52,8 @@ std::string command_of(const std::string& net, const FreezeChoice& c) {
   if (!c.time.empty()) add("--time", c.time);
   for (const std::string& s : c.states) add("--state", s);
   for (const std::string& s : c.sizes) add("--size", s);
+  if (c.jacobian) text += " --jacobian";
+  if (c.casadi) text += " --casadi";
   return text;
 }
 
@@ -125,6 +129,31 @@ void write(const std::filesystem::path& to, const std::string& text) {
   io::write_atomically(to, std::as_bytes(std::span(text)));
 }
 
+/// Writes the derivatives of a step beside the net, in f64.
+void write_derivatives(const std::string& net, const FreezeChoice& c, std::ostream& out) {
+  if (is_onnx(net) || c.steps != 0)
+    throw ValueError("freeze: --jacobian and --casadi take a net of layers, without --steps");
+  const Subject s = subject_of(net, c.batch, 1);
+  s.net->eval();
+  const nn::StepInput in = s.net->step_input();
+  const auto step = exchange::step_program(*s.net, {c.batch, in.width ? in.width : s.x.shape()[-1], s.x.dtype()});
+  const exchange::FreezeOptions options = options_of(net, c);
+  const std::filesystem::path folder = std::filesystem::path(c.output).parent_path();
+  const auto add = [&](const std::string& file, const std::string& text) {
+    write(folder / file, text);
+    out << (folder / file).string() << ": " << text.size() << " bytes\n";
+  };
+  if (c.jacobian) {
+    const std::string name = options.name + "_jacobian";
+    const auto j = exchange::freeze_jacobian(step, {}, {.name = name, .command = options.command});
+    add(name + ".h", j.header), add(name + ".c", j.source);
+  }
+  if (c.casadi)
+    for (const exchange::CasadiFile& f :
+         exchange::freeze_casadi(step, {.name = options.name + "_step", .command = options.command}))
+      add(f.name, f.text);
+}
+
 }  // namespace
 
 void freeze_net(const std::string& net, const FreezeChoice& choice, std::ostream& out) {
@@ -142,6 +171,7 @@ void freeze_net(const std::string& net, const FreezeChoice& choice, std::ostream
     write(header, c.header);
     write(to, c.source);
     out << to.string() << ", " << header.string() << ": " << c.source.size() << " bytes\n";
+    if (choice.jacobian || choice.casadi) write_derivatives(net, choice, out);
     return;
   }
   const auto files = choice.arduino.empty() ? exchange::browser_folder(c, name) : exchange::arduino_folder(c, name);

@@ -21,11 +21,14 @@ struct FreezeChoice {
   std::string time;                     ///< of an ONNX model: the name of the dimension of time
   std::vector<std::string> states;      ///< of an ONNX model: "input=output", pairs that are a state
   std::vector<std::string> sizes;       ///< of an ONNX model: "name=extent", for dimensions that have names
+  bool jacobian = false;                ///< whether to write the step's derivatives beside `output`, too
+  bool casadi = false;                  ///< whether to write the step and its derivatives for CasADi, too
 };
 
 /// Writes a net, in words or in a file (subject.h), or an ONNX model as C: `output` and the header beside it, or a
-/// folder with these and what Arduino or a browser needs (exchange/freeze_folders.h). Throws what reading and freezing
-/// throw, and ValueError for an output whose ending is not .c, and unless one of the three is given.
+/// folder with these and what Arduino or a browser needs (exchange/freeze_folders.h). With
+/// `jacobian`, writes <name>_jacobian.c and its header beside `output`, too, in f64; with `casadi`, <name>_step*.c.
+/// Throws what reading and freezing throw, and ValueError for an output whose ending is not .c, and unless one of the three is given.
 void freeze_net(const std::string& net, const FreezeChoice& choice, std::ostream& out);
 
 }  // namespace ferrite::tools

@@ -7,7 +7,7 @@
 
 #include "ferrite/autograd/tape.h"
 #include "ferrite/dsl/builder.h"
-#include "ferrite/exchange/freeze/casadi.h"
+#include "ferrite/exchange/freeze_casadi.h"
 #include "ferrite/io/module_file.h"
 #include "ferrite/nn/loss.h"
 #include "ferrite/nn/optim/adam.h"

@@ -34,6 +34,51 @@ constexpr const char* kShortRows = R"(#if !defined(NF_VECTOR_BYTES) && defined(_
 #endif
 )";
 
+/// Writes the function that compares stored steps. `call` begins the call of a step, "nf_once(n".
+void write_check(CText& t, const FileFacts& facts, const Ends& ends, const CStates& states, const std::string& call) {
+  std::string sums, given;
+  for (const std::uint32_t s : facts.check) sums += (sums.empty() ? "" : ", ") + std::to_string(s) + "U";
+  t.open("int nf_check(nf_self *n)");
+  t.line("static const uint32_t expected[" + text(std::ssize(facts.check)) + "] = {" + sums + "};");
+  t.line("uint32_t state = 1;");
+  const auto arrays = [&](const std::vector<Spec>& specs, const std::vector<std::string>& names) {
+    for (std::size_t i = 0; i < specs.size(); ++i) {
+      const std::int64_t elements = std::max<std::int64_t>(specs[i].shape.numel(), 1);
+      t.line((elements > 256 ? "static " : "") + std::string(c_type(specs[i].dtype)) + " " + names[i] + "[" +
+             text(elements) + "];");
+      given += ", " + names[i];
+    }
+  };
+  arrays(ends.inputs, ends.names.inputs), arrays(ends.outputs, ends.names.outputs);
+  t.line("nf_init(n);");
+  t.open("for (int s = 0; s < " + text(std::ssize(facts.check)) + "; ++s)");
+  t.line("uint32_t sum = 2166136261U;");
+  for (std::size_t i = 0; i < ends.inputs.size(); ++i) {
+    const Dtype d = ends.inputs[i].dtype;
+    t.open("for (int i = 0; i < " + text(ends.inputs[i].shape.numel()) + "; ++i)");
+    t.line("state = state * 1664525U + 1013904223U;");
+    t.line(ends.names.inputs[i] + "[i] = " +
+           (is_float(d) ? "(" + std::string(c_type(d)) + ")((int32_t)(state >> 8) - 8388608) / 8388608"
+                        : "(" + std::string(c_type(d)) + ")(state >> 31)") +
+           ";");
+    t.close();
+  }
+  t.line("const int result = " + call + given + ");");
+  t.line("if (result > 0) return s + 1;");
+  for (const std::string& y : ends.names.outputs)
+    t.line("if (result == 0) sum = nf_sum_of_bits(" + y + ", (ptrdiff_t)sizeof " + y + ", sum);");
+  if (facts.checks_states) {
+    t.open("if (s == " + text(std::ssize(facts.check) - 1) + ")");
+    states.write_sum(t);
+    t.close();
+  }
+  t.line("if (sum != expected[s]) return s + 1;");
+  t.close();
+  t.line("nf_init(n);");
+  t.line("return 0;");
+  t.close();
+}
+
 class FileWriter {
  public:
   FileWriter(const std::vector<FrozenStage>& stages, const FrozenProgram* block, const FreezeOptions& options,
@@ -134,7 +179,7 @@ class FileWriter {
       rest.close();
     }
     write_init(rest);
-    write_check(rest);
+    write_check(rest, facts_, ends_, states_, staged_ ? "nf_from(n, 0" : once() + "(n");
     const std::string library =
         module_.calls_library() ? "#include <math.h>\n" : "#if !defined(__GNUC__)\n#include <math.h>\n#endif\n";
     return head(options_, facts_, ".c") + "#include \"nf_self.h\"\n#include <stddef.h>\n" + library +
@@ -187,50 +232,6 @@ class FileWriter {
     };
     if (block_) loop("nf_block", block_->steps);
     loop("nf_once", 1);
-    t.line("return 0;");
-    t.close();
-  }
-
-  void write_check(CText& t) const {
-    std::string sums, given;
-    for (const std::uint32_t s : facts_.check) sums += (sums.empty() ? "" : ", ") + std::to_string(s) + "U";
-    t.open("int nf_check(nf_self *n)");
-    t.line("static const uint32_t expected[" + text(std::ssize(facts_.check)) + "] = {" + sums + "};");
-    t.line("uint32_t state = 1;");
-    const auto arrays = [&](const std::vector<Spec>& specs, const std::vector<std::string>& names) {
-      for (std::size_t i = 0; i < specs.size(); ++i) {
-        const std::int64_t elements = std::max<std::int64_t>(specs[i].shape.numel(), 1);
-        t.line((elements > 256 ? "static " : "") + std::string(c_type(specs[i].dtype)) + " " + names[i] + "[" +
-               text(elements) + "];");
-        given += ", " + names[i];
-      }
-    };
-    arrays(ends_.inputs, ends_.names.inputs), arrays(ends_.outputs, ends_.names.outputs);
-    t.line("nf_init(n);");
-    t.open("for (int s = 0; s < " + text(std::ssize(facts_.check)) + "; ++s)");
-    t.line("uint32_t sum = 2166136261U;");
-    for (std::size_t i = 0; i < ends_.inputs.size(); ++i) {
-      const Dtype d = ends_.inputs[i].dtype;
-      t.open("for (int i = 0; i < " + text(ends_.inputs[i].shape.numel()) + "; ++i)");
-      t.line("state = state * 1664525U + 1013904223U;");
-      t.line(ends_.names.inputs[i] + "[i] = " +
-             (is_float(d) ? "(" + std::string(c_type(d)) + ")((int32_t)(state >> 8) - 8388608) / 8388608"
-                          : "(" + std::string(c_type(d)) + ")(state >> 31)") +
-             ";");
-      t.close();
-    }
-    t.line("const int result = " + (staged_ ? "nf_from(n, 0" : once() + "(n") + given + ");");
-    t.line("if (result > 0) return s + 1;");
-    for (const std::string& y : ends_.names.outputs)
-      t.line("if (result == 0) sum = nf_sum_of_bits(" + y + ", (ptrdiff_t)sizeof " + y + ", sum);");
-    if (facts_.checks_states) {
-      t.open("if (s == " + text(std::ssize(facts_.check) - 1) + ")");
-      states_.write_sum(t);
-      t.close();
-    }
-    t.line("if (sum != expected[s]) return s + 1;");
-    t.close();
-    t.line("nf_init(n);");
     t.line("return 0;");
     t.close();
   }

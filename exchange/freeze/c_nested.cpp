@@ -3,13 +3,13 @@
 
 #include <algorithm>
 
-#include "ferrite/compile/rewrite.h"
 #include "ferrite/compile/passes.h"
+#include "ferrite/compile/rewrite.h"
 #include "ferrite/compile/tracer.h"
 #include "ferrite/exchange/export_error.h"
 #include "ferrite/exchange/freeze/c_attention.h"
-#include "ferrite/nn/recurrent/sequence_scans.h"
 #include "ferrite/exchange/freeze/frozen_program.h"
+#include "ferrite/nn/recurrent/sequence_scans.h"
 #include "ferrite/nn/recurrent/steps.h"
 #include "ferrite/tensor/ops.h"
 #include "ferrite/tensor/recorder.h"
@@ -71,8 +71,11 @@ void expand_for_c(Graph& g) {
   // What only a gradient's own kernel reads is not computed; nothing else may read it.
   for (const Graph::Node& n : g.nodes)
     for (const ValueId v : n.in)
-      if (std::ranges::find(left_out, v) != left_out.end())
-        throw ExportError("freeze: no C for " + std::string(n.op->name) + ": it reads what an operation saves");
+      if (std::ranges::find(left_out, v) != left_out.end()) {
+        ExportError e("freeze: no C for " + std::string(n.op->name) + ": it reads what an operation saves");
+        if (!n.scope.empty()) e.set_layer(n.scope.path());
+        throw e;
+      }
 }
 
 CNested::CNested(CBody& outer, Graph graph) : program_(), body_(outer, program_) {

@@ -1,5 +1,5 @@
 /// Writes the wrapper: tables of sizes and names, and functions that call C functions on CasADi's arrays.
-#include "ferrite/exchange/freeze/casadi.h"
+#include "ferrite/exchange/freeze_casadi.h"
 
 #include <algorithm>
 #include <cctype>

@@ -8,7 +8,7 @@
 #include "ferrite/autograd/jacobian.h"
 #include "ferrite/autograd/jvp.h"
 #include "ferrite/dsl/builder.h"
-#include "ferrite/exchange/freeze/casadi.h"
+#include "ferrite/exchange/freeze_casadi.h"
 #include "io/temporary_folder.h"
 #include "support/compare.h"
 

@@ -253,9 +253,10 @@ BOOST_AUTO_TEST_CASE(forms) {
     Nets nets;
     BOOST_TEST(nets.add(std::make_unique<dsl::Network>(dsl::sequence(2).gru(21).linear(3).build(1)), {1, 2, Dtype::f32},
                         "gru") == "");
-    BOOST_TEST(nets.add(std::make_unique<dsl::Network>(
-                            dsl::sequence(2).causal_conv1d(5, 3, {.dilation = 2}).tanh().layer_norm().linear(1).build(1)),
-                        {1, 2, Dtype::f32}, "convolution") == "");
+    BOOST_TEST(
+        nets.add(std::make_unique<dsl::Network>(
+                     dsl::sequence(2).causal_conv1d(5, 3, {.dilation = 2}).tanh().layer_norm().linear(1).build(1)),
+                 {1, 2, Dtype::f32}, "convolution") == "");
     nets.compare(std::string("cc ") + form, 40);
   }
 }

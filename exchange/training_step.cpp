@@ -1,14 +1,15 @@
 /// Traces a step of training and brings it into the operations that are printed.
-#include "ferrite/exchange/freeze/training.h"
+#include "ferrite/exchange/training_step.h"
 
 #include <cctype>
 
 #include "ferrite/autograd/tape.h"
-#include "ferrite/compile/rewrite.h"
 #include "ferrite/compile/passes.h"
+#include "ferrite/compile/rewrite.h"
 #include "ferrite/compile/tracer.h"
 #include "ferrite/exchange/emit/unique_names.h"
-#include "ferrite/exchange/freeze/plain_operations.h"
+#include "ferrite/exchange/export_error.h"
+#include "ferrite/exchange/freeze/c_nested.h"
 
 namespace ferrite::exchange {
 namespace {
@@ -28,6 +29,12 @@ std::string name_of(const Variable& v, const nn::Optimizer* optimizer) {
   return v.name();
 }
 
+[[noreturn]] void refuse(const Graph::Node& n) {
+  ExportError e("training_step: no plain form for " + std::string(n.op->name));
+  if (!n.scope.empty()) e.set_layer(n.scope.path());
+  throw e;
+}
+
 }  // namespace
 
 TrainingStep training_program(const std::function<Tensors(const Tensors&)>& step, std::span<const Spec> inputs,
@@ -38,7 +45,11 @@ TrainingStep training_program(const std::function<Tensors(const Tensors&)>& step
   passes::simplify(g);
   if (ferrite::detail::effects_of(g).draws)
     throw ValueError("training_step: the step draws random numbers; switch dropout off (eval)");
-  TrainingStep t{.graph = detail::plain_operations(g), .names = {}};
+  detail::expand_for_c(g);
+  passes::simplify(g);
+  for (const Graph::Node& n : g.nodes)
+    if (n.op->name.ends_with("_sequence") || n.op->name.ends_with("_sequence_grad")) refuse(n);
+  TrainingStep t{.graph = std::move(g), .names = {}};
   detail::UniqueNames names;
   for (const Variable& v : t.graph.variables) t.names.push_back(names.claim(identifier(name_of(v, optimizer))));
   return t;

@@ -31,8 +31,8 @@ struct TrainingStep {
 /// and keep its bits: their steps are loops in the program. A loss of several tensors gives them all; the first one is
 /// differentiated.
 ///
-/// Throws ValueError for a null function, one that draws random numbers (dropout: call `eval`), and for recurrent
-/// layers without a plain form: `recompute`, lengths, resets, projections, and cells other than the GRU with the reset
+/// Throws ValueError for a null function and one that draws random numbers (dropout: call `eval`); ExportError for
+/// recurrent layers without a plain form: lengths, resets, projections, and cells other than the GRU with the reset
 /// after the product, the LSTM and the Elman network; TraceError for an optimiser with `skip_nonfinite`; and whatever
 /// the function and the optimiser throw.
 TrainingStep training_step(const std::function<Tensors(const Tensors&)>& loss, nn::Optimizer& optimizer,
