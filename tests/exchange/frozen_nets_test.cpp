@@ -247,15 +247,18 @@ BOOST_AUTO_TEST_CASE(doubles) {
 BOOST_AUTO_TEST_CASE(forms) {
   if (!rounds_once()) return;
   for (const char* const form : {"-std=c99 -O0 -DNET0_VECTOR_BYTES=0 -DNET1_VECTOR_BYTES=0", "-O3 -march=native",
+                                 "-std=c99 -O2 -march=native -DNET0_VECTOR_BYTES=0 -DNET1_VECTOR_BYTES=0 "
+                                 "-DNET0_INTEGER_FMA -DNET1_INTEGER_FMA",
                                  "-O2 -march=native -DNET0_VECTOR_BYTES=32 -DNET1_VECTOR_BYTES=32",
                                  "-O2 -march=native -DNET0_VECTOR_BYTES=16 -DNET1_VECTOR_BYTES=16", "-O1",
                                  "-x c++ -std=c++17 -O1 -march=native"}) {
     Nets nets;
     BOOST_TEST(nets.add(std::make_unique<dsl::Network>(dsl::sequence(2).gru(21).linear(3).build(1)), {1, 2, Dtype::f32},
                         "gru") == "");
-    BOOST_TEST(nets.add(std::make_unique<dsl::Network>(
-                            dsl::sequence(2).causal_conv1d(5, 3, {.dilation = 2}).tanh().layer_norm().linear(1).build(1)),
-                        {1, 2, Dtype::f32}, "convolution") == "");
+    BOOST_TEST(
+        nets.add(std::make_unique<dsl::Network>(
+                     dsl::sequence(2).causal_conv1d(5, 3, {.dilation = 2}).tanh().layer_norm().linear(1).build(1)),
+                 {1, 2, Dtype::f32}, "convolution") == "");
     nets.compare(std::string("cc ") + form, 40);
   }
 }
