@@ -6,7 +6,7 @@
 #include <mutex>
 
 #include "ferrite/compile/detail/program.h"
-#include "ferrite/compile/graph/rewrite.h"
+#include "ferrite/compile/rewrite.h"
 #include "ferrite/compile/passes.h"
 #include "ferrite/tensor/anomaly.h"
 #include "ferrite/tensor/log.h"

@@ -7,7 +7,7 @@
 #include <limits>
 #include <numeric>
 
-#include "ferrite/compile/graph/rewrite.h"
+#include "ferrite/compile/rewrite.h"
 #include "ferrite/compile/scan_body.h"
 #include "ferrite/compile/symbolic_number.h"
 #include "ferrite/compile/tracer.h"

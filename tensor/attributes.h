@@ -100,4 +100,30 @@ struct ArgAttrs {
   static constexpr auto fields = attr_list(attr("axis", &ArgAttrs::axis), attr("keepdim", &ArgAttrs::keepdim));
 };
 
+/// Constants of operations that read and write at positions along an axis, given by a tensor of integers.
+struct IndexAttrs {
+  int axis = 0;
+  std::optional<Label> who{};   ///< the name for errors, under which negative positions are refused too
+  std::optional<bool> known{};  ///< the index was found in range when it was first read: for gradients
+  static constexpr auto fields =
+      attr_list(attr("axis", &IndexAttrs::axis), attr("who", &IndexAttrs::who), attr("known", &IndexAttrs::known));
+};
+
+/// Constants of `attention`: the factor of the scores, and whether queries see only keys up to their own.
+struct AttentionAttrs {
+  double scale = 1;
+  bool causal = false;
+  bool grouped = false;
+  static constexpr auto fields =
+      attr_list(attr("scale", &AttentionAttrs::scale), attr("causal", &AttentionAttrs::causal),
+                attr("grouped", &AttentionAttrs::grouped));
+};
+
+/// Constants of functions that run along an axis, forwards or backwards.
+struct RunningAttrs {
+  int axis = 0;
+  bool reverse = false;
+  static constexpr auto fields = attr_list(attr("axis", &RunningAttrs::axis), attr("reverse", &RunningAttrs::reverse));
+};
+
 }  // namespace ferrite::detail

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "ferrite/compile/fuse/detail/groups.h"
-#include "ferrite/compile/graph/rewrite.h"
+#include "ferrite/compile/rewrite.h"
 #include "ferrite/tensor/accumulate.h"
 #include "ferrite/tensor/operations.h"
 #include "ferrite/tensor/strided.h"

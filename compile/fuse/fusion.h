@@ -7,7 +7,7 @@
 
 #include "ferrite/compile/fuse/index_map.h"
 #include "ferrite/compile/graph.h"
-#include "ferrite/compile/graph/view.h"
+#include "ferrite/compile/graph_view.h"
 
 namespace ferrite::detail {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "ferrite/compile/fuse/fusion.h"
-#include "ferrite/compile/graph/rewrite.h"
+#include "ferrite/compile/rewrite.h"
 #include "ferrite/tensor/attributes.h"
 #include "ferrite/tensor/operations.h"
 #include "ferrite/tensor/strided.h"

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "ferrite/compile/graph/rewrite.h"
+#include "ferrite/compile/rewrite.h"
 
 namespace ferrite::detail {
 namespace {

@@ -48,8 +48,7 @@ struct Kernel {
   };
 
   struct Tiling {
-    std::int64_t length = 1;
-    std::int64_t rows = 1;
+    std::int64_t length = 1, rows = 1;
     std::int64_t tile = 1024;    ///< most elements of a tile
     std::int64_t tile_rows = 1;  ///< number of whole rows in a tile; 0: rows are cut
     std::int64_t pieces = 1;     ///< number of tiles in a row where rows are cut
@@ -114,7 +113,7 @@ struct Kernel {
   };
   struct SlotInfo {
     Slot kind = Slot::scratch;
-    Dtype dtype = Dtype::f32;
+    Dtype dtype{};
     std::int64_t scratch = -1;  ///< index of the piece of scratch memory; -1 for none
     std::int64_t bytes = 4;
     std::uint32_t index = 0;  ///< direct, rows: the load or store; repeated: the line, literals first

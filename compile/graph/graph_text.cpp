@@ -8,7 +8,7 @@
 #include <unordered_map>
 
 #include "ferrite/compile/graph.h"
-#include "ferrite/compile/graph/rewrite.h"
+#include "ferrite/compile/rewrite.h"
 #include "ferrite/tensor/ops.h"
 #include "ferrite/tensor/recorder.h"
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "ferrite/autograd/lenient_grad.h"
-#include "ferrite/compile/graph/rewrite.h"
+#include "ferrite/compile/rewrite.h"
 #include "ferrite/compile/passes.h"
 #include "ferrite/compile/tracer.h"
 #include "ferrite/tensor/ops.h"

@@ -8,7 +8,7 @@
 
 #include "ferrite/autograd/lenient_grad.h"
 #include "ferrite/compile/graph/graph_text.h"
-#include "ferrite/compile/graph/rewrite.h"
+#include "ferrite/compile/rewrite.h"
 #include "ferrite/compile/tracer.h"
 #include "ferrite/tensor/denormals.h"
 #include "ferrite/tensor/recorder.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "ferrite/compile/fuse/fusion.h"
-#include "ferrite/compile/graph/rewrite.h"
+#include "ferrite/compile/rewrite.h"
 #include "ferrite/compile/plan/body.h"
 #include "ferrite/tensor/accumulate.h"
 #include "ferrite/tensor/kernel/pack.h"

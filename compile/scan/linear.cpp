@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "ferrite/compile/graph/rewrite.h"
-#include "ferrite/compile/scan/detail/stages.h"
+#include "ferrite/compile/rewrite.h"
+#include "ferrite/compile/scan_stages.h"
 #include "ferrite/compile/tracer.h"
 #include "ferrite/tensor/linear_scan.h"
 #include "ferrite/tensor/ops.h"

@@ -5,7 +5,7 @@
 #include <array>
 #include <cstring>
 
-#include "ferrite/compile/graph/rewrite.h"
+#include "ferrite/compile/rewrite.h"
 #include "ferrite/compile/scan/detail/operation.h"
 #include "ferrite/compile/scan/detail/run.h"
 #include "ferrite/tensor/operations.h"

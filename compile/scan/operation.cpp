@@ -1,7 +1,7 @@
 /// The scan as an operation: its body, types, evaluation and gradient.
 #include "ferrite/compile/scan/detail/operation.h"
 
-#include "ferrite/compile/graph/rewrite.h"
+#include "ferrite/compile/rewrite.h"
 #include "ferrite/compile/passes.h"
 #include "ferrite/compile/passes/gradient.h"
 #include "ferrite/compile/scan/detail/run.h"

@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "ferrite/compile/graph/rewrite.h"
+#include "ferrite/compile/rewrite.h"
 #include "ferrite/tensor/kernel/pack.h"
 #include "ferrite/tensor/strided.h"
 

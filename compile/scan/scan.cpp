@@ -5,7 +5,7 @@
 #include <list>
 #include <mutex>
 
-#include "ferrite/compile/graph/rewrite.h"
+#include "ferrite/compile/rewrite.h"
 #include "ferrite/compile/passes.h"
 #include "ferrite/compile/scan/detail/linear.h"
 #include "ferrite/compile/scan/detail/operation.h"

@@ -1,10 +1,10 @@
 /// Takes a scan's body apart into stages: sums as terms, when operations run, graphs of stages, places of values.
-#include "ferrite/compile/scan/detail/stages.h"
+#include "ferrite/compile/scan_stages.h"
 
 #include <algorithm>
 
 #include "ferrite/compile/fuse/fusion.h"
-#include "ferrite/compile/graph/rewrite.h"
+#include "ferrite/compile/rewrite.h"
 #include "ferrite/compile/passes.h"
 
 namespace ferrite::detail {

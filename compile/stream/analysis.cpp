@@ -6,7 +6,7 @@
 #include <limits>
 #include <utility>
 
-#include "ferrite/compile/graph/rewrite.h"
+#include "ferrite/compile/rewrite.h"
 #include "ferrite/compile/passes.h"
 #include "ferrite/compile/scan_body.h"
 #include "ferrite/tensor/linear_scan.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <deque>
 
-#include "ferrite/compile/graph/rewrite.h"
+#include "ferrite/compile/rewrite.h"
 #include "ferrite/tensor/operations.h"
 #include "ferrite/tensor/ops.h"
 #include "ferrite/tensor/recorder.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "ferrite/tensor/ops.h"
-#include "ferrite/tensor/ops/detail/attention_parts.h"
+#include "ferrite/tensor/attention_parts.h"
 
 namespace ferrite::exchange::detail {
 namespace {

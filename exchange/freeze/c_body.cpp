@@ -58,11 +58,6 @@ void CWork::write_names(CText& to, bool on_the_stack) const {
                          : type + " *const " + name(dtype) + " = n->" + name(dtype) + ";");
   }
 }
-void CWork::write_zeros(CText& to) const {
-  for (const auto& [dtype, n] : elements)
-    if (n > 0)
-      to.line("for (ptrdiff_t i = 0; i < " + std::to_string(n + kBehind) + "; ++i) n->" + name(dtype) + "[i] = 0;");
-}
 
 std::string CWork::name(Dtype dtype) {
   if (dtype == Dtype::f32) return "work_f";
@@ -130,9 +125,8 @@ void CBody::find_column_products() {
     if (readers[v].size() != 1) continue;
     const LoweredStep& reader = program_.steps[*readers[v].begin()];
     if (!reader.is_loop || !takes_products(program_, reader.loop)) continue;
-    const bool whole = std::ranges::all_of(reader.loop.accesses, [&](const LoweredAccess& a) {
-      return a.value != v || a.strides[0] == 1;
-    });
+    const bool whole = std::ranges::all_of(reader.loop.accesses,
+                                           [&](const LoweredAccess& a) { return a.value != v || a.strides[0] == 1; });
     if (whole) column_products_.emplace(v, product);
   }
 }

@@ -38,7 +38,6 @@ struct CWork {
   void write_members(CText& to) const;
   /// Writes the names of the arrays in a function, or the arrays themselves.
   void write_names(CText& to, bool on_the_stack) const;
-  void write_zeros(CText& to) const;
 
   static constexpr std::int64_t kStackBytes = 8 << 10;
   static constexpr std::int64_t kBehind = 16;  ///< elements behind the last one that vectors may reach

@@ -138,8 +138,8 @@ constexpr CWriter kWriters[] = {
 
 const CWriter* writer_of(const Primitive& op) {
   for (const std::span<const CWriter> family :
-       {std::span<const CWriter>(kWriters), product_writers(), choice_writers(), recurrence_writers(), scan_writers(),
-        transform_writers(), window_writers()})
+       {std::span<const CWriter>(kWriters), product_writers(), choice_writers(), optimiser_writers(),
+        recurrence_writers(), scan_writers(), transform_writers(), window_writers()})
     for (const CWriter& w : family)
       if (w.name == op.name) return &w;
   return nullptr;

@@ -58,6 +58,7 @@ struct CWriter {
 
 std::span<const CWriter> product_writers();     ///< exchange/freeze/c_products.cpp
 std::span<const CWriter> choice_writers();      ///< exchange/freeze/c_choices.cpp
+std::span<const CWriter> optimiser_writers();   ///< exchange/freeze/c_optimisers.cpp
 std::span<const CWriter> recurrence_writers();  ///< exchange/freeze/c_recurrences.cpp
 std::span<const CWriter> scan_writers();        ///< exchange/freeze/c_scans.cpp
 std::span<const CWriter> transform_writers();   ///< exchange/freeze/c_transforms.cpp

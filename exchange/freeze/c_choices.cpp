@@ -3,8 +3,9 @@
 #include <algorithm>
 
 #include "ferrite/exchange/freeze/c_calls.h"
+#include "ferrite/tensor/along_axis.h"
 #include "ferrite/tensor/attributes.h"
-#include "ferrite/tensor/ops/detail/index.h"
+#include "ferrite/tensor/attributes.h"
 
 namespace ferrite::exchange::detail {
 namespace {

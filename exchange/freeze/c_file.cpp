@@ -37,12 +37,13 @@ constexpr const char* kShortRows = R"(#if !defined(NF_VECTOR_BYTES) && defined(_
 class FileWriter {
  public:
   FileWriter(const std::vector<FrozenStage>& stages, const FrozenProgram* block, const FreezeOptions& options,
-             const FileFacts& facts, bool steps)
+             const FileFacts& facts, Interface interface, const FrozenProgram* predict)
       : stages_(stages),
         block_(block),
+        predict_(predict),
         options_(options),
         facts_(facts),
-        steps_(steps),
+        interface_(interface),
         staged_(stages.size() > 1 || stages[0].window),
         all_(states_of(stages)),
         ends_(ends_of(stages, all_)),
@@ -50,9 +51,14 @@ class FileWriter {
     if (staged_) {
       several_.emplace(module_, stages);
     } else {
-      run_.emplace(module_, stages[0].program, steps ? "nf_once" : "nf_run");
+      run_.emplace(module_, stages[0].program, once());
     }
+    if (staged_) interface_ = Interface::stages;
     if (block) block_run_.emplace(module_, *block, "nf_block");
+    if (predict) {
+      predict_run_.emplace(module_, *predict, "nf_predict");
+      predict_ends_ = ends_of({{*predict}}, all_);
+    }
   }
 
   FrozenNet write() {
@@ -67,11 +73,16 @@ class FileWriter {
       block_run_->write(ends_.names.inputs, ends_.names.outputs, states_);
       work_.widen(block_run_->work());
     }
+    if (predict_) {
+      predict_run_->write(predict_ends_.names.inputs, predict_ends_.names.outputs, states_);
+      work_.widen(predict_run_->work());
+    }
     std::string runs = staged_ ? several_->text(work_.on_stack()) : run_->text(work_.on_stack());
     if (block_) runs += block_run_->text(work_.on_stack());
-    const Interface interface = staged_ ? Interface::stages : steps_ ? Interface::steps : Interface::program;
+    if (predict_) runs += predict_run_->text(work_.on_stack());
     FrozenNet net{{}, source(runs)};
-    net.header = header(options_, facts_, interface, ends_, states_, work_, has_doubles());
+    net.header =
+        header(options_, facts_, interface_, ends_, states_, work_, has_doubles(), predict_ ? &predict_ends_ : nullptr);
     for (std::string* t : {&net.header, &net.source}) {
       *t = replaced(*t, "nf_self", options_.name);
       *t = replaced(*t, "nf_", options_.name + "_");
@@ -86,6 +97,10 @@ class FileWriter {
       return std::ranges::any_of(s.program.lowered.graph.values, [](const Spec& v) { return v.dtype == Dtype::f64; });
     });
   }
+  bool steps() const { return interface_ == Interface::steps || interface_ == Interface::stages; }
+  bool trains() const { return interface_ == Interface::training; }
+  /// Returns the name of the function that runs the program once.
+  std::string once() const { return steps() ? "nf_once" : trains() ? "nf_train" : "nf_run"; }
   std::int64_t most_appended() const {
     std::int64_t most = 1;
     for (const FrozenState& s : all_) most = std::max(most, s.appended);
@@ -109,8 +124,8 @@ class FileWriter {
 
   std::string source(const std::string& runs) {
     CText rest;
-    if (steps_) {
-      write_reset(rest), write_steps(rest);
+    if (steps()) write_reset(rest), write_steps(rest);
+    if (steps() || trains()) {
       rest.open("void nf_save(const nf_self *n, void *to)");
       states_.write_save(rest);
       rest.close();
@@ -123,12 +138,13 @@ class FileWriter {
     const std::string library =
         module_.calls_library() ? "#include <math.h>\n" : "#if !defined(__GNUC__)\n#include <math.h>\n#endif\n";
     return head(options_, facts_, ".c") + "#include \"nf_self.h\"\n#include <stddef.h>\n" + library +
-           (short_rows() ? kShortRows : "") + module_.functions() + "\n/* ---- weights ---- */\n\n" + module_.constants() + "\n/* ---- " +
-           (steps_ ? "the step" : "the program") + " ---- */\n\n" + runs + rest.str() + c_end();
+           (short_rows() ? kShortRows : "") + module_.functions() + "\n/* ---- weights ---- */\n\n" +
+           module_.constants() + "\n/* ---- " + (steps() || trains() ? "the step" : "the program") + " ---- */\n\n" +
+           runs + rest.str() + c_end();
   }
   /// Returns whether vectors of 32 bytes suit the net better than those of 64: no row fills two of the latter.
   bool short_rows() const {
-    return !block_ && !all_.empty() &&
+    return !block_ && !trains() && !all_.empty() &&
            std::ranges::all_of(all_, [](const FrozenState& s) { return s.spec.shape.numel() < 32; });
   }
   void write_reset(CText& t) {
@@ -137,10 +153,15 @@ class FileWriter {
     if (staged_) t.line("n->finished = 0;");
     t.close();
   }
-  void write_init(CText& t) const {
+  /// Writes the function that prepares an instance. Working memory stays as it is: what a vector reads behind the end
+  /// of a value is computed with and not used.
+  void write_init(CText& t) {
     t.open("void nf_init(nf_self *n)");
-    if (!work_.on_stack()) work_.write_zeros(t);
-    t.line(steps_ ? "nf_reset(n);" : "(void)n;");
+    if (trains()) {
+      states_.write_reset(t, module_);
+    } else {
+      t.line(steps() ? "nf_reset(n);" : "(void)n;");
+    }
     t.close();
   }
   void write_steps(CText& t) const {
@@ -153,7 +174,8 @@ class FileWriter {
     };
     pass(ends_.inputs, ends_.names.inputs), pass(ends_.outputs, ends_.names.outputs);
     const std::string parameters = ends_.parameters(false);
-    t.line("int nf_step(nf_self *n" + parameters + ") { return " + (staged_ ? "nf_from(n, 0" : "nf_once(n") + given + "); }");
+    t.line("int nf_step(nf_self *n" + parameters + ") { return " + (staged_ ? "nf_from(n, 0" : "nf_once(n") + given +
+           "); }");
     if (staged_) return t.append(several_->finish());
     t.open("int nf_steps(nf_self *n, int32_t steps" + parameters + ")");
     t.line("ptrdiff_t t = 0;");
@@ -197,7 +219,7 @@ class FileWriter {
              ";");
       t.close();
     }
-    t.line("const int result = " + std::string(staged_ ? "nf_from(n, 0" : steps_ ? "nf_once(n" : "nf_run(n") + given + ");");
+    t.line("const int result = " + (staged_ ? "nf_from(n, 0" : once() + "(n") + given + ");");
     t.line("if (result > 0) return s + 1;");
     for (const std::string& y : ends_.names.outputs)
       t.line("if (result == 0) sum = nf_sum_of_bits(" + y + ", (ptrdiff_t)sizeof " + y + ", sum);");
@@ -214,14 +236,16 @@ class FileWriter {
   }
 
   const std::vector<FrozenStage>& stages_;
-  const FrozenProgram* block_;
+  const FrozenProgram *block_, *predict_;
   const FreezeOptions& options_;
   const FileFacts& facts_;
-  bool steps_, staged_;
+  Interface interface_;
+  bool staged_;
   std::vector<FrozenState> all_;  ///< the states of all stages
   Ends ends_;
   CModule module_;
-  std::optional<RunWriter> run_, block_run_;
+  std::optional<RunWriter> run_, block_run_, predict_run_;
+  Ends predict_ends_;
   std::optional<StagesWriter> several_;
   CStates states_;
   CWork work_;
@@ -230,8 +254,8 @@ class FileWriter {
 }  // namespace
 
 FrozenNet write_file(const std::vector<FrozenStage>& stages, const FrozenProgram* block, const FreezeOptions& options,
-                     const FileFacts& facts, bool steps) {
-  return FileWriter(stages, block, options, facts, steps).write();
+                     const FileFacts& facts, Interface interface, const FrozenProgram* predict) {
+  return FileWriter(stages, block, options, facts, interface, predict).write();
 }
 
 }  // namespace ferrite::exchange::detail

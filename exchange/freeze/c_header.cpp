@@ -44,7 +44,32 @@ void nf_init(nf_self *n);
 /* Runs the program. Returns 0, or an error. Inputs and outputs must not overlap. */
 int nf_run(nf_self *n$P);
 )";
-constexpr std::string_view kCheckFunction = R"(/* Compares stored runs with this build, bit by bit: 0 if they agree, else the number of the first that differs.
+constexpr std::string_view kTrainingFunctions = R"(
+/* Prepares an instance: its variables get the values that they had when this file was written. Call it before anything
+   else. */
+void nf_init(nf_self *n);
+/* Makes one step of training: computes the loss, and assigns the variables. Returns 0, or an error; then no variable
+   has changed. Inputs and outputs must not overlap. */
+int nf_train(nf_self *n$P);
+$Q/* Writes the variables to NF_SAVED_BYTES bytes, and reads them back. */
+void nf_save(const nf_self *n, void *to);
+int nf_restore(nf_self *n, const void *from);
+)";
+constexpr std::string_view kPredictFunction = R"(/* Runs the net with the present values of its variables. */
+int nf_predict(nf_self *n$P);
+)";
+constexpr std::string_view kTrainingCheck =
+    R"(/* Compares stored steps with this build, bit by bit: 0 if they agree, else the number of the first that differs.
+   Compilers change bits if they are told to (-ffast-math). Calls nf_init before and after. */
+int nf_check(nf_self *n);
+
+)";
+constexpr std::string_view kVariables =
+    R"(/* One instance. Members with a name of a variable may be read, and written between calls: weights, which are row-major,
+   states of the optimiser, its learning rate. */
+)";
+constexpr std::string_view kCheckFunction =
+    R"(/* Compares stored runs with this build, bit by bit: 0 if they agree, else the number of the first that differs.
    Compilers change bits if they are told to (-ffast-math). Begins a new sequence. */
 int nf_check(nf_self *n);
 
@@ -58,9 +83,10 @@ constexpr std::string_view kErrors = R"(
 )";
 
 void write_sizes(CText& t, const std::vector<Spec>& specs, const std::vector<std::string>& names,
-                        const std::string& alone) {
+                 const std::string& alone, const std::string& before = {}) {
   for (std::size_t i = 0; i < specs.size(); ++i)
-    t.line("#define NF_" + (specs.size() == 1 ? alone : upper(seen(names[i]))) + " " + std::to_string(specs[i].shape.numel()));
+    t.line("#define NF_" + before + (specs.size() == 1 ? alone : upper(seen(names[i]))) + " " +
+           std::to_string(specs[i].shape.numel()));
 }
 
 }  // namespace
@@ -73,7 +99,8 @@ std::string head(const FreezeOptions& options, const FileFacts& facts, std::stri
 }
 
 std::string header(const FreezeOptions& options, const FileFacts& facts, Interface interface, const Ends& ends,
-                   const CStates& states, const CWork& work, bool wide_masks) {
+                   const CStates& states, const CWork& work, bool wide_masks, const Ends* predict) {
+  const bool trains = interface == Interface::training;
   CText t;
   t.append(head(options, facts, ".h"));
   t.line("#ifndef NF_H");
@@ -82,14 +109,18 @@ std::string header(const FreezeOptions& options, const FileFacts& facts, Interfa
   t.line("#ifdef __cplusplus");
   t.line("extern \"C\" {");
   t.line("#endif");
-  t.append("\n/* The numbers that a run reads and writes" + std::string(interface != Interface::program ? ", and the bytes that nf_save writes" : "") +
-           ". */\n");
+  t.append("\n/* The numbers that a run reads and writes" +
+           std::string(interface != Interface::program ? ", and the bytes that nf_save writes" : "") + ". */\n");
   write_sizes(t, ends.inputs, ends.names.inputs, "INPUTS");
   write_sizes(t, ends.outputs, ends.names.outputs, "OUTPUTS");
+  if (predict) {
+    write_sizes(t, predict->inputs, predict->names.inputs, "INPUTS", "PREDICT_");
+    write_sizes(t, predict->outputs, predict->names.outputs, "OUTPUTS", "PREDICT_");
+  }
   if (interface != Interface::program) t.line("#define NF_SAVED_BYTES " + std::to_string(states.saved_bytes()));
   t.append(kErrors);
   t.line("typedef " + std::string(wide_masks ? "int64_t" : "int32_t") + " nf_mask; /* -1: true, 0: false */");
-  t.append("/* One instance. Its members are not for others. */\n");
+  t.append(trains ? kVariables : "/* One instance. Its members are not for others. */\n");
   t.open("typedef struct nf_self");
   states.write_members(t);
   if (!work.on_stack()) work.write_members(t);
@@ -98,9 +129,14 @@ std::string header(const FreezeOptions& options, const FileFacts& facts, Interfa
   t.close(" nf_self;");
   const std::string_view functions = interface == Interface::stages  ? kStagedFunctions
                                      : interface == Interface::steps ? kStepFunctions
+                                     : trains                        ? kTrainingFunctions
                                                                      : kProgramFunctions;
-  t.append(replaced(replaced(std::string(functions), "$P", ends.parameters(true)), "$O", ends.outputs_of(true)));
-  t.append(kCheckFunction);
+  const std::string predicts =
+      predict ? replaced(std::string(kPredictFunction), "$P", predict->parameters(true)) : std::string();
+  std::string text = replaced(std::string(functions), "$P", ends.parameters(true));
+  text = replaced(std::move(text), "$O", ends.outputs_of(true));
+  t.append(replaced(std::move(text), "$Q", predicts));
+  t.append(trains ? kTrainingCheck : kCheckFunction);
   t.line("#ifdef __cplusplus");
   t.line("}");
   t.line("#endif");

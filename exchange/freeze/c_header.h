@@ -10,19 +10,13 @@
 
 namespace ferrite::exchange::detail {
 
-/// The functions that a frozen net has.
-enum class Interface : std::uint8_t {
-  steps,    ///< a stream that gives an output with each input
-  stages,   ///< a stream that does not
-  program,  ///< a whole program
-};
-
 /// Returns the first lines of a file, whose name ends with `file`.
 std::string head(const FreezeOptions& options, const FileFacts& facts, std::string_view file);
 
 /// Returns the header. `work` is the working memory that the struct holds, if it does not fit on the stack;
-/// `wide_masks` says whether truth values take 64 bits.
+/// `wide_masks` says whether truth values take 64 bits; `predict` has the ends of the program that predicts, or is
+/// null.
 std::string header(const FreezeOptions& options, const FileFacts& facts, Interface interface, const Ends& ends,
-                   const CStates& states, const CWork& work, bool wide_masks);
+                   const CStates& states, const CWork& work, bool wide_masks, const Ends* predict = nullptr);
 
 }  // namespace ferrite::exchange::detail

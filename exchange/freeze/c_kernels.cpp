@@ -301,6 +301,10 @@ constexpr std::string_view kWords = R"C(
 #else
 #define NF_UNROLL
 #endif
+#if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE_SIZE__) /* unrolled rounds that never run */
+#pragma GCC diagnostic ignored "-Warray-bounds"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
 #if defined(__GNUC__)
 #define NF_ALIGNED __attribute__((aligned(64)))
 #else

@@ -3,12 +3,12 @@
 
 #include <algorithm>
 
-#include "ferrite/compile/graph/rewrite.h"
+#include "ferrite/compile/rewrite.h"
 #include "ferrite/compile/passes.h"
 #include "ferrite/compile/tracer.h"
 #include "ferrite/exchange/export_error.h"
 #include "ferrite/exchange/freeze/c_attention.h"
-#include "ferrite/exchange/freeze/c_sequences.h"
+#include "ferrite/nn/recurrent/sequence_scans.h"
 #include "ferrite/exchange/freeze/frozen_program.h"
 #include "ferrite/nn/recurrent/steps.h"
 #include "ferrite/tensor/ops.h"
@@ -22,24 +22,17 @@ namespace {
 
 /// Operations whose composition has the bits of their kernels, for finite numbers.
 constexpr std::string_view kComposed[] = {
-    "adam_begin",
-    "attention",
-    "gru_reset_before_sequence",
-    "gru_sequence",
-    "index_add",
-    "lstm_sequence",
-    "peephole_lstm_sequence",
-    "prod_others",
-    "rnn_relu_sequence",
-    "rnn_sequence",
-    "rule_update",
-    "scan_checkpointed",
-    "scan_checkpointed_grad",
+    "attention",         "gru_reset_before_sequence",
+    "gru_sequence",      "index_add",
+    "lstm_sequence",     "peephole_lstm_sequence",
+    "prod_others",       "rnn_relu_sequence",
+    "rnn_sequence",      "rule_update",
+    "scan_checkpointed", "scan_checkpointed_grad",
 };
 
 /// Returns whether an operation is written as those that it is made of.
 bool expands(const Graph& g, const Graph::Node& n) {
-  return n.op->is_composite() || has_scan(g, n) || n.op->name == "attention_grad" ||
+  return n.op->is_composite() || nn::detail::has_scan(g, n) || n.op->name == "attention_grad" ||
          (n.op->reference && std::ranges::find(kComposed, n.op->name) != std::end(kComposed));
 }
 
@@ -49,9 +42,9 @@ void expand_once(Graph& g, std::vector<ValueId>& left_out) {
     if (!expands(g, n)) return g.nodes.push_back(std::move(n));
     std::vector<Spec> types;
     for (const ValueId v : n.in) types.push_back(g.values[v]);
-    const bool scan = has_scan(g, n);
+    const bool scan = nn::detail::has_scan(g, n);
     const auto composed = [&](const Tensors& in) {
-      if (scan) return as_scan(n, in);
+      if (scan) return nn::detail::as_scan(n, in);
       return n.op->name == "attention_grad" ? attention_gradient(n, in) : n.op->reference(OperandList(in), n.attrs);
     };
     const Graph parts = trace(composed, types);

@@ -4,8 +4,7 @@
 
 #include "ferrite/exchange/freeze/c_calls.h"
 #include "ferrite/tensor/linear_scan.h"
-#include "ferrite/tensor/ops/detail/along_axis.h"
-#include "ferrite/tensor/ops/detail/selective_scan.h"
+#include "ferrite/tensor/along_axis.h"
 
 namespace ferrite::exchange::detail {
 namespace {
@@ -96,18 +95,31 @@ void write_minimal_scan(const CCall& c) {
 
 // ---- the selective scan ---------------------------------------------------------------------------------------
 
+/// The optional operands of a selective scan, by their types; -1: absent.
+struct ScanOperands {
+  explicit ScanOperands(const CCall& c) {
+    for (std::size_t k = 5; k < c.step.in.size(); ++k) {
+      const Spec& s = c.in(k).spec;
+      if (!is_float(s.dtype)) {
+        masked = true;
+      } else {
+        (s.shape.rank() == 1 ? D : state) = static_cast<int>(k);
+      }
+    }
+  }
+  int D = -1, state = -1;
+  bool masked = false;  ///< whether there are lengths or resets
+};
+
 /// h = e^(delta A) h + (delta x) B and y = D x + the sum of h C over states, step by step; lanes are channels.
 void write_selective_scan(const CCall& c) {
-  const auto item = [&](std::size_t k) {
-    return ferrite::detail::ScanOperands::Item{c.in(k).spec.dtype, c.in(k).spec.shape.rank()};
-  };
-  const ferrite::detail::ScanOperands o(c.step.in.size(), 0, item);
-  if (o.lengths >= 0 || o.resets >= 0) c.body.refuse(c.node(), "it has lengths or resets");
+  const ScanOperands o(c);
+  if (o.masked) c.body.refuse(c.node(), "it has lengths or resets");
   const Shape& x = c.in(0).spec.shape;
   const std::int64_t rows = x[0], T = x[1], D = x[2], N = c.in(2).spec.shape[1];
   const std::string s = suffix_of(c.dtype()), t(c_type(c.dtype())), v = "const nf_" + s + " ";
   const auto at = [&](int k) { return c.dense(c.in(static_cast<std::size_t>(k))); };
-  const std::string of_x = at(o.x), delta = at(o.delta), A = at(o.A), B = at(o.B), C = at(o.C);
+  const std::string of_x = at(0), delta = at(1), A = at(2), B = at(3), C = at(4);
   const std::string skip = o.D < 0 ? "" : at(o.D), begin = o.state < 0 ? "" : at(o.state), state = c.at(c.out(1));
   const std::string all = text(rows * D * N), decay = c.kernel("decay");
   c.to.line("for (ptrdiff_t i = 0; i < " + all + "; ++i) (" + state +

@@ -4,6 +4,13 @@
 #include <algorithm>
 
 namespace ferrite::exchange::detail {
+namespace {
+
+bool is_public(const std::string& function) {
+  return function == "nf_run" || function == "nf_train" || function == "nf_predict";
+}
+
+}  // namespace
 
 void RunWriter::write(std::vector<std::string> inputs, std::vector<std::string> outputs, const CStates& states,
                       std::size_t first, bool apart) {
@@ -30,7 +37,7 @@ std::string RunWriter::text(bool on_stack) const {
       parameters += std::string(", ") + before + std::string(c_type(spec(values[i]).dtype)) + " *" + names[i];
   };
   add(p_.inputs, inputs_, "const "), add(p_.outputs, outputs_, "");
-  t.open((function_ == "nf_run" ? "int " : "static int ") + function_ + "(nf_self *n" + parameters + ")");
+  t.open((is_public(function_) ? "int " : "static int ") + function_ + "(nf_self *n" + parameters + ")");
   body_.work().write_names(t, on_stack);
   t.append(appends_ + statements_ + commits_);
   t.line("(void)n;");
@@ -44,6 +51,9 @@ bool RunWriter::is_output(ValueId v) const { return std::ranges::find(p_.outputs
 
 void RunWriter::place_ends(const CStates& states, std::size_t first) {
   for (std::size_t i = 0; i < p_.inputs.size(); ++i) body_.place(p_.inputs[i], {inputs_[i], false});
+  for (const Graph::Constant& c : p_.lowered.graph.constants)
+    if (is_output(c.value) || std::ranges::any_of(p_.states, [&](const FrozenState& s) { return s.next == c.value; }))
+      body_.place(c.value, {body_.module().constant(c.tensor, "constant"), false});
   for (std::size_t k = 0; k < p_.states.size(); ++k) {
     const FrozenState& s = p_.states[k];
     const CPlace here{states.where(first + k), states.is_padded(first + k)};
@@ -66,7 +76,7 @@ namespace {
 
 /// Returns whether an operation may end a step with an error.
 bool may_fail(const Primitive& op) {
-  constexpr std::string_view names[] = {"checked",     "gather",        "index_add", "index_select",
+  constexpr std::string_view names[] = {"checked",      "gather",        "index_add", "index_select",
                                         "plane_gather", "plane_scatter", "scatter",   "scatter_add"};
   return std::ranges::find(names, op.name) != std::end(names);
 }
@@ -77,6 +87,7 @@ bool may_fail(const Primitive& op) {
 /// element, nothing reads the present value later, and no step may fail.
 bool RunWriter::in_place(const FrozenState& s) const {
   bool written = false;
+  if (is_output(s.now)) return false;
   for (const LoweredStep& step : p_.lowered.steps) {
     if (!step.is_loop) {
       if (may_fail(*step.node->op)) return false;

@@ -3,7 +3,7 @@
 #include <map>
 #include <memory>
 
-#include "ferrite/compile/scan/detail/stages.h"
+#include "ferrite/compile/scan_stages.h"
 #include "ferrite/exchange/freeze/c_calls.h"
 #include "ferrite/exchange/freeze/c_nested.h"
 

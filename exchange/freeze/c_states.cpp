@@ -57,8 +57,7 @@ bool CStates::is_padded(std::size_t k) const {
 }
 std::string CStates::where(std::size_t k) const {
   const std::string member = "n->" + names_[k];
-  if (states_[k].keeping == Keeping::pair)
-    return member + " + n->" + names_[k] + "_at * " + digits(room(states_[k]));
+  if (states_[k].keeping == Keeping::pair) return member + " + n->" + names_[k] + "_at * " + digits(room(states_[k]));
   if (states_[k].keeping != Keeping::line) return member;
   return member + " + n->" + names_[k] + "_at * " + digits(states_[k].frame);
 }
@@ -77,7 +76,9 @@ void CStates::write_members(CText& to) const {
     std::int64_t n = s.keeping == Keeping::line ? frames(s) * s.frame : s.spec.shape.numel();
     if (s.keeping == Keeping::value) n = room(s);
     if (s.keeping == Keeping::pair) n = 2 * room(s);
-    to.line(c_type_of(s.spec.dtype) + " " + names_[k] + "[" + digits(std::max<std::int64_t>(n, 1)) + "];");
+    const bool matrix = s.keeping == Keeping::value && s.spec.shape.rank() > 1;
+    to.line(c_type_of(s.spec.dtype) + " " + names_[k] + "[" + digits(std::max<std::int64_t>(n, 1)) + "];" +
+            (matrix ? " /* " + s.spec.shape.str() + " */" : ""));
     if (moves(s)) to.line("int32_t " + names_[k] + "_at;");
   }
 }
@@ -112,7 +113,9 @@ void CStates::write_commit(CText& to, std::size_t k, const std::string& next, st
       break;
     case Keeping::store:
       to.open("for (ptrdiff_t b = 0; b < " + digits(s.spec.shape[0]) + "; ++b)");
-      write_copy(to, member + " + (b * " + digits(s.spec.shape[1]) + " + (ptrdiff_t)" + counter_of(k) + "[b]) * " + digits(s.frame),
+      write_copy(to,
+                 member + " + (b * " + digits(s.spec.shape[1]) + " + (ptrdiff_t)" + counter_of(k) + "[b]) * " +
+                     digits(s.frame),
                  next + " + b * " + digits(s.frame), s.frame);
       to.close();
       break;
@@ -129,8 +132,7 @@ void CStates::write_reset(CText& to, CModule& module) const {
     if (is_zero(s.first))
       to.line("for (ptrdiff_t i = 0; i < " + digits(n) + "; ++i) n->" + names_[k] + "[i] = 0;");
     else
-      write_copy(to, "n->" + names_[k], module.constant(s.first, "first value of " + s.name),
-                 s.spec.shape.numel());
+      write_copy(to, "n->" + names_[k], module.constant(s.first, "first value of " + s.name), s.spec.shape.numel());
     if (moves(s)) to.line("n->" + names_[k] + "_at = 0;");
   }
   to.line("(void)n;");
@@ -160,8 +162,8 @@ void CStates::write_restore(CText& to) const {
       to.line("int64_t " + name + "[" + rows + "];");
       to.line("nf_bytes(" + name + ", at + " + digits(offset) + ", " + digits(bytes(s)) + ");");
       to.open("for (int b = 0; b < " + rows + "; ++b)");
-      to.line("if (" + name + "[b] < 0 || " + name + "[b] > " + (store ? digits(store->spec.shape[1]) : "INT64_MAX - 1") +
-              ") return NF_BAD_STATE;");
+      to.line("if (" + name + "[b] < 0 || " + name + "[b] > " +
+              (store ? digits(store->spec.shape[1]) : "INT64_MAX - 1") + ") return NF_BAD_STATE;");
       to.close();
     }
     offset += bytes(s);

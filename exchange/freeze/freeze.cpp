@@ -8,6 +8,8 @@
 #include "ferrite/exchange/freeze/c_file.h"
 #include "ferrite/exchange/freeze/frozen_program.h"
 #include "ferrite/exchange/freeze/step_source.h"
+#include "ferrite/exchange/freeze_jacobian.h"
+#include "ferrite/exchange/freeze_training.h"
 #include "ferrite/nn/stream/stream.h"
 #include "ferrite/tensor/ops.h"
 #include "ferrite/tensor/recorder.h"
@@ -163,11 +165,11 @@ FrozenNet freeze(const nn::Layer& layer, const nn::StepRows& rows, const FreezeO
     facts.what = "a step of " + layer.kind() + ", " + std::to_string(parameters) + " parameters";
   }
   const FrozenProgram &first = stages.front().program, &last = stages.back().program;
-  facts.check = stream_sums(*copy, rows, first.lowered.graph.values[first.inputs[0]],
-                            last.lowered.graph.values[last.outputs[0]]);
+  facts.check =
+      stream_sums(*copy, rows, first.lowered.graph.values[first.inputs[0]], last.lowered.graph.values[last.outputs[0]]);
   facts.checks_states = checks_states(stages);
   if (facts.checks_states) facts.check.back() = with_states(facts.check.back(), sources[0].source);
-  return detail::write_file(stages, block ? &*block : nullptr, options, facts, true);
+  return detail::write_file(stages, block ? &*block : nullptr, options, facts, detail::Interface::steps);
 }
 
 FrozenNet freeze(const std::function<Tensors(const Tensors&)>& function, std::span<const Spec> inputs,
@@ -198,7 +200,7 @@ FrozenNet freeze(const std::function<Tensors(const Tensors&)>& function, std::sp
     for (const Tensor& y : function(x)) sum = sum_of(y, sum);
     facts.check.push_back(sum);
   }
-  return detail::write_file(stages, nullptr, options, facts, false);
+  return detail::write_file(stages, nullptr, options, facts, detail::Interface::program);
 }
 
 FrozenNet freeze(const ProgramStream::Program& program, std::span<const ProgramInput> inputs,
@@ -214,7 +216,57 @@ FrozenNet freeze(const ProgramStream::Program& program, std::span<const ProgramI
                   .check = {}};
   CheckInputs numbers;
   for (int s = 0; s < detail::kCheckSteps; ++s) facts.check.push_back(program_sum(reference, stream, inputs, numbers));
-  return detail::write_file(stages, nullptr, options, facts, true);
+  return detail::write_file(stages, nullptr, options, facts, detail::Interface::steps);
+}
+
+FrozenNet freeze_jacobian(const StepProgram& step, const JacobianProgramOptions& jacobian,
+                          const FreezeOptions& options) {
+  const JacobianProgram j = jacobian_program(step, jacobian);
+  FreezeOptions named = options;
+  named.inputs = j.input_names, named.outputs = j.output_names;
+  if (named.model.empty()) named.model = "a step with its Jacobians";
+  return freeze(j.function, j.inputs, named);
+}
+
+FrozenNet freeze_training(const TrainingStep& step, const FreezeOptions& options, const FrozenPrediction& predict) {
+  check_name(options.name);
+  const NewFrame frame;
+  const Graph& g = step.graph;
+  const auto name = [](FrozenProgram& p, std::vector<std::string> inputs, std::vector<std::string> outputs) {
+    for (std::size_t i = inputs.size(); i < p.inputs.size(); ++i) inputs.push_back("x" + std::to_string(i));
+    for (std::size_t i = outputs.size(); i < p.outputs.size(); ++i) outputs.push_back("y" + std::to_string(i));
+    p.input_names = std::move(inputs), p.output_names = std::move(outputs);
+  };
+  const auto or_else = [](const std::vector<std::string>& given, std::vector<std::string> usual) {
+    return given.empty() ? usual : given;
+  };
+  std::vector<detail::FrozenStage> stages;
+  stages.push_back({detail::frozen_program(g, g.variables, step.names)});
+  name(stages[0].program, or_else(options.inputs, {"x", "target"}), or_else(options.outputs, {"loss"}));
+  std::optional<FrozenProgram> other;
+  if (predict.function) {
+    Graph traced = trace(predict.function, predict.inputs);
+    if (!traced.writes.empty()) throw ValueError("freeze_training: the function that predicts assigns variables");
+    other = detail::frozen_program(traced, g.variables, step.names);
+    name(*other, or_else(predict.input_names, {"x"}), or_else(predict.output_names, {"y"}));
+  }
+  FileFacts facts{
+      .what = options.model.empty() ? "a step of training" : options.model, .hash = hash_of(g), .check = {}};
+  for (const Variable& v : g.variables) facts.hash = facts.hash * 31 + sum_of(v.peek(), 0);
+  CheckInputs numbers;
+  Tensors values;
+  for (const Variable& v : g.variables) values.push_back(v.peek());
+  for (int s = 0; s < detail::kCheckSteps; ++s) {
+    Tensors in;
+    for (const ValueId x : g.inputs) in.push_back(next_input(numbers, g.values[x]));
+    for (const Graph::VariableValue& r : g.reads) in.push_back(values[r.variable]);
+    const Tensors out = replay(g, in);
+    std::uint32_t sum = detail::check_sum(nullptr, 0);
+    for (std::size_t i = 0; i < g.outputs.size(); ++i) sum = sum_of(out[i], sum);
+    facts.check.push_back(sum);
+    for (std::size_t k = 0; k < g.writes.size(); ++k) values[g.writes[k].variable] = out[g.outputs.size() + k];
+  }
+  return detail::write_file(stages, nullptr, options, facts, detail::Interface::training, other ? &*other : nullptr);
 }
 
 }  // namespace ferrite::exchange

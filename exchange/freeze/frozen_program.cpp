@@ -7,6 +7,7 @@
 
 #include "ferrite/compile/passes.h"
 #include "ferrite/compile/tracer.h"
+#include "ferrite/exchange/export_error.h"
 #include "ferrite/exchange/freeze/c_nested.h"
 #include "ferrite/tensor/attributes.h"
 #include "ferrite/tensor/define.h"
@@ -155,7 +156,8 @@ class Lining {
     const ValueId joiner = j.all ? *j.all : g_.outputs[output_];
     std::size_t at = 0;
     while (std::ranges::find(g_.nodes[at].out, joiner) == g_.nodes[at].out.end()) ++at;
-    Graph::Node append{.op = &append_operation(), .attrs = {}, .in = {line, frames}, .out = {all}, .scope = g_.nodes[at].scope};
+    Graph::Node append{
+        .op = &append_operation(), .attrs = {}, .in = {line, frames}, .out = {all}, .scope = g_.nodes[at].scope};
     std::vector<Graph::Node> now{turn(j.frames, frames, to_front(rank, j.axis, false)), append};
     if (j.all) {
       now.push_back(turn(all, *j.all, to_front(rank, j.axis, true)));
@@ -217,8 +219,13 @@ FrozenProgram frozen_program(const StepSource& source, bool block) {
   passes::simplify(g);
   compute_constants(g);
 
-  FrozenProgram p{.lowered = {}, .inputs = {}, .outputs = {}, .states = {}, .input_names = source.input_names,
-                  .output_names = source.output_names, .steps = block ? source.block_steps : 1};
+  FrozenProgram p{.lowered = {},
+                  .inputs = {},
+                  .outputs = {},
+                  .states = {},
+                  .input_names = source.input_names,
+                  .output_names = source.output_names,
+                  .steps = block ? source.block_steps : 1};
   const std::size_t nx = source.inputs.size(), ny = source.output_names.size();
   std::size_t output = ny;
   std::vector<std::size_t> output_of;
@@ -229,7 +236,8 @@ FrozenProgram frozen_program(const StepSource& source, bool block) {
     output_of.push_back(s.counts ? 0 : output++);
     if (f.keeping == Keeping::store) f.frame = s.spec.shape.numel() / s.spec.shape[0] / s.capacity;
     if (f.keeping == Keeping::value && s.spec.shape.rank() > 0)
-      if (const auto j = joined(g, g.inputs[nx + k], g.outputs[output_of[k]])) Lining(g, nx + k, output_of[k]).run(*j, f);
+      if (const auto j = joined(g, g.inputs[nx + k], g.outputs[output_of[k]]))
+        Lining(g, nx + k, output_of[k]).run(*j, f);
     p.states.push_back(f);
   }
   make_dense(g);
@@ -243,6 +251,59 @@ FrozenProgram frozen_program(const StepSource& source, bool block) {
     if (p.states[k].keeping == Keeping::value && is_multiplied(p.lowered, p.states[k].now))
       p.states[k].keeping = Keeping::pair;
   }
+  return p;
+}
+
+FrozenProgram frozen_program(const Graph& program, const std::vector<Variable>& variables,
+                             const std::vector<std::string>& names) {
+  const NewFrame frame;
+  Graph g = program;
+  const std::size_t nx = g.inputs.size(), ny = g.outputs.size();
+  std::vector<ValueId> now(variables.size()), next(variables.size());
+  const auto place_of = [&](const Graph::VariableValue& v) {
+    const auto at = std::ranges::find(variables, g.variables[v.variable]);
+    if (at == variables.end())
+      throw ValueError("freeze: the program reads '" + g.variables[v.variable].name() +
+                       "', which is no variable of the step of training");
+    return static_cast<std::size_t>(at - variables.begin());
+  };
+  for (std::size_t k = 0; k < variables.size(); ++k)
+    now[k] = next[k] = g.add_value({variables[k].shape(), variables[k].dtype()});
+  std::vector<ValueId> reads(g.values.size());
+  for (std::size_t v = 0; v < reads.size(); ++v) reads[v] = static_cast<ValueId>(v);
+  for (const Graph::VariableValue& r : g.reads) reads[r.value] = now[place_of(r)];
+  for (Graph::Node& n : g.nodes)
+    for (ValueId& v : n.in) v = reads[v];
+  for (ValueId& v : g.outputs) v = reads[v];
+  for (const Graph::VariableValue& w : g.writes) {
+    next[place_of(w)] = reads[w.value];
+    if (reads[w.value] != w.value && reads[w.value] != now[place_of(w)])
+      throw ExportError("freeze: no C for a program that assigns the value of one variable to '" +
+                        g.variables[w.variable].name() + "'");
+  }
+  g.inputs.insert(g.inputs.end(), now.begin(), now.end());
+  g.outputs.insert(g.outputs.end(), next.begin(), next.end());
+  g.reads.clear(), g.writes.clear(), g.variables.clear();
+  expand_for_c(g);
+  compute_constants(g);
+  passes::simplify(g);
+  make_dense(g);
+
+  FrozenProgram p{.lowered = ferrite::detail::lower(std::move(g)),
+                  .inputs = {},
+                  .outputs = {},
+                  .states = {},
+                  .input_names = {},
+                  .output_names = {}};
+  const Graph& lowered = p.lowered.graph;
+  p.inputs.assign(lowered.inputs.begin(), lowered.inputs.begin() + static_cast<std::ptrdiff_t>(nx));
+  p.outputs.assign(lowered.outputs.begin(), lowered.outputs.begin() + static_cast<std::ptrdiff_t>(ny));
+  for (std::size_t k = 0; k < variables.size(); ++k)
+    p.states.push_back({.name = names[k],
+                        .spec = lowered.values[lowered.inputs[nx + k]],
+                        .first = contiguous(variables[k].peek()),
+                        .now = lowered.inputs[nx + k],
+                        .next = lowered.outputs[ny + k]});
   return p;
 }
 

@@ -21,8 +21,8 @@ enum class Keeping : std::uint8_t {
 struct FrozenState {
   std::string name;
   Keeping keeping = Keeping::value;
-  Spec spec{};     ///< of a line, with the frames on its first axis
-  Tensor first{};  ///< before the first step
+  Spec spec{};       ///< of a line, with the frames on its first axis
+  Tensor first{};    ///< before the first step
   ValueId now = 0;   ///< the value that a step reads
   ValueId next = 0;  ///< the value that takes its place; of a line the frames that are appended are a part of `now`
   std::int64_t frame = 0;     ///< elements of a frame of a line, or of an entry of a store
@@ -41,6 +41,11 @@ struct FrozenProgram {
 /// Traces a step, takes its variables as constants, computes what depends on them alone, and lowers the rest.
 /// With `block`, it is the function of several steps at once.
 FrozenProgram frozen_program(const StepSource& source, bool block = false);
+
+/// Lowers a step of training, or another program over the same variables: its variables are states with these names,
+/// in the order of `names`, whose values the program replaces; those that it does not assign stay as they are.
+FrozenProgram frozen_program(const Graph& program, const std::vector<Variable>& variables,
+                             const std::vector<std::string>& names);
 
 /// Returns whether a constant is one number repeated, of which C has a single element.
 bool is_repeated(const Tensor& x);

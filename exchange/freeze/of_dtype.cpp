@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "ferrite/compile/graph/rewrite.h"
+#include "ferrite/compile/rewrite.h"
 #include "ferrite/compile/passes.h"
 #include "ferrite/compile/scan_body.h"
 #include "ferrite/compile/tracer.h"

@@ -4,7 +4,7 @@
 #include <cctype>
 
 #include "ferrite/autograd/tape.h"
-#include "ferrite/compile/graph/rewrite.h"
+#include "ferrite/compile/rewrite.h"
 #include "ferrite/compile/passes.h"
 #include "ferrite/compile/tracer.h"
 #include "ferrite/exchange/emit/unique_names.h"

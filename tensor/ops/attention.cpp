@@ -11,8 +11,8 @@
 #include "ferrite/tensor/math.h"
 #include "ferrite/tensor/norms.h"
 #include "ferrite/tensor/ops/define.h"
-#include "ferrite/tensor/ops/detail/along_axis.h"
-#include "ferrite/tensor/ops/detail/attention_parts.h"
+#include "ferrite/tensor/along_axis.h"
+#include "ferrite/tensor/attention_parts.h"
 
 namespace ferrite {
 namespace detail {

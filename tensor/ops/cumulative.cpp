@@ -7,7 +7,7 @@
 
 #include "ferrite/tensor/kernel/cumulative.h"
 #include "ferrite/tensor/ops/define.h"
-#include "ferrite/tensor/ops/detail/along_axis.h"
+#include "ferrite/tensor/along_axis.h"
 #include "ferrite/tensor/ops/detail/index.h"
 
 namespace ferrite {

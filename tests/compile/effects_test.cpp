@@ -3,7 +3,7 @@
 #include "conformance/oracles/oracle.h"
 #include "ferrite/autograd/tape.h"
 #include "ferrite/compile/compile.h"
-#include "ferrite/compile/graph/rewrite.h"
+#include "ferrite/compile/rewrite.h"
 #include "ferrite/compile/scan.h"
 #include "ferrite/compile/tracer.h"
 #include "ferrite/nn/optim/adam.h"

@@ -3,7 +3,7 @@
 
 #include <random>
 
-#include "ferrite/compile/graph/rewrite.h"
+#include "ferrite/compile/rewrite.h"
 #include "ferrite/tensor/oracle.h"
 #include "programs.h"
 

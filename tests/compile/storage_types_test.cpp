@@ -4,7 +4,7 @@
 #include "ferrite/autograd/tape.h"
 #include "ferrite/compile/compile.h"
 #include "ferrite/compile/graph.h"
-#include "ferrite/compile/graph/rewrite.h"
+#include "ferrite/compile/rewrite.h"
 #include "ferrite/compile/scan.h"
 #include "ferrite/compile/tracer.h"
 #include "support/compare.h"

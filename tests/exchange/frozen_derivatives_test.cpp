@@ -1,5 +1,5 @@
 // Jacobian programs: blocks against central differences, against `jacobian`, and in both modes; what their traces hold.
-#include "ferrite/exchange/jacobian_program.h"
+#include "ferrite/exchange/freeze_jacobian.h"
 
 #include <algorithm>
 #include <map>
@@ -16,6 +16,7 @@
 #include "ferrite/tensor/convolution.h"
 #include "support/compare.h"
 #include "support/fixtures.h"
+#include "support/frozen.h"
 
 using namespace ferrite;
 using exchange::JacobianMode;
@@ -162,6 +163,43 @@ BOOST_AUTO_TEST_CASE(whole_sequences_and_scans) {
   const nn::Gru fused(2, 3, {.seed = 1}), scanned(2, 3, {.form = nn::Form::scan}, {.seed = 1});
   for (const nn::Gru* gru : {&fused, &scanned})
     check([&](const Tensors& in) { return Tensors{(*gru)(in[0])}; }, {{{1, 4, 2}}});
+}
+
+BOOST_AUTO_TEST_CASE(a_step_and_its_jacobians_as_c) {
+  const auto net = dsl::sequence(2).gru(5, "gru").linear(1, "head").build(3);
+  const auto step = exchange::step_program(net, {.batch = 1, .width = 2});
+  frozen::Library library;
+  library.add("derived", exchange::freeze_jacobian(step, {}, {.name = "derived"}));
+  BOOST_TEST_REQUIRE(library.build(frozen::compilers()[0]) == "");
+  const auto f = library.functions<double, double>("derived");
+  std::vector<double> memory(f.bytes / sizeof(double) + 1);
+  BOOST_TEST(f.check(memory.data()) == 0);
+  const auto p = exchange::jacobian_program(step);
+  const Tensors in = values_of(p.inputs, 5), wanted = p.function(in);
+  BOOST_TEST_REQUIRE(wanted.size() == 6U);
+  std::vector<std::vector<double>> out;
+  for (const Tensor& y : wanted) out.emplace_back(static_cast<std::size_t>(y.numel()), NAN);
+  const auto run =
+      library.function<int(void*, const double*, const double*, double*, double*, double*, double*, double*, double*)>(
+          "derived_run");
+  BOOST_TEST(run(memory.data(), in[0].values<double>().data(), in[1].values<double>().data(), out[0].data(),
+                 out[1].data(), out[2].data(), out[3].data(), out[4].data(), out[5].data()) == 0);
+  for (std::size_t k = 0; k < out.size(); ++k)
+    BOOST_TEST(identical(Tensor::from(out[k], wanted[k].shape()), wanted[k]));
+}
+
+BOOST_AUTO_TEST_CASE(zero_blocks_and_constants_are_written) {
+  const auto p = exchange::jacobian_program(
+      [](const Tensors& in) {
+        return Tensors{in[0] * in[0], in[1] + 1, zeros({2})};
+      },
+      std::vector<Spec>{{{2}}, {{3}}});
+  frozen::Library library;
+  library.add("zeros", exchange::freeze(p.function, p.inputs, {.name = "zeros"}));
+  BOOST_TEST_REQUIRE(library.build(frozen::compilers()[0]) == "");
+  const auto f = library.functions<double, double>("zeros");
+  std::vector<double> memory(f.bytes / sizeof(double) + 1);
+  BOOST_TEST(f.check(memory.data()) == 0);
 }
 
 BOOST_AUTO_TEST_CASE(blocks_without_a_path_are_zeros) {

@@ -1,13 +1,15 @@
-// Steps of training as programs: bits of 100 steps against training in the library, operations, and memory.
-#include "ferrite/exchange/freeze/training.h"
+// Steps of training as programs and as C: bits of 100 steps against training in the library, operations, and memory.
+#include "ferrite/exchange/freeze_training.h"
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <set>
 
 #include "ferrite/autograd/tape.h"
-#include "ferrite/compile/graph/rewrite.h"
+#include "ferrite/compile/rewrite.h"
 #include "ferrite/dsl/builder.h"
+#include "ferrite/exchange/step_program.h"
 #include "ferrite/nn/layers/parametrized.h"
 #include "ferrite/nn/loss.h"
 #include "ferrite/nn/optim/adam.h"
@@ -15,7 +17,9 @@
 #include "ferrite/nn/recurrent/gru.h"
 #include "ferrite/nn/recurrent/lstm.h"
 #include "ferrite/nn/recurrent/rnn.h"
+#include "ferrite/nn/stream/stream.h"
 #include "support/compare.h"
+#include "support/frozen.h"
 
 using namespace ferrite;
 using exchange::TrainingStep;
@@ -103,6 +107,80 @@ auto net_of(std::int64_t hidden, const Options&... options) {
 }
 
 std::vector<Spec> sequences(std::int64_t B, std::int64_t T) { return {{{B, T, 2}}, {{B, T, 1}}}; }
+
+// ---- C ----------------------------------------------------------------------------------------------------
+
+/// Trains two equal nets, one in the library and one as C, with each compiler. Compares the bits of 100 losses, of what
+/// the net predicts then, and of all variables.
+template <class MakeNet, class MakeOptimizer>
+void check_c(const MakeNet& make, const MakeOptimizer& optimizer_of, const std::vector<Spec>& specs) {
+  const auto net = make();
+  auto optimizer = optimizer_of(net->parameters());
+  const std::function<Tensor(const Tensors&)> loss = [&](const Tensors& in) {
+    return nn::mse_loss((*net)(in[0]), in[1]);
+  };
+  const TrainingStep step = exchange::training_step(loss, optimizer, specs);
+  const exchange::FrozenPrediction predict{.function = [&](const Tensors& in) { return Tensors{(*net)(in[0])}; },
+                                           .inputs = {specs[0]}};
+  const exchange::FrozenNet c = exchange::freeze_training(step, {.name = "learner"}, predict);
+  std::vector<Tensor> losses;
+  for (int n = 0; n < 100; ++n) {
+    const Tensors in = batch_of(specs, n);
+    Tape tape;
+    losses.push_back(loss(in));
+    optimizer.step(tape.grad(losses.back(), net->parameters()));
+  }
+  for (const std::string& compiler : frozen::compilers()) {
+    frozen::Library library;
+    library.add("learner", c);
+    BOOST_TEST_REQUIRE(library.build(compiler) == "", compiler);
+    const auto f = library.functions<float, float>("learner");
+    const auto train = library.function<int(void*, const float*, const float*, float*)>("learner_train");
+    const auto run = library.function<int(void*, const float*, float*)>("learner_predict");
+    std::vector<double> memory(f.bytes / sizeof(double) + 1), other(memory.size());
+    void* const learner = memory.data();
+    BOOST_TEST(f.check(learner) == 0);
+    std::vector<std::byte> saved(f.saved), again(f.saved);
+    int same = 0;
+    const auto train_on = [&](void* instance, int n) {
+      const Tensors in = batch_of(specs, n);
+      float value = NAN;
+      BOOST_TEST(train(instance, in[0].values<float>().data(), in[1].values<float>().data(), &value) == 0);
+      same += value == losses[static_cast<std::size_t>(n)].template item<float>() ? 1 : 0;
+    };
+    for (int n = 0; n < 100; ++n) {
+      train_on(learner, n);
+      if (n == 89) f.save(learner, saved.data());
+    }
+    BOOST_TEST(same == 100, "" << same << " of 100 losses are those of the library; " << compiler);
+    f.init(other.data());
+    BOOST_TEST(f.restore(other.data(), saved.data()) == 0);
+    for (int n = 90; n < 100; ++n) train_on(other.data(), n);
+    BOOST_TEST(same == 110);
+    f.save(learner, saved.data()), f.save(other.data(), again.data());
+    BOOST_TEST((saved == again));
+    std::size_t at = 0;
+    for (std::size_t k = 0; k < step.graph.variables.size(); ++k) {
+      const Tensor value = contiguous(step.graph.variables[k].peek());
+      const auto bytes = static_cast<std::size_t>(value.numel() * size_of(value.dtype()));
+      BOOST_TEST(std::memcmp(saved.data() + at, value.raw(), bytes) == 0, step.names[k]);
+      at += bytes;
+    }
+    BOOST_TEST(at == f.saved);
+    const Tensors in = batch_of(specs, 100);
+    const Tensor y = (*net)(in[0]);
+    std::vector<float> predicted(static_cast<std::size_t>(y.numel()));
+    BOOST_TEST(run(learner, in[0].values<float>().data(), predicted.data()) == 0);
+    BOOST_TEST(identical(Tensor::from(predicted, y.shape()), y));
+  }
+}
+
+/// A net of two linear layers, [B, 8] -> [B, 3].
+struct Dense : nn::Module {
+  nn::Linear first{8, 16, {.seed = 1}}, second{16, 3, {.seed = 2}};
+  Dense() { adopt("first", first), adopt("second", second); }
+  Tensor operator()(const Tensor& x) const { return second(tanh(first(x))); }
+};
 
 // ---- memory -----------------------------------------------------------------------------------------------
 
@@ -213,6 +291,78 @@ BOOST_AUTO_TEST_CASE(layers_in_both_directions_and_in_a_stack) {
     Tensor operator()(const Tensor& x) const { return head(layer(x)); }
   };
   check_bits([] { return std::make_unique<Both>(); }, with_adam, sequences(2, 9));
+}
+
+BOOST_AUTO_TEST_CASE(a_gru_trains_as_c) {
+  check_c(net_of<nn::Gru>(16), with_adam, sequences(1, 32));
+  check_c(net_of<nn::Gru>(5), with_sgd, sequences(3, 7));
+}
+
+BOOST_AUTO_TEST_CASE(an_lstm_trains_as_c) { check_c(net_of<nn::Lstm>(8), with_adam, sequences(1, 32)); }
+
+BOOST_AUTO_TEST_CASE(linear_layers_train_as_c) {
+  check_c([] { return std::make_unique<Dense>(); }, with_sgd, {{{4, 8}}, {{4, 3}}});
+}
+
+BOOST_AUTO_TEST_CASE(a_device_trains_on_windows_and_predicts_step_by_step) {
+  const auto net = net_of<nn::Gru>(5)();
+  nn::Adam adam(net->parameters());
+  const std::function<Tensor(const Tensors&)> loss = [&](const Tensors& in) {
+    return nn::mse_loss((*net)(in[0]), in[1]);
+  };
+  const std::vector<Spec> specs = sequences(1, 7);
+  const TrainingStep step = exchange::training_step(loss, adam, specs);
+  const auto once = exchange::step_program(net->layer, {.batch = 1, .width = 2});
+  const exchange::FrozenNet c = exchange::freeze_training(step, {.name = "streamer"},
+                                                          {.function = once.function,
+                                                           .inputs = once.inputs,
+                                                           .input_names = once.input_names,
+                                                           .output_names = {"y", "next"}});
+  frozen::Library library;
+  library.add("streamer", c);
+  BOOST_TEST_REQUIRE(library.build(frozen::compilers()[0]) == "");
+  const auto f = library.functions<float, float>("streamer");
+  const auto train = library.function<int(void*, const float*, const float*, float*)>("streamer_train");
+  const auto run = library.function<int(void*, const float*, const float*, float*, float*)>("streamer_predict");
+  std::vector<double> memory(f.bytes / sizeof(double) + 1);
+  f.init(memory.data());
+  for (int n = 0; n < 3; ++n) {
+    const Tensors in = batch_of(specs, n);
+    float value = NAN;
+    BOOST_TEST(train(memory.data(), in[0].values<float>().data(), in[1].values<float>().data(), &value) == 0);
+    Tape tape;
+    adam.step(tape.grad(loss(in), net->parameters()));
+  }
+  const Tensors in = batch_of(specs, 3);
+  std::vector<float> y(5), h(5, 0), next(5);
+  nn::Stream stream = net->layer.stream(1);
+  for (std::size_t t = 0; t < 7; ++t) {
+    std::vector<float> wanted(5);
+    BOOST_TEST(stream.feed(in[0].values<float>().subspan(2 * t, 2), std::span<float>(wanted)));
+    BOOST_TEST(run(memory.data(), in[0].values<float>().data() + 2 * t, h.data(), y.data(), next.data()) == 0);
+    BOOST_TEST((y == wanted));
+    h = next;
+  }
+}
+
+BOOST_AUTO_TEST_CASE(values_of_others_and_constants_are_not_assigned) {
+  const State a("a", Tensor::from({1.F, 2.F})), b("b", Tensor::from({3.F, 4.F}));
+  const std::vector<Spec> specs{{{2}}};
+  const auto moved = exchange::training_program(
+      [&](const Tensors& in) {
+        const Tensor before = a.value();
+        a.assign(a.value() + in[0]), b.assign(before);
+        return Tensors{in[0] * 2};
+      },
+      specs);
+  BOOST_CHECK_EXCEPTION(exchange::freeze_training(moved), exchange::ExportError,
+                        says("the value of one variable to 'b'"));
+  const nn::Linear other(2, 2);
+  const auto step = exchange::training_program(
+      [&](const Tensors& in) { return a.assign(a.value() + in[0]), Tensors{sum(in[0])}; }, specs);
+  const exchange::FrozenPrediction predict{.function = [&](const Tensors& in) { return Tensors{in[0] * b.value()}; },
+                                           .inputs = specs};
+  BOOST_CHECK_EXCEPTION(exchange::freeze_training(step, {}, predict), ValueError, says("reads 'b'"));
 }
 
 BOOST_AUTO_TEST_CASE(a_step_fits_64_kilobytes) {

@@ -58,6 +58,7 @@ const std::map<std::string, std::string> kWithout = {{"ne", "the negation of eq"
                                                      {"multi_resolution_stft_loss", "norms of what stft gives"},
                                                      {"reduce_loss", "what losses have in common: sum and mean"},
                                                      {"unroll", "its steps are a function of the caller's"},
+                                                     {"as_scan", "other operations for one of a graph"},
                                                      {"padding_replaced", "without_padding of known lengths"},
                                                      {"fftfreq", "numbers made once"},
                                                      {"rfftfreq", "numbers made once"},

@@ -6,7 +6,7 @@
 #include "ferrite/compile/compile.h"
 #include "ferrite/compile/passes.h"
 #include "ferrite/compile/scan.h"
-#include "ferrite/compile/scan/detail/stages.h"
+#include "ferrite/compile/scan_stages.h"
 #include "ferrite/compile/tracer.h"
 #include "ferrite/nn/layers/layers.h"
 #include "ferrite/nn/layers/sequential.h"

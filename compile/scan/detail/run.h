@@ -9,7 +9,7 @@
 #include <variant>
 
 #include "ferrite/compile/plan/body.h"
-#include "ferrite/compile/scan/detail/stages.h"
+#include "ferrite/compile/scan_stages.h"
 #include "ferrite/tensor/kernel/gemm.h"
 #include "ferrite/tensor/kernel/scratch.h"
 #include "ferrite/tensor/profiled.h"

@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "ferrite/tensor/kernel/rows.h"
-#include "ferrite/tensor/ops/detail/along_axis.h"
+#include "ferrite/tensor/along_axis.h"
 #include "ferrite/tensor/tensor.h"
 
 namespace ferrite::detail {

@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <span>
 
+#include "ferrite/tensor/attributes.h"
 #include "ferrite/tensor/inline_vector.h"
 #include "ferrite/tensor/ops/define.h"
-#include "ferrite/tensor/ops/detail/along_axis.h"
+#include "ferrite/tensor/along_axis.h"
 #include "ferrite/tensor/strided.h"
 #include "ferrite/tensor/tensor.h"
 
@@ -14,14 +15,6 @@ namespace ferrite::detail {
 inline void check_index_dtype(std::string_view where, const Tensor& index) {
   if (!is_integer(index.dtype())) throw_dtype(where, "the index must be i64 or i32, got " + index.spec().str());
 }
-
-struct IndexAttrs {
-  int axis = 0;
-  std::optional<Label> who{};   ///< the name for errors, under which negative positions are refused too
-  std::optional<bool> known{};  ///< the index was found in range when it was first read: for gradients
-  static constexpr auto fields =
-      attr_list(attr("axis", &IndexAttrs::axis), attr("who", &IndexAttrs::who), attr("known", &IndexAttrs::known));
-};
 
 /// Returns the values of an index as non-negative positions below n. Throws ShapeError for one outside [-n, n), or
 /// outside [0, n) where the application has a name, `who`.

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "ferrite/tensor/error.h"
-#include "ferrite/tensor/kernel/pooling.h"
+#include "ferrite/tensor/kernel/pool_axes.h"
 #include "ferrite/tensor/pointwise.h"
 #include "ferrite/tensor/primitive.h"
 #include "ferrite/tensor/shape.h"
@@ -42,10 +42,6 @@ Tensor pool_spread(const Tensor& y, const PoolAttrs& attrs);
 Tensor average_pool(const Tensor& x, const AveragePoolAttrs& attrs);
 Tensor norm_pool(const Tensor& x, const AveragePoolAttrs& attrs);
 
-/// Returns the windows on planes of these extents.
-PoolAxes axes_of_pool(const Shape& space, const PoolAttrs& attrs);
-/// Returns the extents of the spatial axes.
-Shape space_of(const Shape& shape);
 void check_windows(std::string_view where, const PoolAttrs& a);
 /// Checks that x is [N, C, ...] of floats with one, two or three spatial axes, and that the constants have one number
 /// for each.

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "conformance/oracles/oracle.h"
-#include "ferrite/tensor/ops/detail/attention_parts.h"
+#include "ferrite/tensor/attention_parts.h"
 
 namespace oracles {
 

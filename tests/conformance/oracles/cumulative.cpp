@@ -2,7 +2,7 @@
 #include <vector>
 
 #include "conformance/oracles/helpers.h"
-#include "ferrite/tensor/ops/detail/along_axis.h"
+#include "ferrite/tensor/along_axis.h"
 
 namespace oracles::cumulative {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "conformance/oracles/oracle.h"
-#include "ferrite/tensor/ops/detail/along_axis.h"
+#include "ferrite/tensor/along_axis.h"
 #include "ferrite/tensor/ops/detail/index.h"
 #include "ferrite/tensor/ops/detail/row_sorter.h"
 

@@ -2,9 +2,10 @@
 """Compiles a frozen net for a microcontroller, runs it in QEMU and prints what it costs, as JSON.
 
     run.py --net DIR --target m4f|m0|rv32|rv32f|host [--name net] [--steps 1000] [--flags "-O2"]
-           [--count-executed] [--brief]
+           [--count-executed] [--brief] [--main train.c]
 
-DIR holds NAME.c and NAME.h. The outputs must have the bits of the same file compiled for this machine, and NAME_check
+DIR holds NAME.c and NAME.h. With --main train.c, they are a step of training of a net called `net`, and the outputs are
+losses. The outputs must have the bits of the same file compiled for this machine, and NAME_check
 must return 0; otherwise the exit code is 1. It is 77 if a program that this needs is absent.
 
     check                   what NAME_check returned
@@ -112,7 +113,7 @@ def build(given, target, flags, steps, folder):
     flags = [*WARNINGS, *target.processor, *shlex.split(flags), "-ffunction-sections", "-fdata-sections"]
     folders = ["-I", given.net, "-I", folder, "-I", HERE]
     sources = [os.path.join(given.net, given.name + ".c")]
-    sources += [os.path.join(HERE, name) for name in (target.board + ".c", "main.c")]
+    sources += [os.path.join(HERE, name) for name in (target.board + ".c", given.main)]
     objects = []
     for source in sources:
         objects.append(os.path.join(folder, os.path.basename(source) + ".o"))
@@ -227,6 +228,7 @@ def main():
     options.add_argument("--target", required=True, choices=TARGETS)
     options.add_argument("--steps", type=int, default=1000)
     options.add_argument("--flags", default=FLAGS)
+    options.add_argument("--main", default="main.c")
     options.add_argument("--count-executed", action="store_true")
     options.add_argument("--brief", action="store_true")
     given = options.parse_args()

@@ -2,7 +2,7 @@
 /// Helpers of the passes over graphs: replacing values, effects of nodes, comparing programs.
 #include <numeric>
 
-#include "ferrite/compile/graph/view.h"
+#include "ferrite/compile/graph_view.h"
 #include "ferrite/tensor/operations.h"
 
 namespace ferrite::detail {

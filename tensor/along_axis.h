@@ -3,6 +3,7 @@
 /// common parts of running functions and their gradients.
 #include <algorithm>
 
+#include "ferrite/tensor/attributes.h"
 #include "ferrite/tensor/attrs.h"
 #include "ferrite/tensor/shape.h"
 #include "ferrite/tensor/tensor.h"
@@ -53,13 +54,6 @@ inline Shape reduced_shape(const Shape& s, const Shape& axes, bool keepdim) {
   }
   return out;
 }
-
-/// Constants of functions that run along an axis, forwards or backwards.
-struct RunningAttrs {
-  int axis = 0;
-  bool reverse = false;
-  static constexpr auto fields = attr_list(attr("axis", &RunningAttrs::axis), attr("reverse", &RunningAttrs::reverse));
-};
 
 /// Shifts x along an axis: element k of the result is the one n places after x[k] in the order of the run (before it
 /// for negative n), or `value` where there is none.

@@ -1,6 +1,6 @@
 /// Recurrent layers in training as scans. The bits are those of nn/recurrent/cells_kernel.cpp and recurrence.cpp: the
 /// formulas are theirs, and the sums over steps of a scan have the order of the gradients of weights.
-#include "ferrite/exchange/freeze/c_sequences.h"
+#include "ferrite/nn/recurrent/sequence_scans.h"
 
 #include <algorithm>
 #include <array>
@@ -10,13 +10,13 @@
 #include "ferrite/nn/recurrent/detail/sequence_operation.h"
 #include "ferrite/tensor/ops.h"
 
-namespace ferrite::exchange::detail {
+namespace ferrite::nn::detail {
 namespace {
 
 using ferrite::detail::ScanBody;
 using ferrite::detail::ScanSignature;
 using nn::SequenceParts;
-using nn::detail::GatedCell;
+
 
 /// The gates of a step: what the next states are, and what is saved.
 struct GatesOut {
@@ -259,4 +259,4 @@ Tensors as_scan(const Graph::Node& n, const Tensors& in) {
   return out;
 }
 
-}  // namespace ferrite::exchange::detail
+}  // namespace ferrite::nn::detail

@@ -2,18 +2,10 @@
 /// Shared parts of the operations of attention: their constants and the composition that defines them.
 #include <limits>
 
-#include "ferrite/tensor/ops/define.h"
+#include "ferrite/tensor/attributes.h"
+#include "ferrite/tensor/tensor.h"
 
 namespace ferrite::detail {
-
-struct AttentionAttrs {
-  double scale = 1;
-  bool causal = false;
-  bool grouped = false;
-  static constexpr auto fields =
-      attr_list(attr("scale", &AttentionAttrs::scale), attr("causal", &AttentionAttrs::causal),
-                attr("grouped", &AttentionAttrs::grouped));
-};
 
 /// Multiplies a [..., H, L, K] . b [..., G, K, N] -> [..., H, L, N], H / G heads of a with each head of b.
 Tensor product_by_head(const Tensor& a, const Tensor& b, bool grouped);

@@ -4,7 +4,7 @@
 #include <functional>
 #include <vector>
 
-#include "ferrite/compile/graph/view.h"
+#include "ferrite/compile/graph_view.h"
 #include "ferrite/compile/scan_body.h"
 
 namespace ferrite::detail {
