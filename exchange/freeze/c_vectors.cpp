@@ -234,13 +234,15 @@ static inline uint64_t nf_to_odd(double sum, double rest) {
 
 /// a * b + c rounded once.
 constexpr const char* kFmaOfFloats = R"(/* a b + c, rounded once */
-#if defined(__GNUC__) && (defined(__FMA__) || defined(__aarch64__) || defined(__ARM_FEATURE_FMA) || \
-                          defined(__FP_FAST_FMAF) || defined(__riscv_flen))
+#if defined(__GNUC__) && !defined(NF_INTEGER_FMA) && \
+    (defined(__FMA__) || defined(__aarch64__) || defined(__ARM_FEATURE_FMA) || defined(__FP_FAST_FMAF) || \
+     defined(__riscv_flen))
 static inline float nf_fma1_f(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
-#elif defined(__GNUC__) && ((defined(__arm__) && !(defined(__ARM_FP) && (__ARM_FP & 8))) || defined(__riscv) || \
-                            defined(__XTENSA__) || defined(__AVR__) || defined(__mips_soft_float))
-/* By integers, on machines that compute doubles in software: five times as fast there. A function that is called,
-   because it is long. */
+#elif defined(__GNUC__) && (defined(NF_INTEGER_FMA) || defined(__riscv) || defined(__XTENSA__) || defined(__AVR__) || \
+                            defined(__mips_soft_float) || \
+                            (defined(__arm__) && !(defined(__ARM_FP) && (__ARM_FP & 8))))
+/* By integers, on machines that compute doubles in software: four times as fast there. NF_INTEGER_FMA chooses it
+   elsewhere, for tests. It is long, so it is called. */
 __attribute__((noinline, unused)) static float nf_fma1_f(float a, float b, float c) {
   union {
     float number;

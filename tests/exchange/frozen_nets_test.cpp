@@ -247,6 +247,8 @@ BOOST_AUTO_TEST_CASE(doubles) {
 BOOST_AUTO_TEST_CASE(forms) {
   if (!rounds_once()) return;
   for (const char* const form : {"-std=c99 -O0 -DNET0_VECTOR_BYTES=0 -DNET1_VECTOR_BYTES=0", "-O3 -march=native",
+                                 "-std=c99 -O2 -march=native -DNET0_VECTOR_BYTES=0 -DNET1_VECTOR_BYTES=0 "
+                                 "-DNET0_INTEGER_FMA -DNET1_INTEGER_FMA",
                                  "-O2 -march=native -DNET0_VECTOR_BYTES=32 -DNET1_VECTOR_BYTES=32",
                                  "-O2 -march=native -DNET0_VECTOR_BYTES=16 -DNET1_VECTOR_BYTES=16", "-O1",
                                  "-x c++ -std=c++17 -O1 -march=native"}) {

@@ -53,6 +53,18 @@ expect 2 "ending names no format; use .safetensors" "$tool" convert "$weights" "
 expect 2 "subcommand is required" "$tool"
 expect 2 "--speed" "$tool" info --speed "$weights"
 
+# ferrite freeze: a source, and the folders around it, which are named as they are or by --name.
+expect 0 "$folder/echo.c, $folder/echo.h: " "$tool" freeze "sequence(1).gru(4).linear(1)" -o "$folder/echo.c"
+expect 0 "int echo_step(echo *n, const float *x, float *y);" cat "$folder/echo.h"
+expect 0 "5 files of the net my_echo" "$tool" freeze "$nam/lstm.nam" --arduino "$folder/My-Echo/"
+expect 0 "#include <my_echo.h>" cat "$folder/My-Echo/examples/Stream/Stream.ino"
+expect 0 "lstm.nam --arduino My-Echo" head -n 3 "$folder/My-Echo/src/my_echo.c"
+expect 0 "8 files of the net amp" "$tool" freeze "$nam/lstm.nam" --browser "$folder/page" --name amp
+expect 0 "clang --target=wasm32" cat "$folder/page/README.md"
+expect 2 "give one of --output, --arduino and --browser" "$tool" freeze "$nam/lstm.nam"
+expect 2 "give one of --output, --arduino and --browser" "$tool" freeze "$nam/lstm.nam" -o "$folder/a.c" --browser "$folder/b"
+expect 2 "the output must end with .c" "$tool" freeze "$nam/lstm.nam" -o "$folder/a.bin"
+expect 2 "or is a whole program" "$tool" freeze "sequence(1).linear(1)" --browser "$folder/b" --steps 4
 # ferrite export: the builder words of another net, a step, and an ONNX model that is read and written again.
 net="sequence(3).gru(4).linear(2)"
 expect 0 "net.mlir: x -> y" "$tool" export "$net" "$folder/net.mlir"
