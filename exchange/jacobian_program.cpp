@@ -185,10 +185,11 @@ std::function<Tensors(const Tensors&)> function_of(Graph g) {
   return [graph = std::make_shared<const Graph>(std::move(g))](const Tensors& in) { return replay(*graph, in); };
 }
 
-/// Returns a name of a step as a C identifier: "h.next" becomes "h_next".
+/// Returns a name of a step as a C identifier: "h.next" becomes "h_next", "0.h" becomes "v0_h".
 std::string identifier(std::string name) {
   for (char& c : name)
     if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
+  if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0])) != 0) name.insert(0, "v");
   return name;
 }
 

@@ -28,12 +28,12 @@ class CNames {
 
  private:
   /// Words that no member or parameter may be called.
-  std::set<std::string> taken_{"auto",   "break",  "case",   "char",   "const",  "continue", "default", "do",
-                               "double", "else",   "enum",   "extern", "float",  "for",      "goto",    "if",
-                               "int",    "long",   "return", "short",  "signed", "sizeof",   "static",  "struct",
-                               "switch", "typedef", "union", "unsigned", "void", "while",    "class",   "new",
-                               "this",   "delete", "template", "work_f", "work_d", "work_i", "work_l", "work_m", "n",
-                               "steps"};
+  std::set<std::string> taken_{"auto",   "break",  "case",   "char",   "const",   "continue", "default",
+                               "do",     "double", "else",   "enum",   "extern",  "float",    "for",
+                               "goto",   "if",     "int",    "long",   "return",  "short",    "signed",
+                               "sizeof", "static", "struct", "switch", "typedef", "union",    "unsigned",
+                               "void",   "while",  "class",  "new",    "this",    "delete",   "template",
+                               "work_f", "work_d", "work_i", "work_l", "work_m",  "n",        "steps"};
 };
 
 Names names_of(const FrozenProgram& first, const FrozenProgram& last, const std::vector<FrozenState>& states) {
@@ -52,7 +52,8 @@ std::vector<FrozenState> states_of(const std::vector<FrozenStage>& stages) {
   for (const FrozenStage& s : stages) {
     all.insert(all.end(), s.program.states.begin(), s.program.states.end());
     if (s.window)
-      all.push_back({.name = "rows", .keeping = Keeping::counts, .spec = {{1}, Dtype::i64}, .first = zeros({1}, Dtype::i64)});
+      all.push_back(
+          {.name = "rows", .keeping = Keeping::counts, .spec = {{1}, Dtype::i64}, .first = zeros({1}, Dtype::i64)});
   }
   return all;
 }
@@ -68,7 +69,8 @@ std::string Ends::listed(const std::vector<Spec>& specs, const std::vector<std::
                          bool shown) {
   std::string all;
   for (std::size_t i = 0; i < specs.size(); ++i)
-    all += std::string(", ") + before + std::string(c_type(specs[i].dtype)) + " *" + (shown ? seen(names[i]) : names[i]);
+    all +=
+        std::string(", ") + before + std::string(c_type(specs[i].dtype)) + " *" + (shown ? seen(names[i]) : names[i]);
   return all;
 }
 

@@ -103,8 +103,8 @@ std::string header(const FreezeOptions& options, const FileFacts& facts, Interfa
   const bool trains = interface == Interface::training;
   CText t;
   t.append(head(options, facts, ".h"));
-  t.line("#ifndef NF_H");
-  t.line("#define NF_H");
+  t.line("#ifndef NF_HEADER_INCLUDED");
+  t.line("#define NF_HEADER_INCLUDED");
   t.line("#include <stdint.h>");
   t.line("#ifdef __cplusplus");
   t.line("extern \"C\" {");

@@ -167,6 +167,12 @@ BOOST_AUTO_TEST_CASE(second_derivatives_and_the_transposed_jacobian, *boost::uni
   }
 }
 
+BOOST_AUTO_TEST_CASE(layers_without_names_have_identifiers) {
+  const auto net = dsl::sequence(kWidth).gru(kHidden).linear(1).build(3);
+  const auto files = exchange::freeze_casadi(step_of(net), {.name = "plain", .hessian = false});
+  BOOST_TEST(files.back().text.find("\"v0_h\"") != std::string::npos);
+}
+
 BOOST_AUTO_TEST_CASE(row_major_blocks_are_turned) {
   const CasadiFunction::Blocks blocks{.callee = {"j", "net", ""}, .blocks = {{0, 0, false}}, .results = false};
   CasadiFunction f{.name = "f", .include = {}, .inputs = {{"x", 2}}, .results = {{"y", 3}}, .primal = {"g", "", ""}};
