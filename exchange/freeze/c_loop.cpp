@@ -21,9 +21,33 @@ std::string plus(const std::string& a, std::int64_t factor, const std::string& i
   return a + (factor < 0 ? " - " : " + ") + (factor == 1 || factor == -1 ? index : text(std::abs(factor)) + " * " + index);
 }
 
+/// The addresses that a loop reads and writes, as parameters of its function.
+class Parameters {
+ public:
+  /// Returns the name of the parameter that stands for an address.
+  std::string name(const std::string& address, Dtype dtype, bool written) {
+    const auto [at, is_new] = names_.emplace(std::pair(address, written), "");
+    if (!is_new) return at->second;
+    at->second = (written ? "y" : "a") + text(written ? written_++ : read_++);
+    parameters_ += std::string(parameters_.empty() ? "" : ", ") + (written ? "" : "const ") +
+                   std::string(c_type(dtype)) + " *" + at->second;
+    arguments_ += (arguments_.empty() ? "" : ", ") + address;
+    return at->second;
+  }
+  const std::string& parameters() const { return parameters_; }
+  const std::string& arguments() const { return arguments_; }
+
+ private:
+  std::map<std::pair<std::string, bool>, std::string> names_;
+  std::string parameters_, arguments_;
+  std::int64_t read_ = 0, written_ = 0;
+};
+
 class LoopWriter {
  public:
   LoopWriter(CBody& body, const LoweredLoop& loop, CText& to) : body_(body), loop_(loop), to_(to) {
+    for (const LoweredInstruction& i : loop.instructions)
+      if (i.step == Step::store || i.step == Step::across) written_.insert(loop.accesses[i.access].value);
     choose_type();
     find_levels();
   }
@@ -42,8 +66,14 @@ class LoopWriter {
     }
     close_axes(0, loop_.outer);
   }
+  const Parameters& parameters() const { return parameters_; }
 
  private:
+  /// Returns the address of an element of a value, a parameter.
+  std::string at(ValueId v, std::int64_t offset) const {
+    return parameters_.name(body_.at(v, offset), body_.spec(v).dtype, written_.contains(v));
+  }
+
   // ---- types, and which instructions wait for which reductions ----------------------------------------------
 
   void choose_type() {
@@ -93,7 +123,13 @@ class LoopWriter {
     }
   }
   void spill(std::size_t s) {
-    if (!spilled_.contains(s)) spilled_[s] = body_.scratch(loop_.slots[s].dtype, loop_.reduced);
+    if (!spilled_.contains(s)) spilled_[s] = row_of(s, loop_.reduced);
+  }
+
+  /// Returns the address of memory for a slot, a parameter.
+  std::string row_of(std::size_t slot, std::int64_t n) {
+    const Dtype dtype = loop_.slots[slot].dtype;
+    return parameters_.name(body_.scratch(dtype, n), dtype, true);
   }
 
   // ---- loops that compute products of one row, column by column -------------------------------------------------
@@ -140,8 +176,8 @@ class LoopWriter {
     if (p.terms > kFewTerms) return "sum" + text(static_cast<std::int64_t>(i.slot)) + "[v]";
     std::string sum = "nf_set_" + s + "(0)";
     for (std::int64_t k = 0; k < p.terms; ++k)
-      sum = "nf_fma_" + s + "(nf_set_" + s + "((" + body_.at(p.a.value, p.a.offset) + ")[" + text(k) + "]), nf_load_" + s +
-            "(" + body_.at(p.b.value, p.b.offset + a.offset + k * p.columns) + " + j), " + sum + ")";
+      sum = "nf_fma_" + s + "(nf_set_" + s + "((" + at(p.a.value, p.a.offset) + ")[" + text(k) + "]), nf_load_" + s +
+            "(" + at(p.b.value, p.b.offset + a.offset) + " + " + text(k * p.columns) + " + j), " + sum + ")";
     return sum;
   }
   static constexpr std::int64_t kFewTerms = 4;  ///< up to this many, a sum is computed where it is read
@@ -159,7 +195,7 @@ class LoopWriter {
     std::map<std::string, std::string> rows;  // the operand of one term, by its address
     for (const std::size_t k : loads) {
       const ColumnProduct& p = *body_.column_product(loop_.accesses[list[k]->access].value);
-      const std::string from = body_.at(p.a.value, p.a.offset);
+      const std::string from = at(p.a.value, p.a.offset);
       if (rows.contains(from)) continue;
       rows[from] = "x" + text(std::ssize(rows));
       to_.line("const " + v + rows[from] + " = nf_set_" + s + "((" + from + ")[k]);");
@@ -169,8 +205,8 @@ class LoopWriter {
     for (const std::size_t k : loads) {
       const LoweredAccess& a = loop_.accesses[list[k]->access];
       const ColumnProduct& p = *body_.column_product(a.value);
-      const std::string column = plus(body_.at(p.b.value, p.b.offset + a.offset), p.columns, "k") + " + (g + v) * " + lanes;
-      to_.line(sum(k) + " = nf_fma_" + s + "(" + rows.at(body_.at(p.a.value, p.a.offset)) + ", nf_load_" + s + "(" + column +
+      const std::string column = plus(at(p.b.value, p.b.offset + a.offset), p.columns, "k") + " + (g + v) * " + lanes;
+      to_.line(sum(k) + " = nf_fma_" + s + "(" + rows.at(at(p.a.value, p.a.offset)) + ", nf_load_" + s + "(" + column +
                "), " + sum(k) + ");");
     }
     to_.close();
@@ -283,9 +319,9 @@ class LoopWriter {
   // ---- loads, stores, operations -------------------------------------------------------------------------------
 
   std::string address(const LoweredAccess& a, int axes) const {
-    std::string at = body_.at(a.value, a.offset);
-    for (int k = 0; k < axes; ++k) at = plus(at, a.strides[k], "i" + text(k));
-    return at;
+    std::string all = at(a.value, a.offset);
+    for (int k = 0; k < axes; ++k) all = plus(all, a.strides[k], "i" + text(k));
+    return all;
   }
   /// Returns the condition that the outer axes lie in a box; "" if they always do, "0" if never.
   std::string inside(const LoweredAccess& a, int axes, bool row) const {
@@ -474,7 +510,7 @@ class LoopWriter {
   void write_across() {
     for (const LoweredInstruction& i : loop_.instructions)
       if (i.step == Step::across && !spilled_.contains(i.in[0]))
-        spilled_[i.in[0]] = body_.scratch(loop_.slots[i.in[0]].dtype, loop_.extents.numel());
+        spilled_[i.in[0]] = row_of(i.in[0], loop_.extents.numel());
     for (const LoweredInstruction& i : loop_.instructions)
       if (i.step == Step::load) loads_[i.slot] = &i;
     write_points(0, loop_.extents.rank(), 0);
@@ -485,7 +521,7 @@ class LoopWriter {
       if (i.step != Step::across) continue;
       const Dtype dtype = loop_.slots[i.in[0]].dtype;
       const std::string f = body_.module().kernel(i.node->op->name, dtype), memory = spilled_.at(i.in[0]);
-      const std::string y = body_.at(loop_.accesses[i.access].value, 0);
+      const std::string y = at(loop_.accesses[i.access].value, 0);
       const bool columns = loop_.across == Across::columns;
       to_.line("for (ptrdiff_t i = 0; i < " + text(columns ? rest : first) + "; ++i) (" + y + ")[i] = " + f + "(" +
                memory + " + " + (columns ? "i, " + text(rest) + ", " + text(first) : text(rest) + " * i, 1, " + text(rest)) +
@@ -496,6 +532,8 @@ class LoopWriter {
   CBody& body_;
   const LoweredLoop& loop_;
   CText& to_;
+  mutable Parameters parameters_;
+  std::set<ValueId> written_;
   bool vector_ = true, partial_ = false;
   Dtype type_ = Dtype::f32;
   int levels_ = 0, present_ = 0, row_axis_ = 0;
@@ -509,9 +547,12 @@ class LoopWriter {
 }  // namespace
 
 void write_loop(CBody& body, const LoweredLoop& loop, CText& to) {
-  to.open("");
-  LoopWriter(body, loop, to).write();
-  to.close();
+  CText statements(1);
+  LoopWriter writer(body, loop, statements);
+  writer.write();
+  const Parameters& p = writer.parameters();
+  const std::string function = "static void $name(" + p.parameters() + ") {\n" + statements.str() + "}\n";
+  to.line(body.module().define("loop", function) + "(" + p.arguments() + ");");
 }
 
 }  // namespace ferrite::exchange::detail
