@@ -3,10 +3,9 @@
 
 #include <algorithm>
 #include <optional>
-#include <set>
 
 #include "ferrite/exchange/export_error.h"
-#include "ferrite/exchange/freeze/step_program.h"
+#include "ferrite/exchange/freeze/c_lanes.h"
 #include "ferrite/tensor/ops.h"
 
 namespace ferrite::exchange::detail {
@@ -74,10 +73,13 @@ std::string CWork::name(Dtype dtype) {
   }
 }
 
-CBody::CBody(CModule& module, const LoweredProgram& program) : module_(module), program_(program) {
-  for (const Spec& s : program.graph.values)
+CBody::CBody(CModule& module, const FrozenProgram& program)
+    : module_(module), frozen_(program), program_(program.lowered) {
+  for (const Spec& s : program_.graph.values)
     if (is_float(s.dtype)) module_.has(s.dtype);
   find_column_products();
+  if (lanes())
+    for (const auto& [v, windows] : frozen_.joined) unwritten_.insert(v);
 }
 
 namespace {
@@ -90,8 +92,9 @@ std::optional<ColumnProduct> row_product(const LoweredStep& s) {
   const LoweredWindow &a = s.in[0], &b = s.in[1];
   if (a.spec.shape.rank() < 2 || b.spec.shape.rank() != 2 || a.spec.shape.numel() != a.spec.shape[-1]) return {};
   const ColumnProduct p{a, b, b.spec.shape[0], b.spec.shape[1]};
-  const bool dense = (p.terms == 1 || a.strides[-1] == 1) && b.strides[-1] == 1 && b.strides[-2] == p.columns;
-  const bool fits = dense && p.terms <= kMostTerms && p.columns <= kMostColumns && p.columns >= 4;
+  const bool dense = (p.terms == 1 || a.strides[-1] == 1) && (p.columns == 1 || b.strides[-1] == 1) &&
+                     (p.terms == 1 || b.strides[-2] == p.columns);
+  const bool fits = dense && p.terms <= kMostTerms && p.columns <= kMostColumns;
   return fits ? std::optional(p) : std::nullopt;
 }
 
@@ -101,7 +104,7 @@ bool takes_products(const LoweredProgram& program, const LoweredLoop& l) {
   for (const LoweredSlot& s : l.slots)
     if (s.dtype != Dtype::f32 && s.dtype != Dtype::f64) return false;
   return std::ranges::all_of(l.accesses, [&](const LoweredAccess& a) {
-    return a.whole && (a.strides[0] == 1 || a.strides[0] == 0) && is_float(program.graph.values[a.value].dtype);
+    return a.whole && is_float(program.graph.values[a.value].dtype);
   });
 }
 
@@ -121,9 +124,58 @@ void CBody::find_column_products() {
     const LoweredStep& reader = program_.steps[*readers[v].begin()];
     if (!reader.is_loop || !takes_products(program_, reader.loop)) continue;
     const bool whole = std::ranges::all_of(reader.loop.accesses, [&](const LoweredAccess& a) {
-      return a.value != v || a.strides[0] == 1;
+      return a.value != v || a.strides[0] == 1 || reader.loop.extents[0] == 1;
     });
-    if (whole) column_products_.emplace(v, product);
+    if (!whole) continue;
+    ColumnProduct& p = column_products_.emplace(v, product).first->second;
+    if (frozen_.joined.contains(p.a.value) && readers[p.a.value].size() == 1) split_past(p);
+  }
+}
+
+/// Lets a product of a concatenation read past frames where they lie, and its last window where that lies.
+void CBody::split_past(ColumnProduct& p) {
+  const std::vector<LoweredWindow>& windows = frozen_.joined.at(p.a.value);
+  const auto is_past = [this](const LoweredWindow& w) {
+    return std::ranges::any_of(frozen_.states, [&](const FrozenState& s) {
+      if (s.keeping != Keeping::line) return false;
+      if (w.value == s.now) return true;
+      // Frames of the whole line before those that the step appends; channel by channel, all of them in the first one.
+      const std::int64_t last = w.offset + (w.spec.shape[1] - 1) * (s.channel ? 0 : w.strides[1]);
+      const std::int64_t end = s.spec.shape[0] * (s.channel ? 1 : s.frame);
+      return w.value == s.next && last < end && (!s.channel || w.strides[1] == s.channel || w.spec.shape[1] == 1);
+    });
+  };
+  const LoweredWindow& last = windows.back();
+  if (!std::all_of(windows.begin(), windows.end() - 1, is_past)) return;
+  if (last.spec.shape[1] > 1 && last.strides[1] != 1) return;
+  unwritten_.insert(p.a.value);
+  p.past.assign(windows.begin(), windows.end() - 1);
+  p.past_terms = p.terms - last.spec.shape[1];
+  p.terms = last.spec.shape[1];
+  p.a = last;
+  p.b.offset += p.past_terms * p.columns;
+}
+const std::vector<LoweredWindow>* CBody::joined(ValueId v) const {
+  return unwritten_.contains(v) ? &frozen_.joined.at(v) : nullptr;
+}
+bool CBody::is_unwritten(const LoweredStep& s) const {
+  bool unwritten = false;
+  if (s.is_loop) each_result(s, [&](ValueId v) { unwritten = unwritten || unwritten_.contains(v); });
+  return unwritten;
+}
+/// Writes the sums over past frames of all products, which wait for nothing.
+void CBody::write_past(CText& to) {
+  bool any = false;
+  for (auto& [v, p] : column_products_) {
+    if (p.past.empty()) continue;
+    if (!any) to.line("/* sums over past frames, which wait for nothing */");
+    any = true;
+    const Dtype dtype = spec(v).dtype;
+    const std::int64_t first = take(dtype, (p.columns + 15) / 16 * 16 + (p.columns > 64 ? 128 : 0));
+    p.start = CWork::name(dtype) + (first ? " + " + std::to_string(first) : "");
+    ColumnProduct all = p;
+    all.b.offset -= p.past_terms * p.columns;
+    write_past_sums(*this, all, to);
   }
 }
 
@@ -208,6 +260,8 @@ void CBody::find_last_uses() {
     each_operand(program_.steps[s], [&](ValueId v) {
       touch(v);
       if (const ColumnProduct* const p = column_product(v)) touch(p->a.value), touch(p->b.value);
+      if (const std::vector<LoweredWindow>* const windows = joined(v))
+        for (const LoweredWindow& w : *windows) touch(w.value);
     });
     each_result(program_.steps[s], touch);
   }
@@ -216,7 +270,7 @@ void CBody::find_last_uses() {
 
 void CBody::place_results(const LoweredStep& s, std::size_t) {
   each_result(s, [&](ValueId v) {
-    if (has_place(v) || column_product(v)) return;
+    if (has_place(v) || column_product(v) || unwritten_.contains(v)) return;
     const Spec& spec = this->spec(v);
     const std::int64_t first = take(spec.dtype, std::max<std::int64_t>(spec.shape.numel(), 1));
     offsets_[v] = first;
@@ -241,6 +295,7 @@ void CBody::free_operands(std::size_t step) {
 void CBody::write(CText& to) {
   place_constants();
   find_last_uses();
+  write_past(to);
   Scope layer;
   for (std::size_t s = 0; s < program_.steps.size(); ++s) {
     const LoweredStep& step = program_.steps[s];
@@ -258,6 +313,7 @@ void CBody::write(CText& to) {
 }
 
 void CBody::write_step(const LoweredStep& s, CText& to) {
+  if (is_unwritten(s)) return;
   if (s.is_loop) return write_loop(*this, s.loop, to);
   if (!column_product(s.out[0].value)) write_call(*this, s, to);
 }

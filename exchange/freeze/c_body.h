@@ -1,12 +1,13 @@
 #pragma once
 /// The statements of a frozen program.
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
-#include "ferrite/compile/lowered.h"
 #include "ferrite/exchange/freeze/c_module.h"
 #include "ferrite/exchange/freeze/c_text.h"
+#include "ferrite/exchange/freeze/step_program.h"
 
 namespace ferrite::exchange::detail {
 
@@ -49,17 +50,25 @@ struct ColumnProduct {
   LoweredWindow a, b;
   std::int64_t terms = 0;    ///< K
   std::int64_t columns = 0;  ///< N
+  /// Windows on past frames whose elements are the first terms, before those of a. Their sums are computed ahead.
+  std::vector<LoweredWindow> past{};
+  std::int64_t past_terms = 0;
+  std::string start{};  ///< where the sums over past frames lie
 };
 
 /// Writes the steps of a program as C. Values that have no place get one in working memory, which those that are not
 /// needed at the same time share.
 class CBody {
  public:
-  CBody(CModule& module, const LoweredProgram& program);
+  CBody(CModule& module, const FrozenProgram& program);
 
   const LoweredProgram& program() const { return program_; }
   const Spec& spec(ValueId v) const { return program_.graph.values[v]; }
   CModule& module() const { return module_; }
+  /// Returns whether vectors run over the steps of a block.
+  bool lanes() const { return frozen_.lanes; }
+  /// Returns the windows that a value consists of, if it is a concatenation that is never written; else null.
+  const std::vector<LoweredWindow>* joined(ValueId v) const;
   /// Says where a value lies that others make or read.
   void place(ValueId v, CPlace place) { places_[v] = std::move(place); }
   bool has_place(ValueId v) const { return places_.contains(v); }
@@ -95,12 +104,18 @@ class CBody {
   void free_operands(std::size_t step);
   void write_step(const LoweredStep& s, CText& to);
 
+  bool is_unwritten(const LoweredStep& s) const;
+  void split_past(ColumnProduct& p);
+  void write_past(CText& to);
+
   CModule& module_;
+  const FrozenProgram& frozen_;
   const LoweredProgram& program_;
   std::map<ValueId, CPlace> places_;
   std::map<ValueId, std::int64_t> offsets_;  ///< of values in working memory
   std::vector<std::size_t> last_use_;
   std::map<ValueId, ColumnProduct> column_products_;
+  std::set<ValueId> unwritten_;  ///< concatenations whose readers read the windows
   std::vector<Hole> scratch_;
   std::vector<Dtype> scratch_types_;
   std::map<Dtype, std::vector<Hole>> free_;

@@ -3,7 +3,7 @@
 #include <functional>
 #include <utility>
 
-#include "ferrite/exchange/freeze/c_body.h"
+#include "ferrite/exchange/freeze/c_lanes.h"
 #include "ferrite/tensor/attributes.h"
 #include "ferrite/tensor/linear_scan.h"
 #include "ferrite/tensor/operations.h"
@@ -267,11 +267,14 @@ void write_minimal_scan(const Call& c) {
 
 /// Appends frames to a line, whose memory the result shares.
 void write_append(const Call& c) {
-  const LoweredWindow &line = c.in(0), &frames = c.in(1);
-  const Shape& shape = frames.spec.shape;
+  const LoweredWindow &line = c.in(0), &frames = c.in(1), &all = c.out();
+  Shape shape = frames.spec.shape, from = frames.strides, to = all.strides;
+  if (all.strides[0] == 1)  // channel by channel
+    for (int k = 0; k + 1 < shape.rank(); ++k)
+      for (Shape* s : {&shape, &from, &to}) std::swap((*s)[k], (*s)[k + 1]);
   c.open(shape);
-  c.to.line("(" + c.at(c.out()) + " + " + text(line.spec.shape.numel()) + steps_along(shape, shape.strides()) +
-            ")[0] = (" + c.at(frames) + steps_along(shape, frames.strides) + ")[0];");
+  c.to.line("(" + c.at(all) + " + " + text(line.spec.shape[0] * all.strides[0]) + steps_along(shape, to) + ")[0] = (" +
+            c.at(frames) + steps_along(shape, from) + ")[0];");
   c.close(shape);
 }
 
@@ -288,6 +291,7 @@ constexpr std::pair<std::string_view, void (*)(const Call&)> kCalls[] = {
 }  // namespace
 
 void write_call(CBody& body, const LoweredStep& step, CText& to) {
+  if (write_lanes_product(body, step, to)) return;
   const Graph::Node& n = *step.node;
   for (const auto& [name, write] : kCalls) {
     if (n.op->name != name) continue;

@@ -174,11 +174,16 @@ class LoopWriter {
     const ColumnProduct& p = *body_.column_product(a.value);
     const std::string s = suffix(type_);
     if (p.terms > kFewTerms) return "sum" + text(static_cast<std::int64_t>(i.slot)) + "[v]";
-    std::string sum = "nf_set_" + s + "(0)";
+    std::string sum = start_of(p, s);
     for (std::int64_t k = 0; k < p.terms; ++k)
       sum = "nf_fma_" + s + "(nf_set_" + s + "((" + at(p.a.value, p.a.offset) + ")[" + text(k) + "]), nf_load_" + s +
             "(" + at(p.b.value, p.b.offset + a.offset) + " + " + text(k * p.columns) + " + j), " + sum + ")";
     return sum;
+  }
+  /// Returns the sum before the first term.
+  std::string start_of(const ColumnProduct& p, const std::string& s) const {
+    if (p.past.empty()) return "nf_set_" + s + "(0)";
+    return "nf_load_" + s + "(" + parameters_.name(p.start, type_, false) + " + j)";
   }
   static constexpr std::int64_t kFewTerms = 4;  ///< up to this many, a sum is computed where it is read
 
@@ -189,7 +194,11 @@ class LoopWriter {
     for (const std::size_t k : loads) to_.line(v + "sum" + text(static_cast<std::int64_t>(list[k]->slot)) + "[group];");
     to_.line("NF_UNROLL");
     to_.open("for (int v = 0; v < group; ++v)");
-    for (const std::size_t k : loads) to_.line(sum(k) + " = nf_set_" + s + "(0);");
+    bool past = false;
+    for (const std::size_t k : loads) past = past || !body_.column_product(loop_.accesses[list[k]->access].value)->past.empty();
+    if (past) to_.line("const ptrdiff_t j = (g + v) * " + lanes + ";");
+    for (const std::size_t k : loads)
+      to_.line(sum(k) + " = " + start_of(*body_.column_product(loop_.accesses[list[k]->access].value), s) + ";");
     to_.close();
     to_.open("for (ptrdiff_t k = 0; k < " + text(terms) + "; ++k)");
     std::map<std::string, std::string> rows;  // the operand of one term, by its address

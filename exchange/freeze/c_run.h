@@ -12,7 +12,7 @@ namespace ferrite::exchange::detail {
 class RunWriter {
  public:
   RunWriter(CModule& module, const FrozenProgram& program, std::string function)
-      : p_(program), function_(std::move(function)), body_(module, program.lowered) {}
+      : p_(program), function_(std::move(function)), body_(module, program) {}
 
   /// Writes the statements, with these names of parameters.
   void write(const std::vector<std::string>& inputs, const std::vector<std::string>& outputs, const CStates& states);

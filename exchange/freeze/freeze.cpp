@@ -6,6 +6,7 @@
 
 #include "ferrite/compile/tracer.h"
 #include "ferrite/exchange/freeze/c_file.h"
+#include "ferrite/exchange/freeze/c_lanes.h"
 #include "ferrite/exchange/freeze/step_program.h"
 #include "ferrite/exchange/freeze/step_source.h"
 #include "ferrite/nn/stream/stream.h"
@@ -82,9 +83,11 @@ FrozenNet freeze(const nn::Layer& layer, const nn::StepRows& rows, const FreezeO
   const std::unique_ptr<nn::Layer> copy = layer.clone();
   copy->eval();
   const detail::StepSource source = detail::step_source(*copy, rows, options.block);
-  const FrozenProgram program = detail::frozen_program(source);
+  FrozenProgram program = detail::frozen_program(source);
   std::optional<FrozenProgram> block;
   if (source.block) block = detail::frozen_program(source, true);
+  if (block && !detail::same_states(program, *block)) block.reset();
+  if (block) detail::turn_to_lanes(program, *block);
   const Graph& g = program.lowered.graph;
   FileFacts facts{.what = options.model, .hash = hash_of(g), .check = {}};
   if (facts.what.empty()) {

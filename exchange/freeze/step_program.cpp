@@ -8,6 +8,7 @@
 
 #include "ferrite/compile/passes.h"
 #include "ferrite/compile/tracer.h"
+#include "ferrite/exchange/freeze/c_lanes.h"
 #include "ferrite/tensor/attributes.h"
 #include "ferrite/tensor/define.h"
 #include "ferrite/tensor/operations.h"
@@ -255,6 +256,12 @@ bool is_repeated(const Tensor& x) {
   return x.numel() > 1 && std::ranges::all_of(strides, [](std::int64_t s) { return s == 0; });
 }
 
+bool same_states(const FrozenProgram& a, const FrozenProgram& b) {
+  return std::ranges::equal(a.states, b.states, [](const FrozenState& s, const FrozenState& t) {
+    return s.name == t.name && s.keeping == t.keeping && s.spec == t.spec;
+  });
+}
+
 const Primitive& append_operation() { return ferrite::detail::structured<Append>; }
 
 namespace {
@@ -330,6 +337,7 @@ FrozenProgram frozen_program(const StepSource& source, bool block) {
     if (p.states[k].keeping == Keeping::value && is_multiplied(p.lowered, p.states[k].now))
       p.states[k].keeping = Keeping::pair;
   }
+  p.joined = joined_rows(p.lowered);
   return p;
 }
 
