@@ -163,20 +163,37 @@ bool CBody::is_unwritten(const LoweredStep& s) const {
   if (s.is_loop) each_result(s, [&](ValueId v) { unwritten = unwritten || unwritten_.contains(v); });
   return unwritten;
 }
-/// Writes the sums over past frames of all products, which wait for nothing.
-void CBody::write_past(CText& to) {
-  bool any = false;
-  for (auto& [v, p] : column_products_) {
-    if (p.past.empty()) continue;
-    if (!any) to.line("/* sums over past frames, which wait for nothing */");
-    any = true;
-    const Dtype dtype = spec(v).dtype;
-    const std::int64_t first = take(dtype, (p.columns + 15) / 16 * 16 + (p.columns > 64 ? 128 : 0));
-    p.start = CWork::name(dtype) + (first ? " + " + std::to_string(first) : "");
-    ColumnProduct all = p;
-    all.b.offset -= p.past_terms * p.columns;
-    write_past_sums(*this, all, to);
-  }
+/// Returns the products with past frames that a step reads.
+std::vector<ValueId> CBody::past_products(const LoweredStep& s) const {
+  std::vector<ValueId> all;
+  each_operand(s, [&](ValueId v) {
+    const auto at = column_products_.find(v);
+    const bool past = at != column_products_.end() && !at->second.past.empty();
+    if (past && std::ranges::find(all, v) == all.end()) all.push_back(v);
+  });
+  return all;
+}
+/// Writes the sums over past frames of a product.
+void CBody::write_past(ValueId v, CText& to) {
+  ColumnProduct& p = column_products_.at(v);
+  const Dtype dtype = spec(v).dtype;
+  const std::int64_t n = p.columns + (p.columns > 64 ? 128 : 0), first = take(dtype, n);
+  starts_[v] = {first, n};
+  p.start = CWork::name(dtype) + (first ? " + " + std::to_string(first) : "");
+  ColumnProduct all = p;
+  all.b.offset -= p.past_terms * p.columns;
+  write_past_sums(*this, all, to);
+}
+/// Writes the sums that the next steps read. They wait for nothing, so that a processor computes them while it waits for
+/// the results of the steps before.
+void CBody::write_past_ahead(std::size_t step, CText& to) {
+  int ahead = 0;
+  for (std::size_t s = step; s < program_.steps.size() && ahead < kShortAhead; ++s)
+    for (const ValueId v : past_products(program_.steps[s])) {
+      const bool is_short = column_products_.at(v).past_terms <= kShortTerms;
+      if (!starts_.contains(v) && ahead < (is_short ? kShortAhead : kAhead)) write_past(v, to);
+      ++ahead;
+    }
 }
 
 const ColumnProduct* CBody::column_product(ValueId v) const {
@@ -295,10 +312,11 @@ void CBody::free_operands(std::size_t step) {
 void CBody::write(CText& to) {
   place_constants();
   find_last_uses();
-  write_past(to);
   Scope layer;
   for (std::size_t s = 0; s < program_.steps.size(); ++s) {
     const LoweredStep& step = program_.steps[s];
+    const std::vector<ValueId> past = past_products(step);
+    if (s == 0 || !past.empty()) write_past_ahead(s, to);
     place_results(step, s);
     const Graph::Node* node = step.node;
     for (const LoweredInstruction& i : step.loop.instructions)
@@ -309,6 +327,7 @@ void CBody::write(CText& to) {
     }
     write_step(step, to);
     free_operands(s);
+    for (const ValueId v : past) give(spec(v).dtype, starts_.at(v).first, starts_.at(v).size);
   }
 }
 

@@ -106,7 +106,13 @@ class CBody {
 
   bool is_unwritten(const LoweredStep& s) const;
   void split_past(ColumnProduct& p);
-  void write_past(CText& to);
+  std::vector<ValueId> past_products(const LoweredStep& s) const;
+  void write_past(ValueId v, CText& to);
+  void write_past_ahead(std::size_t step, CText& to);
+
+  /// Products whose sums over past frames are computed before they are read: many where the sums are short.
+  static constexpr int kAhead = 3, kShortAhead = 24;
+  static constexpr std::int64_t kShortTerms = 16;
 
   CModule& module_;
   const FrozenProgram& frozen_;
@@ -115,7 +121,8 @@ class CBody {
   std::map<ValueId, std::int64_t> offsets_;  ///< of values in working memory
   std::vector<std::size_t> last_use_;
   std::map<ValueId, ColumnProduct> column_products_;
-  std::set<ValueId> unwritten_;  ///< concatenations whose readers read the windows
+  std::map<ValueId, Hole> starts_;  ///< where sums over past frames lie
+  std::set<ValueId> unwritten_;     ///< concatenations whose readers read the windows
   std::vector<Hole> scratch_;
   std::vector<Dtype> scratch_types_;
   std::map<Dtype, std::vector<Hole>> free_;

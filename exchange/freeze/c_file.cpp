@@ -7,6 +7,7 @@
 #include <set>
 
 #include "ferrite/exchange/freeze/c_body.h"
+#include "ferrite/exchange/freeze/c_lanes.h"
 #include "ferrite/exchange/freeze/c_run.h"
 #include "ferrite/exchange/freeze/c_states.h"
 #include "ferrite/tensor/operations.h"
@@ -233,6 +234,7 @@ class FileWriter {
   }
   /// Returns whether vectors of 32 bytes suit the net better than those of 64: no row fills two of the latter.
   bool short_rows() const {
+    if (block_ && block_->lanes) return widest_product(*block_) <= 8;
     return !block_ && std::ranges::all_of(p_.states, [](const FrozenState& s) { return s.spec.shape.numel() < 32; }) &&
            p_.states.size() > 0;
   }

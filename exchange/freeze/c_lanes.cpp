@@ -116,6 +116,13 @@ std::optional<LanesProduct> lanes_product(const LoweredStep& s) {
   return p;
 }
 
+std::int64_t widest_product(const FrozenProgram& program) {
+  std::int64_t most = 0;
+  for (const LoweredStep& s : program.lowered.steps)
+    if (const auto p = lanes_product(s)) most = std::max(most, p->columns);
+  return most;
+}
+
 namespace {
 
 // ---- layouts --------------------------------------------------------------------------------------------------

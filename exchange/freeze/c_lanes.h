@@ -27,6 +27,8 @@ struct LanesProduct {
 };
 /// Returns a step as such a product; nullopt if it is none.
 std::optional<LanesProduct> lanes_product(const LoweredStep& step);
+/// Returns the largest number of columns of such products in a program.
+std::int64_t widest_product(const FrozenProgram& program);
 /// Writes a product of a block whose vectors run over time. Returns false for another operation.
 bool write_lanes_product(CBody& body, const LoweredStep& step, CText& to);
 

@@ -128,7 +128,9 @@ std::string past_function(CBody& body, const ColumnProduct& p, const Taps& taps,
   f.close();
   f.close();
   f.line("NF_UNROLL");
-  f.line("for (int v = 0; v < most; ++v) nf_store_" + s + "(sum + (g + v) * " + lanes + ", all[v]);");
+  f.line("for (int v = 0; v < most; ++v)");
+  f.line("  if (vectors % most == 0 || (g + v) * " + lanes + " < " + N + ") nf_store_" + s + "(sum + (g + v) * " + lanes +
+         ", all[v]);");
   f.close();
   const std::string text_of = "/* The sums of products over " + text(taps.taps) + " earlier frames of " + text(taps.count) +
                               " channels. */\nstatic void $name(const " + t +
