@@ -136,47 +136,15 @@ struct Walk {
   std::int64_t inner = 0;
 };
 
-/// Gives the values of a program other layouts, and its accesses the offsets and strides in them.
-class Turning {
- public:
-  explicit Turning(const FrozenProgram& p) : p_(p), graph_(p.lowered.graph), is_block_(p.steps > 1) {}
+/// The layouts of the values of a program, and which of their axes are time.
+class Layouts {
+ protected:
+  explicit Layouts(const FrozenProgram& p) : p_(p), graph_(p.lowered.graph), is_block_(p.steps > 1) {}
 
-  /// Returns false if some operation cannot do that. `channels` holds the distances of the channels of lines.
-  bool run(const std::vector<std::int64_t>& channels) {
-    joined_ = p_.joined;
-    for (std::size_t k = 0; k < p_.states.size(); ++k) {
-      if (channels[k] == 0) continue;
-      for (const ValueId v : {p_.states[k].now, p_.states[k].next}) {
-        layouts_[v] = inner(v, 0, channels[k]);
-        if (is_block_) time_[v] = 0;
-      }
-    }
-    if (is_block_)
-      for (const ValueId v : p_.inputs) time_[v] = 0;
-    for (const LoweredStep& s : p_.lowered.steps) {
-      steps_.push_back(s);
-      if (!(s.is_loop ? turn_loop(steps_.back()) : turn_call(steps_.back()))) return false;
-    }
-    for (auto& [v, windows] : joined_)
-      for (LoweredWindow& w : windows)
-        if (!turn_window(w)) return false;
-    return true;
-  }
-  void finish(FrozenProgram& p) {
-    p.lowered.steps = std::move(steps_);
-    p.joined = std::move(joined_);
-    p.lanes = is_block_;
-  }
-
- private:
-  /// Returns strides in which an axis is the innermost one and the other ones lie `row` elements apart.
-  Shape inner(ValueId v, int axis, std::int64_t row) const {
-    const Shape& shape = graph_.values[v].shape;
-    Shape strides = Shape::filled(shape.rank(), 0);
-    for (int k = shape.rank() - 1; k >= 0; --k)
-      if (k != axis) strides[k] = row, row *= shape[k];
-    strides[axis] = 1;
-    return strides;
+  /// Lays the frames of a line next to each other, its channels `channel` elements apart.
+  void set_line(ValueId v, std::int64_t channel) {
+    layouts_[v] = inner(v, 0, channel);
+    if (is_block_) time_[v] = 0;
   }
   bool is_known(ValueId v) const { return layouts_.contains(v) || time_.contains(v); }
   Shape layout(ValueId v) const {
@@ -223,9 +191,7 @@ class Turning {
     for (int d = 0; d < shape.rank(); ++d) w.offset += first[d] * to[d];
     return w;
   }
-
-  // ---- operations that run alone ------------------------------------------------------------------------------
-
+  /// Brings a window to the layout of its value. Returns false if that cannot be done.
   bool turn_window(LoweredWindow& w) const {
     if (!is_known(w.value)) return true;
     const auto on = walk(w.value, w.offset, w.spec.shape, w.strides);
@@ -233,6 +199,57 @@ class Turning {
     w.offset = on->offset, w.strides = on->strides;
     return true;
   }
+
+  const FrozenProgram& p_;
+  const Graph& graph_;
+  bool is_block_;
+  std::map<ValueId, int> time_;       ///< the axis of time of values that have one
+  std::map<ValueId, Shape> layouts_;  ///< strides of values that are not row-major
+
+ private:
+  /// Returns strides in which an axis is the innermost one and the other ones lie `row` elements apart.
+  Shape inner(ValueId v, int axis, std::int64_t row) const {
+    const Shape& shape = graph_.values[v].shape;
+    Shape strides = Shape::filled(shape.rank(), 0);
+    for (int k = shape.rank() - 1; k >= 0; --k)
+      if (k != axis) strides[k] = row, row *= shape[k];
+    strides[axis] = 1;
+    return strides;
+  }
+};
+
+/// Gives the values of a program other layouts, and its accesses the offsets and strides in them.
+class Turning : Layouts {
+ public:
+  explicit Turning(const FrozenProgram& p) : Layouts(p) {}
+
+  /// Returns false if some operation cannot do that. `channels` holds the distances of the channels of lines.
+  bool run(const std::vector<std::int64_t>& channels) {
+    joined_ = p_.joined;
+    for (std::size_t k = 0; k < p_.states.size(); ++k) {
+      if (channels[k] == 0) continue;
+      for (const ValueId v : {p_.states[k].now, p_.states[k].next}) set_line(v, channels[k]);
+    }
+    if (is_block_)
+      for (const ValueId v : p_.inputs) time_[v] = 0;
+    for (const LoweredStep& s : p_.lowered.steps) {
+      steps_.push_back(s);
+      if (!(s.is_loop ? turn_loop(steps_.back()) : turn_call(steps_.back()))) return false;
+    }
+    for (auto& [v, windows] : joined_)
+      for (LoweredWindow& w : windows)
+        if (!turn_window(w)) return false;
+    return true;
+  }
+  void finish(FrozenProgram& p) {
+    p.lowered.steps = std::move(steps_);
+    p.joined = std::move(joined_);
+    p.lanes = is_block_;
+  }
+
+ private:
+  // ---- operations that run alone ------------------------------------------------------------------------------
+
   bool turn_call(LoweredStep& s) {
     if (s.node->op == &append_operation()) {
       for (LoweredWindow* w : {&s.in[0], &s.in[1], &s.out[0]})
@@ -373,13 +390,8 @@ class Turning {
     l.extents = moved(l.extents);
   }
 
-  const FrozenProgram& p_;
-  const Graph& graph_;
-  bool is_block_;
   std::vector<LoweredStep> steps_;
   std::map<ValueId, std::vector<LoweredWindow>> joined_;
-  std::map<ValueId, int> time_;       ///< the axis of time of values that have one
-  std::map<ValueId, Shape> layouts_;  ///< strides of values that are not row-major
 };
 
 /// The number of columns of a product up to which vectors over time are faster.
