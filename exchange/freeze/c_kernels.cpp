@@ -102,10 +102,12 @@ NF_INLINE void nf_few_steps_$s(const $T *const *rows, const $T *b, ptrdiff_t bk,
 }
 NF_INLINE void nf_strip_of_steps_$s(const $T *const *rows, const $T *b, ptrdiff_t bk, ptrdiff_t bn, $T *y, ptrdiff_t ldy,
                                     ptrdiff_t T, ptrdiff_t k0, ptrdiff_t k1, int R) {
-  enum { most = NF_SUMS >= 24 ? 4 : 2 };
   ptrdiff_t t = 0;
-  for (; t + most * NF_LANES_$S <= T; t += most * NF_LANES_$S)
-    nf_few_steps_$s(rows, b, bk, bn, y, ldy, t, k0, k1, R, most);
+  if (NF_SUMS >= 24 && R <= 4)
+    for (; t + 4 * NF_LANES_$S <= T; t += 4 * NF_LANES_$S)
+      nf_few_steps_$s(rows, b, bk, bn, y, ldy, t, k0, k1, R, 4);
+  for (; t + 2 * NF_LANES_$S <= T; t += 2 * NF_LANES_$S)
+    nf_few_steps_$s(rows, b, bk, bn, y, ldy, t, k0, k1, R, 2);
   for (; t < T; t += NF_LANES_$S) nf_few_steps_$s(rows, b, bk, bn, y, ldy, t, k0, k1, R, 1);
 }
 /* y[n][t] = the sum of rows[k][t] b[k][n] over K terms, for T consecutive steps t: vectors run over the steps. Every
@@ -115,6 +117,8 @@ NF_INLINE void nf_steps_$s(const $T *const *rows, const $T *b, ptrdiff_t bk, ptr
   for (ptrdiff_t k0 = 0; k0 < K; k0 += 256) {
     const ptrdiff_t k1 = K - k0 < 256 ? K : k0 + 256;
     ptrdiff_t n = 0;
+    if (NF_SUMS >= 24 && T < 4 * NF_LANES_$S)
+      for (; n + 8 <= N; n += 8) nf_strip_of_steps_$s(rows, b + n * bn, bk, bn, y + n * ldy, ldy, T, k0, k1, 8);
     for (; n + 4 <= N; n += 4) nf_strip_of_steps_$s(rows, b + n * bn, bk, bn, y + n * ldy, ldy, T, k0, k1, 4);
     if (N % 4 != 0) nf_strip_of_steps_$s(rows, b + n * bn, bk, bn, y + n * ldy, ldy, T, k0, k1, (int)(N % 4));
   }
@@ -199,7 +203,7 @@ constexpr std::string_view kWords = R"C(
 #define NF_ALIGNED
 #endif
 /* The number of sums that fit into registers, and of elements behind a constant array that vectors may read. */
-#if NF_VECTOR_BYTES == 64 || defined(__aarch64__) || NF_VECTOR_BYTES == 0
+#if NF_VECTOR_BYTES == 64 || defined(__AVX512VL__) || defined(__aarch64__) || NF_VECTOR_BYTES == 0
 #define NF_SUMS 24
 #else
 #define NF_SUMS 15
