@@ -103,11 +103,11 @@ std::optional<ColumnProduct> row_product(const LoweredStep& s) {
   return fits ? std::optional(p) : std::nullopt;
 }
 
-/// Returns whether a loop may compute products of columns: one axis, without reductions, read and written in order.
+/// Returns whether a loop may compute products of columns: one axis, without reductions, floats of one type.
 bool takes_products(const LoweredProgram& program, const LoweredLoop& l) {
   if (l.extents.rank() != 1 || l.reduced || l.across != LoweredLoop::Across::none) return false;
   for (const LoweredSlot& s : l.slots)
-    if (s.dtype != Dtype::f32 && s.dtype != Dtype::f64) return false;
+    if (!is_float(s.dtype) || s.dtype != l.slots[0].dtype) return false;
   return std::ranges::all_of(
       l.accesses, [&](const LoweredAccess& a) { return a.whole && is_float(program.graph.values[a.value].dtype); });
 }

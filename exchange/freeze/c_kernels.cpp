@@ -105,11 +105,14 @@ NF_INLINE void nf_few_steps_$s(const $T *const *rows, const $T *b, ptrdiff_t bk,
 }
 NF_INLINE void nf_strip_of_steps_$s(const $T *const *rows, const $T *b, ptrdiff_t bk, ptrdiff_t bn, $T *y,
                                     ptrdiff_t ldy, ptrdiff_t T, ptrdiff_t k0, ptrdiff_t k1, int R) {
-  enum { most = NF_SUMS >= 24 ? 4 : 2 };
-  const ptrdiff_t whole = T / (most * NF_LANES_$S) * (most * NF_LANES_$S);
-  for (ptrdiff_t t = 0; t < whole; t += most * NF_LANES_$S)
-    nf_few_steps_$s(rows, b, bk, bn, y, ldy, t, k0, k1, R, most);
-  for (ptrdiff_t t = whole; t < T; t += NF_LANES_$S) nf_few_steps_$s(rows, b, bk, bn, y, ldy, t, k0, k1, R, 1);
+  const ptrdiff_t fours = NF_SUMS >= 24 && R <= 4 ? T / (4 * NF_LANES_$S) * (4 * NF_LANES_$S) : 0;
+  const ptrdiff_t twos = fours + (T - fours) / (2 * NF_LANES_$S) * (2 * NF_LANES_$S);
+  if (NF_SUMS >= 24 && R <= 4)
+    for (ptrdiff_t t = 0; t < fours; t += 4 * NF_LANES_$S)
+      nf_few_steps_$s(rows, b, bk, bn, y, ldy, t, k0, k1, R, 4);
+  for (ptrdiff_t t = fours; t < twos; t += 2 * NF_LANES_$S)
+    nf_few_steps_$s(rows, b, bk, bn, y, ldy, t, k0, k1, R, 2);
+  for (ptrdiff_t t = twos; t < T; t += NF_LANES_$S) nf_few_steps_$s(rows, b, bk, bn, y, ldy, t, k0, k1, R, 1);
 }
 /* y[n][t] = the sum of rows[k][t] b[k][n] over K terms, for T consecutive steps t: vectors run over the steps. Every
    element is the ascending sum of blocks of 256 terms. T is a multiple of 16. */
@@ -117,8 +120,10 @@ NF_INLINE void nf_steps_$s(const $T *const *rows, const $T *b, ptrdiff_t bk, ptr
                            ptrdiff_t T, ptrdiff_t K, ptrdiff_t N) {
   for (ptrdiff_t k0 = 0; k0 < K; k0 += 256) {
     const ptrdiff_t k1 = K - k0 < 256 ? K : k0 + 256;
-    const ptrdiff_t fours = N / 4 * 4;
-    for (ptrdiff_t n = 0; n < fours; n += 4)
+    const ptrdiff_t eights = NF_SUMS >= 24 && T < 4 * NF_LANES_$S ? N / 8 * 8 : 0, fours = N / 4 * 4;
+    for (ptrdiff_t n = 0; n < eights; n += 8)
+      nf_strip_of_steps_$s(rows, b + n * bn, bk, bn, y + n * ldy, ldy, T, k0, k1, 8);
+    for (ptrdiff_t n = eights; n < fours; n += 4)
       nf_strip_of_steps_$s(rows, b + n * bn, bk, bn, y + n * ldy, ldy, T, k0, k1, 4);
     if (fours < N)
       nf_strip_of_steps_$s(rows, b + fours * bn, bk, bn, y + fours * ldy, ldy, T, k0, k1, (int)(N - fours));
@@ -373,7 +378,7 @@ constexpr std::string_view kWords = R"C(
 #define NF_NAN_D ((double)NAN)
 #endif
 /* The number of sums that fit into registers, and of elements behind a constant array that vectors may read. */
-#if NF_VECTOR_BYTES == 64 || defined(__aarch64__) || NF_VECTOR_BYTES == 0
+#if NF_VECTOR_BYTES == 64 || defined(__AVX512VL__) || defined(__aarch64__) || NF_VECTOR_BYTES == 0
 #define NF_SUMS 24
 #else
 #define NF_SUMS 15
