@@ -3,10 +3,9 @@
 
 #include <algorithm>
 #include <optional>
-#include <set>
 
 #include "ferrite/exchange/export_error.h"
-#include "ferrite/exchange/freeze/frozen_program.h"
+#include "ferrite/exchange/freeze/c_lanes.h"
 #include "ferrite/tensor/ops.h"
 
 namespace ferrite::exchange::detail {
@@ -79,10 +78,13 @@ void note_types(CModule& module, const Graph& g) {
 
 }  // namespace
 
-CBody::CBody(CModule& module, const LoweredProgram& program) : module_(module), program_(program) {
-  note_types(module, program.graph);
+CBody::CBody(CModule& module, const FrozenProgram& program)
+    : module_(module), frozen_(program), program_(program.lowered) {
+  note_types(module, program_.graph);
   find_constants();
   find_column_products();
+  if (lanes())
+    for (const auto& [v, windows] : frozen_.joined) unwritten_.insert(v);
 }
 
 namespace {
@@ -95,19 +97,19 @@ std::optional<ColumnProduct> row_product(const LoweredStep& s) {
   const LoweredWindow &a = s.in[0], &b = s.in[1];
   if (a.spec.shape.rank() < 2 || b.spec.shape.rank() != 2 || a.spec.shape.numel() != a.spec.shape[-1]) return {};
   const ColumnProduct p{a, b, b.spec.shape[0], b.spec.shape[1]};
-  const bool dense = (p.terms == 1 || a.strides[-1] == 1) && b.strides[-1] == 1 && b.strides[-2] == p.columns;
-  const bool fits = dense && p.terms <= kMostTerms && p.columns <= kMostColumns && p.columns >= 4;
+  const bool dense = (p.terms == 1 || a.strides[-1] == 1) && (p.columns == 1 || b.strides[-1] == 1) &&
+                     (p.terms == 1 || b.strides[-2] == p.columns);
+  const bool fits = dense && p.terms <= kMostTerms && p.columns <= kMostColumns;
   return fits ? std::optional(p) : std::nullopt;
 }
 
-/// Returns whether a loop may compute products of columns: one axis, without reductions, read and written in order.
+/// Returns whether a loop may compute products of columns: one axis, without reductions, floats of one type.
 bool takes_products(const LoweredProgram& program, const LoweredLoop& l) {
   if (l.extents.rank() != 1 || l.reduced || l.across != LoweredLoop::Across::none) return false;
   for (const LoweredSlot& s : l.slots)
-    if (s.dtype != Dtype::f32 && s.dtype != Dtype::f64) return false;
-  return std::ranges::all_of(l.accesses, [&](const LoweredAccess& a) {
-    return a.whole && (a.strides[0] == 1 || a.strides[0] == 0) && is_float(program.graph.values[a.value].dtype);
-  });
+    if (!is_float(s.dtype) || s.dtype != l.slots[0].dtype) return false;
+  return std::ranges::all_of(
+      l.accesses, [&](const LoweredAccess& a) { return a.whole && is_float(program.graph.values[a.value].dtype); });
 }
 
 }  // namespace
@@ -125,10 +127,77 @@ void CBody::find_column_products() {
     if (readers[v].size() != 1) continue;
     const LoweredStep& reader = program_.steps[*readers[v].begin()];
     if (!reader.is_loop || !takes_products(program_, reader.loop)) continue;
-    const bool whole = std::ranges::all_of(reader.loop.accesses,
-                                           [&](const LoweredAccess& a) { return a.value != v || a.strides[0] == 1; });
-    if (whole) column_products_.emplace(v, product);
+    const bool whole = std::ranges::all_of(reader.loop.accesses, [&](const LoweredAccess& a) {
+      return a.value != v || a.strides[0] == 1 || reader.loop.extents[0] == 1;
+    });
+    if (!whole) continue;
+    ColumnProduct& p = column_products_.emplace(v, product).first->second;
+    if (frozen_.joined.contains(p.a.value) && readers[p.a.value].size() == 1) split_past(p);
   }
+}
+
+/// Lets a product of a concatenation read past frames where they lie, and its last window where that lies.
+void CBody::split_past(ColumnProduct& p) {
+  const std::vector<LoweredWindow>& windows = frozen_.joined.at(p.a.value);
+  const auto is_past = [this](const LoweredWindow& w) {
+    return std::ranges::any_of(frozen_.states, [&](const FrozenState& s) {
+      if (s.keeping != Keeping::line) return false;
+      if (w.value == s.now) return true;
+      // Frames of the whole line before those that the step appends; channel by channel, all of them in the first one.
+      const std::int64_t last = w.offset + (w.spec.shape[1] - 1) * (s.channel ? 0 : w.strides[1]);
+      const std::int64_t end = s.spec.shape[0] * (s.channel ? 1 : s.frame);
+      return w.value == s.next && last < end && (!s.channel || w.strides[1] == s.channel || w.spec.shape[1] == 1);
+    });
+  };
+  const LoweredWindow& last = windows.back();
+  if (!std::all_of(windows.begin(), windows.end() - 1, is_past)) return;
+  if (last.spec.shape[1] > 1 && last.strides[1] != 1) return;
+  unwritten_.insert(p.a.value);
+  p.past.assign(windows.begin(), windows.end() - 1);
+  p.past_terms = p.terms - last.spec.shape[1];
+  p.terms = last.spec.shape[1];
+  p.a = last;
+  p.b.offset += p.past_terms * p.columns;
+}
+const std::vector<LoweredWindow>* CBody::joined(ValueId v) const {
+  return unwritten_.contains(v) ? &frozen_.joined.at(v) : nullptr;
+}
+bool CBody::is_unwritten(const LoweredStep& s) const {
+  bool unwritten = false;
+  if (s.is_loop) each_result(s, [&](ValueId v) { unwritten = unwritten || unwritten_.contains(v); });
+  return unwritten;
+}
+/// Returns the products with past frames that a step reads.
+std::vector<ValueId> CBody::past_products(const LoweredStep& s) const {
+  std::vector<ValueId> all;
+  each_operand(s, [&](ValueId v) {
+    const auto at = column_products_.find(v);
+    const bool past = at != column_products_.end() && !at->second.past.empty();
+    if (past && std::ranges::find(all, v) == all.end()) all.push_back(v);
+  });
+  return all;
+}
+/// Writes the sums over past frames of a product.
+void CBody::write_past(ValueId v, CText& to) {
+  ColumnProduct& p = column_products_.at(v);
+  const Dtype dtype = spec(v).dtype;
+  const std::int64_t n = p.columns + (p.columns > 64 ? 128 : 0), first = take(dtype, n);
+  starts_[v] = {first, n};
+  p.start = CWork::name(dtype) + (first ? " + " + std::to_string(first) : "");
+  ColumnProduct all = p;
+  all.b.offset -= p.past_terms * p.columns;
+  write_past_sums(*this, all, to);
+}
+/// Writes the sums that the next steps read. They wait for nothing, so that a processor computes them while it waits
+/// for the results of the steps before.
+void CBody::write_past_ahead(std::size_t step, CText& to) {
+  int ahead = 0;
+  for (std::size_t s = step; s < program_.steps.size() && ahead < kShortAhead; ++s)
+    for (const ValueId v : past_products(program_.steps[s])) {
+      const bool is_short = column_products_.at(v).past_terms <= kShortTerms;
+      if (!starts_.contains(v) && ahead < (is_short ? kShortAhead : kAhead)) write_past(v, to);
+      ++ahead;
+    }
 }
 
 const ColumnProduct* CBody::column_product(ValueId v) const {
@@ -142,7 +211,7 @@ bool CBody::multiplies(const LoweredLoop& loop, ValueId v) const {
   });
 }
 
-CBody::CBody(CBody& outer, const LoweredProgram& program) : CBody(outer.module_, program) { outer_ = &outer; }
+CBody::CBody(CBody& outer, const FrozenProgram& program) : CBody(outer.module_, program) { outer_ = &outer; }
 
 void CBody::find_constants() {
   for (const Graph::Constant& c : program_.graph.constants) constants_.emplace(c.value, c.tensor);
@@ -220,6 +289,8 @@ void CBody::find_last_uses() {
     each_operand(program_.steps[s], [&](ValueId v) {
       touch(v);
       if (const ColumnProduct* const p = column_product(v)) touch(p->a.value), touch(p->b.value);
+      if (const std::vector<LoweredWindow>* const windows = joined(v))
+        for (const LoweredWindow& w : *windows) touch(w.value);
     });
     each_result(program_.steps[s], touch);
   }
@@ -228,7 +299,7 @@ void CBody::find_last_uses() {
 
 void CBody::place_results(const LoweredStep& s, std::size_t) {
   each_result(s, [&](ValueId v) {
-    if (has_place(v) || column_product(v)) return;
+    if (has_place(v) || column_product(v) || unwritten_.contains(v)) return;
     const Spec& spec = this->spec(v);
     const std::int64_t first = take(spec.dtype, std::max<std::int64_t>(spec.shape.numel(), 1));
     offsets_[v] = first;
@@ -267,15 +338,19 @@ void CBody::write(CText& appends, CText& rest) {
   for (std::size_t s = 0; s < program_.steps.size(); ++s) {
     const LoweredStep& step = program_.steps[s];
     const bool first = !step.is_loop && step.node->op->name == "append_frames";
+    const std::vector<ValueId> past = past_products(step);
+    if (s == 0 || !past.empty()) write_past_ahead(s, rest);
     place_results(step, s);
     write_layer(step, layer, first ? appends : rest);
     write_step(step, first ? appends : rest);
     free_operands(s);
+    for (const ValueId v : past) give(spec(v).dtype, starts_.at(v).first, starts_.at(v).size);
   }
   free_operands(program_.steps.size());
 }
 
 void CBody::write_step(const LoweredStep& s, CText& to) {
+  if (is_unwritten(s)) return;
   if (s.is_loop) return write_loop(*this, s.loop, to);
   if (!column_product(s.out[0].value)) write_call(*this, s, to);
 }

@@ -1,12 +1,13 @@
 #pragma once
 /// The statements of a frozen program.
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
-#include "ferrite/compile/lowered.h"
 #include "ferrite/exchange/freeze/c_module.h"
 #include "ferrite/exchange/freeze/c_text.h"
+#include "ferrite/exchange/freeze/frozen_program.h"
 
 namespace ferrite::exchange::detail {
 
@@ -48,19 +49,27 @@ struct ColumnProduct {
   LoweredWindow a, b;
   std::int64_t terms = 0;    ///< K
   std::int64_t columns = 0;  ///< N
+  /// Windows on past frames whose elements are the first terms, before those of a. Their sums are computed ahead.
+  std::vector<LoweredWindow> past{};
+  std::int64_t past_terms = 0;
+  std::string start{};  ///< where the sums over past frames lie
 };
 
 /// Writes the steps of a program as C. Values that have no place get one in working memory, which those that are not
 /// needed at the same time share.
 class CBody {
  public:
-  CBody(CModule& module, const LoweredProgram& program);
+  CBody(CModule& module, const FrozenProgram& program);
   /// Writes a program that runs within a step of another one, and shares its working memory.
-  CBody(CBody& outer, const LoweredProgram& program);
+  CBody(CBody& outer, const FrozenProgram& program);
 
   const LoweredProgram& program() const { return program_; }
   const Spec& spec(ValueId v) const { return program_.graph.values[v]; }
   CModule& module() const { return module_; }
+  /// Returns whether vectors run over the steps of a block.
+  bool lanes() const { return frozen_.lanes; }
+  /// Returns the windows that a value consists of, if it is a concatenation that is never written; else null.
+  const std::vector<LoweredWindow>* joined(ValueId v) const;
   /// Says where a value lies that others make or read.
   void place(ValueId v, CPlace place) { places_[v] = std::move(place); }
   /// Returns whether a value has a place; constants get theirs when they are first read.
@@ -104,14 +113,27 @@ class CBody {
   void write_layer(const LoweredStep& s, Scope& before, CText& to) const;
   CBody& root() { return outer_ ? outer_->root() : *this; }
 
+  bool is_unwritten(const LoweredStep& s) const;
+  void split_past(ColumnProduct& p);
+  std::vector<ValueId> past_products(const LoweredStep& s) const;
+  void write_past(ValueId v, CText& to);
+  void write_past_ahead(std::size_t step, CText& to);
+
+  /// Products whose sums over past frames are computed before they are read: many where the sums are short.
+  static constexpr int kAhead = 3, kShortAhead = 24;
+  static constexpr std::int64_t kShortTerms = 16;
+
   CModule& module_;
   CBody* outer_ = nullptr;
+  const FrozenProgram& frozen_;
   const LoweredProgram& program_;
   mutable std::map<ValueId, CPlace> places_;
   std::map<ValueId, Tensor> constants_;
   std::map<ValueId, std::int64_t> offsets_;  ///< of values in working memory
   std::vector<std::size_t> last_use_;
   std::map<ValueId, ColumnProduct> column_products_;
+  std::map<ValueId, Hole> starts_;  ///< where sums over past frames lie
+  std::set<ValueId> unwritten_;     ///< concatenations whose readers read the windows
   std::vector<Hole> scratch_;
   std::vector<Dtype> scratch_types_;
   std::map<Dtype, std::vector<Hole>> free_;

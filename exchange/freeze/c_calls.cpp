@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "ferrite/exchange/freeze/c_lanes.h"
 #include "ferrite/tensor/attributes.h"
 #include "ferrite/tensor/operations.h"
 
@@ -123,11 +124,14 @@ void write_copy(const CCall& c) { write_copy_of(c, c.in(0), c.at(c.out())); }
 
 /// Appends frames to a line, whose memory the result shares.
 void write_append(const CCall& c) {
-  const LoweredWindow &line = c.in(0), &frames = c.in(1);
-  const Shape& shape = frames.spec.shape;
+  const LoweredWindow &line = c.in(0), &frames = c.in(1), &all = c.out();
+  Shape shape = frames.spec.shape, from = frames.strides, to = all.strides;
+  if (all.strides[0] == 1)  // channel by channel
+    for (int k = 0; k + 1 < shape.rank(); ++k)
+      for (Shape* s : {&shape, &from, &to}) std::swap((*s)[k], (*s)[k + 1]);
   c.open(shape);
-  c.to.line("(" + c.at(c.out()) + " + " + text(line.spec.shape.numel()) + steps_along(shape, shape.strides()) +
-            ")[0] = (" + c.at(frames) + steps_along(shape, frames.strides) + ")[0];");
+  c.to.line("(" + c.at(all) + " + " + text(line.spec.shape[0] * all.strides[0]) + steps_along(shape, to) + ")[0] = (" +
+            c.at(frames) + steps_along(shape, from) + ")[0];");
   c.close(shape);
 }
 
@@ -150,6 +154,7 @@ const CWriter* writer_of(const Primitive& op) {
 bool has_call(const Primitive& op) { return writer_of(op) != nullptr; }
 
 void write_call(CBody& body, const LoweredStep& step, CText& to) {
+  if (write_lanes_product(body, step, to)) return;
   const CWriter* writer = writer_of(*step.node->op);
   if (!writer) body.refuse(*step.node, "it has no form in C; compute it outside of the frozen net");
   to.open("");

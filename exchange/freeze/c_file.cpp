@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "ferrite/exchange/freeze/c_header.h"
+#include "ferrite/exchange/freeze/c_lanes.h"
 #include "ferrite/exchange/freeze/c_run.h"
 #include "ferrite/exchange/freeze/c_stages.h"
 #include "ferrite/exchange/freeze/c_states.h"
@@ -189,6 +190,7 @@ class FileWriter {
   }
   /// Returns whether vectors of 32 bytes suit the net better than those of 64: no row fills two of the latter.
   bool short_rows() const {
+    if (block_ && block_->lanes) return widest_product(*block_) <= 12;
     return !block_ && !trains() && !all_.empty() &&
            std::ranges::all_of(all_, [](const FrozenState& s) { return s.spec.shape.numel() < 32; });
   }

@@ -75,6 +75,62 @@ NF_INLINE void nf_rows_$s(const $T *a, ptrdiff_t lda, ptrdiff_t ak, const $T *b,
 }
 )";
 
+constexpr std::string_view kSteps = R"(
+/* R columns at V vectors of steps of y (+)= a . b over the terms k0..k1 - 1, each sum one ascending chain. */
+NF_INLINE void nf_few_steps_$s(const $T *const *rows, const $T *b, ptrdiff_t bk, ptrdiff_t bn, $T *y, ptrdiff_t ldy,
+                               ptrdiff_t t, ptrdiff_t k0, ptrdiff_t k1, int R, int V) {
+  nf_$s sum[16];
+  NF_UNROLL
+  for (int i = 0; i < R * V; ++i) sum[i] = nf_set_$s(0);
+  for (ptrdiff_t k = k0; k < k1; ++k) {
+    const $T *const x = rows[k] + t;
+    nf_$s a[4];
+    NF_UNROLL
+    for (int v = 0; v < V; ++v) a[v] = nf_load_$s(x + v * NF_LANES_$S);
+    NF_UNROLL
+    for (int r = 0; r < R; ++r) {
+      const nf_$s w = nf_set_$s(b[k * bk + r * bn]);
+      NF_UNROLL
+      for (int v = 0; v < V; ++v) sum[r * V + v] = nf_fma_$s(a[v], w, sum[r * V + v]);
+    }
+  }
+  NF_UNROLL
+  for (int r = 0; r < R; ++r) {
+    NF_UNROLL
+    for (int v = 0; v < V; ++v) {
+      $T *const to = y + r * ldy + t + v * NF_LANES_$S;
+      nf_store_$s(to, k0 == 0 ? sum[r * V + v] : nf_load_$s(to) + sum[r * V + v]);
+    }
+  }
+}
+NF_INLINE void nf_strip_of_steps_$s(const $T *const *rows, const $T *b, ptrdiff_t bk, ptrdiff_t bn, $T *y,
+                                    ptrdiff_t ldy, ptrdiff_t T, ptrdiff_t k0, ptrdiff_t k1, int R) {
+  const ptrdiff_t fours = NF_SUMS >= 24 && R <= 4 ? T / (4 * NF_LANES_$S) * (4 * NF_LANES_$S) : 0;
+  const ptrdiff_t twos = fours + (T - fours) / (2 * NF_LANES_$S) * (2 * NF_LANES_$S);
+  if (NF_SUMS >= 24 && R <= 4)
+    for (ptrdiff_t t = 0; t < fours; t += 4 * NF_LANES_$S)
+      nf_few_steps_$s(rows, b, bk, bn, y, ldy, t, k0, k1, R, 4);
+  for (ptrdiff_t t = fours; t < twos; t += 2 * NF_LANES_$S)
+    nf_few_steps_$s(rows, b, bk, bn, y, ldy, t, k0, k1, R, 2);
+  for (ptrdiff_t t = twos; t < T; t += NF_LANES_$S) nf_few_steps_$s(rows, b, bk, bn, y, ldy, t, k0, k1, R, 1);
+}
+/* y[n][t] = the sum of rows[k][t] b[k][n] over K terms, for T consecutive steps t: vectors run over the steps. Every
+   element is the ascending sum of blocks of 256 terms. T is a multiple of 16. */
+NF_INLINE void nf_steps_$s(const $T *const *rows, const $T *b, ptrdiff_t bk, ptrdiff_t bn, $T *y, ptrdiff_t ldy,
+                           ptrdiff_t T, ptrdiff_t K, ptrdiff_t N) {
+  for (ptrdiff_t k0 = 0; k0 < K; k0 += 256) {
+    const ptrdiff_t k1 = K - k0 < 256 ? K : k0 + 256;
+    const ptrdiff_t eights = NF_SUMS >= 24 && T < 4 * NF_LANES_$S ? N / 8 * 8 : 0, fours = N / 4 * 4;
+    for (ptrdiff_t n = 0; n < eights; n += 8)
+      nf_strip_of_steps_$s(rows, b + n * bn, bk, bn, y + n * ldy, ldy, T, k0, k1, 8);
+    for (ptrdiff_t n = eights; n < fours; n += 4)
+      nf_strip_of_steps_$s(rows, b + n * bn, bk, bn, y + n * ldy, ldy, T, k0, k1, 4);
+    if (fours < N)
+      nf_strip_of_steps_$s(rows, b + fours * bn, bk, bn, y + fours * ldy, ldy, T, k0, k1, (int)(N - fours));
+  }
+}
+)";
+
 constexpr std::string_view kDots = R"(
 /* y [M, N] = a [M, K] . b [K, N] with any strides: ascending sums of blocks of 256 terms, eight columns at a time. */
 NF_INLINE void nf_dots_$s(const $T *a, ptrdiff_t am, ptrdiff_t ak, const $T *b, ptrdiff_t bk, ptrdiff_t bn, $T *y,
@@ -322,7 +378,7 @@ constexpr std::string_view kWords = R"C(
 #define NF_NAN_D ((double)NAN)
 #endif
 /* The number of sums that fit into registers, and of elements behind a constant array that vectors may read. */
-#if NF_VECTOR_BYTES == 64 || defined(__aarch64__) || NF_VECTOR_BYTES == 0
+#if NF_VECTOR_BYTES == 64 || defined(__AVX512VL__) || defined(__aarch64__) || NF_VECTOR_BYTES == 0
 #define NF_SUMS 24
 #else
 #define NF_SUMS 15
@@ -356,6 +412,7 @@ constexpr Reduction kReductions[] = {
 constexpr Kernel kKernels[] = {
     {"tile", kTile},
     {"rows", kRows},
+    {"steps", kSteps},
     {"dots", kDots},
     {"decay", kDecay},
     {"first", kFirst},

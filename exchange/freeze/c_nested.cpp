@@ -83,23 +83,24 @@ CNested::CNested(CBody& outer, Graph graph) : program_(), body_(outer, program_)
   expand_for_c(graph);
   for (Graph::Constant& c : graph.constants)
     if (!is_repeated(c.tensor)) c.tensor = contiguous(c.tensor);
-  program_ = ferrite::detail::lower(std::move(graph));
-  for (const Spec& s : program_.graph.values)
+  program_.lowered = ferrite::detail::lower(std::move(graph));
+  for (const Spec& s : program_.lowered.graph.values)
     if (is_float(s.dtype)) outer.module().has(s.dtype);
 }
 
 bool CNested::is_input(std::size_t result) const {
-  return std::ranges::find(program_.graph.inputs, program_.graph.outputs[result]) != program_.graph.inputs.end();
+  return std::ranges::find(program_.lowered.graph.inputs, program_.lowered.graph.outputs[result]) !=
+         program_.lowered.graph.inputs.end();
 }
 
 bool CNested::has_place(std::size_t result) const {
-  const ValueId v = program_.graph.outputs[result];
+  const ValueId v = program_.lowered.graph.outputs[result];
   return body_.has_place(v) ||
-         std::ranges::any_of(program_.graph.constants, [v](const auto& c) { return c.value == v; });
+         std::ranges::any_of(program_.lowered.graph.constants, [v](const auto& c) { return c.value == v; });
 }
 
 void CNested::output(std::size_t i, const std::string& at) {
-  const ValueId v = program_.graph.outputs[i];
+  const ValueId v = program_.lowered.graph.outputs[i];
   if (is_input(i) || has_place(i)) {
     copies_.push_back({i, at});
   } else {
@@ -110,12 +111,12 @@ void CNested::output(std::size_t i, const std::string& at) {
 void CNested::write(CText& to) {
   body_.write(to, to);
   for (const Copy& c : copies_) {
-    const std::int64_t n = body_.spec(program_.graph.outputs[c.result]).shape.numel();
+    const std::int64_t n = body_.spec(program_.lowered.graph.outputs[c.result]).shape.numel();
     to.line("for (ptrdiff_t i = 0; i < " + std::to_string(n) + "; ++i) (" + c.to + ")[i] = (" + result(c.result) +
             ")[i];");
   }
 }
 
-std::string CNested::result(std::size_t i) const { return body_.place_of(program_.graph.outputs[i]).first; }
+std::string CNested::result(std::size_t i) const { return body_.place_of(program_.lowered.graph.outputs[i]).first; }
 
 }  // namespace ferrite::exchange::detail

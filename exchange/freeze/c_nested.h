@@ -18,9 +18,9 @@ class CNested {
   /// Prepares a graph. `outer` is the program in whose step it runs.
   CNested(CBody& outer, Graph graph);
 
-  std::size_t results() const { return program_.graph.outputs.size(); }
+  std::size_t results() const { return program_.lowered.graph.outputs.size(); }
   /// Says where an input lies.
-  void input(std::size_t i, const std::string& at) { body_.place(program_.graph.inputs[i], {at, false}); }
+  void input(std::size_t i, const std::string& at) { body_.place(program_.lowered.graph.inputs[i], {at, false}); }
   /// Says where a result goes. A result may go to several places.
   void output(std::size_t i, const std::string& at);
   /// Returns whether a result is an input of the program.
@@ -37,7 +37,7 @@ class CNested {
     std::size_t result;
     std::string to;
   };
-  ferrite::detail::LoweredProgram program_;
+  FrozenProgram program_;
   CBody body_;
   std::vector<Copy> copies_;
 };

@@ -12,7 +12,7 @@ namespace ferrite::exchange::detail {
 class RunWriter {
  public:
   RunWriter(CModule& module, const FrozenProgram& program, std::string function = {})
-      : p_(program), function_(std::move(function)), body_(module, program.lowered) {}
+      : p_(program), function_(std::move(function)), body_(module, program) {}
 
   /// Writes the statements, with these names of inputs and outputs; the program's first state is the `first`-th of all.
   /// With `apart`, appending frames is a part of its own.

@@ -32,6 +32,7 @@ void write_copy(CText& to, const std::string& target, const std::string& from, s
 
 std::int64_t CStates::frames(const FrozenState& s) const {
   const std::int64_t past = s.spec.shape[0];
+  if (s.channel) return s.channel;
   return past + most_appended_ + std::max(past, kFewFrames * s.appended);
 }
 std::string CStates::c_type_of(Dtype dtype) const {
@@ -59,6 +60,7 @@ std::string CStates::where(std::size_t k) const {
   const std::string member = "n->" + names_[k];
   if (states_[k].keeping == Keeping::pair) return member + " + n->" + names_[k] + "_at * " + digits(room(states_[k]));
   if (states_[k].keeping != Keeping::line) return member;
+  if (states_[k].channel) return member + " + n->" + names_[k] + "_at";
   return member + " + n->" + names_[k] + "_at * " + digits(states_[k].frame);
 }
 std::string CStates::next_place(std::size_t k) const {
@@ -107,7 +109,12 @@ void CStates::write_commit(CText& to, std::size_t k, const std::string& next, st
     case Keeping::line:
       to.line(at + " += " + digits(appended) + ";");
       to.open("if (" + at + " > " + digits(frames(s) - s.spec.shape[0] - most_appended_) + ")");
-      write_copy(to, member, where(k), s.spec.shape[0] * s.frame);
+      if (s.channel) {
+        to.line("for (ptrdiff_t c = 0; c < " + digits(s.frame * s.channel) + "; c += " + digits(s.channel) + ")");
+        write_copy(to, member + " + c", where(k) + " + c", s.spec.shape[0]);
+      } else {
+        write_copy(to, member, where(k), s.spec.shape[0] * s.frame);
+      }
       to.line(at + " = 0;");
       to.close();
       break;
@@ -128,9 +135,14 @@ void CStates::write_commit(CText& to, std::size_t k, const std::string& next, st
 void CStates::write_reset(CText& to, CModule& module) const {
   for (std::size_t k = 0; k < states_.size(); ++k) {
     const FrozenState& s = states_[k];
-    const std::int64_t n = is_padded(k) ? (s.keeping == Keeping::pair ? 2 : 1) * room(s) : s.spec.shape.numel();
+    std::int64_t n = is_padded(k) ? (s.keeping == Keeping::pair ? 2 : 1) * room(s) : s.spec.shape.numel();
+    if (s.channel) n = s.frame * s.channel;
     if (is_zero(s.first))
       to.line("for (ptrdiff_t i = 0; i < " + digits(n) + "; ++i) n->" + names_[k] + "[i] = 0;");
+    else if (s.channel)
+      to.line("for (ptrdiff_t i = 0; i < " + digits(s.spec.shape.numel()) + "; ++i) n->" + names_[k] + "[i % " +
+              digits(s.frame) + " * " + digits(s.channel) + " + i / " + digits(s.frame) +
+              "] = " + module.constant(s.first, "first value of " + s.name) + "[i];");
     else
       write_copy(to, "n->" + names_[k], module.constant(s.first, "first value of " + s.name), s.spec.shape.numel());
     if (moves(s)) to.line("n->" + names_[k] + "_at = 0;");
@@ -140,8 +152,13 @@ void CStates::write_reset(CText& to, CModule& module) const {
 
 void CStates::write_save(CText& to) const {
   to.line("unsigned char *at = (unsigned char *)to;");
-  for (std::size_t k = 0; k < states_.size(); ++k)
-    to.line("at = nf_bytes(at, " + where(k) + ", " + digits(bytes(states_[k])) + ");");
+  for (std::size_t k = 0; k < states_.size(); ++k) {
+    const FrozenState& s = states_[k];
+    if (s.channel) to.line("for (ptrdiff_t c = 0; c < " + digits(s.frame) + "; ++c)");
+    to.line((s.channel ? "  at = nf_bytes(at, " + where(k) + " + c * " + digits(s.channel)
+                       : "at = nf_bytes(at, " + where(k)) +
+            ", " + digits(bytes(s) / (s.channel ? s.frame : 1)) + ");");
+  }
   to.line("(void)n;");
   to.line("(void)at;");
 }
@@ -170,7 +187,13 @@ void CStates::write_restore(CText& to) const {
   }
   for (std::size_t k = 0; k < states_.size(); ++k) {
     if (moves(states_[k])) to.line("n->" + names_[k] + "_at = 0;");
-    to.line("nf_bytes(n->" + names_[k] + ", at, " + digits(bytes(states_[k])) + ");");
+    const std::int64_t channel = states_[k].channel, frame = states_[k].frame;
+    if (channel)
+      to.line("for (ptrdiff_t c = 0; c < " + digits(frame) + "; ++c) nf_bytes(n->" + names_[k] + " + c * " +
+              digits(channel) + ", at + c * " + digits(bytes(states_[k]) / frame) + ", " +
+              digits(bytes(states_[k]) / frame) + ");");
+    else
+      to.line("nf_bytes(n->" + names_[k] + ", at, " + digits(bytes(states_[k])) + ");");
     to.line("at += " + digits(bytes(states_[k])) + ";");
   }
   to.line("(void)n;");

@@ -6,6 +6,7 @@
 
 #include "ferrite/compile/tracer.h"
 #include "ferrite/exchange/freeze/c_file.h"
+#include "ferrite/exchange/freeze/c_lanes.h"
 #include "ferrite/exchange/freeze/frozen_program.h"
 #include "ferrite/exchange/freeze/step_source.h"
 #include "ferrite/exchange/freeze_jacobian.h"
@@ -153,12 +154,12 @@ FrozenNet freeze(const nn::Layer& layer, const nn::StepRows& rows, const FreezeO
   const std::vector<detail::Stage> sources = detail::stages_of(*copy, rows, options.block);
   std::vector<detail::FrozenStage> stages;
   FileFacts facts{.what = options.model, .hash = 0, .check = {}};
-  for (const detail::Stage& s : sources) {
-    stages.push_back({detail::frozen_program(s.source), s.window});
-    facts.hash = facts.hash * 31 + hash_of(stages.back().program.lowered.graph);
-  }
+  for (const detail::Stage& s : sources) stages.push_back({detail::frozen_program(s.source), s.window});
   std::optional<FrozenProgram> block;
   if (sources[0].source.block) block = detail::frozen_program(sources[0].source, true);
+  if (block && !detail::same_states(stages[0].program, *block)) block.reset();
+  if (block) detail::turn_to_lanes(stages[0].program, *block);
+  for (const detail::FrozenStage& s : stages) facts.hash = facts.hash * 31 + hash_of(s.program.lowered.graph);
   if (facts.what.empty()) {
     std::int64_t parameters = 0;
     for (const Parameter& p : layer.parameters()) parameters += p.shape().numel();

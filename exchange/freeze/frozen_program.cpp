@@ -2,12 +2,14 @@
 #include "ferrite/exchange/freeze/frozen_program.h"
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <optional>
 
 #include "ferrite/compile/passes.h"
 #include "ferrite/compile/tracer.h"
 #include "ferrite/exchange/export_error.h"
+#include "ferrite/exchange/freeze/c_lanes.h"
 #include "ferrite/exchange/freeze/c_nested.h"
 #include "ferrite/tensor/attributes.h"
 #include "ferrite/tensor/define.h"
@@ -121,6 +123,69 @@ std::optional<Joined> joined(const Graph& g, ValueId state, ValueId next) {
   return Joined{both->in[1], axis, n->in[0]};
 }
 
+/// Finds states that hold the last frames of a longer state, as the taps of one convolution do, and reads the longer
+/// one instead.
+class Sharing {
+ public:
+  /// `states` are the inputs of the graph that are states, `next` their next values.
+  Sharing(Graph& g, std::vector<ValueId> states, std::vector<ValueId> next, std::vector<Tensor> first)
+      : g_(g), states_(std::move(states)), next_(std::move(next)), first_(std::move(first)) {
+    for (std::size_t k = 0; k < states_.size(); ++k) {
+      joined_.push_back(first_[k].defined() ? joined(g_, states_[k], next_[k]) : std::nullopt);
+      if (joined_[k] && !joined_[k]->all) joined_[k].reset();
+    }
+  }
+  /// Returns whether the k-th state is a part of another one, and thus no state any more.
+  bool replace(std::size_t k) {
+    if (!joined_[k]) return false;
+    std::size_t longest = k;
+    for (std::size_t o = 0; o < states_.size(); ++o)
+      if (o != k && holds(o, k) && (frames(o) > frames(longest) || (frames(o) == frames(longest) && o < longest)))
+        longest = o;
+    if (longest == k) return false;
+    const int axis = joined_[k]->axis;
+    const std::int64_t before = frames(longest) - frames(k);
+    g_.nodes.insert(g_.nodes.begin(), part(states_[longest], states_[k], axis, before));
+    const ValueId all = *joined_[k]->all, all_of_longest = *joined_[longest]->all;
+    const std::size_t at = index_of(all), other = index_of(all_of_longest);
+    g_.nodes[at] = part(all_of_longest, all, axis, before);
+    if (other > at) {  // the longer one reads nothing that is not there already
+      const Graph::Node joiner = g_.nodes[other];
+      g_.nodes.erase(g_.nodes.begin() + static_cast<std::ptrdiff_t>(other));
+      g_.nodes.insert(g_.nodes.begin() + static_cast<std::ptrdiff_t>(at), joiner);
+    }
+    return true;
+  }
+
+ private:
+  std::int64_t frames(std::size_t k) const { return g_.values[states_[k]].shape[joined_[k]->axis]; }
+  /// Returns whether state o begins and goes on as state k does, from earlier frames on.
+  bool holds(std::size_t o, std::size_t k) const {
+    if (!joined_[o] || joined_[o]->frames != joined_[k]->frames || joined_[o]->axis != joined_[k]->axis) return false;
+    if (frames(o) < frames(k)) return false;
+    const NewFrame frame;
+    const Tensor end = contiguous(slice(first_[o], joined_[k]->axis, frames(o) - frames(k), frames(o)));
+    const Tensor own = contiguous(first_[k]);
+    return end.spec() == own.spec() &&
+           std::memcmp(end.raw(), own.raw(), static_cast<std::size_t>(own.numel() * size_of(own.dtype()))) == 0;
+  }
+  std::size_t index_of(ValueId v) const {
+    std::size_t at = 0;
+    while (std::ranges::find(g_.nodes[at].out, v) == g_.nodes[at].out.end()) ++at;
+    return at;
+  }
+  /// Returns the node that takes the frames of `from`, from `begin` on, as `to`.
+  Graph::Node part(ValueId from, ValueId to, int axis, std::int64_t begin) const {
+    const ferrite::detail::SliceAttrs a{axis, begin, g_.values[to].shape[axis], 1};
+    return {.op = ops::slice, .attrs = a, .in = {from}, .out = {to}, .scope = {}};
+  }
+
+  Graph& g_;
+  std::vector<ValueId> states_, next_;
+  std::vector<Tensor> first_;
+  std::vector<std::optional<Joined>> joined_;
+};
+
 /// Returns the order of axes that moves `axis` to the front, or back again.
 Shape to_front(int rank, int axis, bool back) {
   Shape order;
@@ -194,6 +259,12 @@ bool is_repeated(const Tensor& x) {
   return x.numel() > 1 && std::ranges::all_of(strides, [](std::int64_t s) { return s == 0; });
 }
 
+bool same_states(const FrozenProgram& a, const FrozenProgram& b) {
+  return std::ranges::equal(a.states, b.states, [](const FrozenState& s, const FrozenState& t) {
+    return s.name == t.name && s.keeping == t.keeping && s.spec == t.spec;
+  });
+}
+
 const Primitive& append_operation() { return ferrite::detail::structured<Append>; }
 
 namespace {
@@ -203,6 +274,40 @@ bool is_multiplied(const ferrite::detail::LoweredProgram& p, ValueId v) {
   return std::ranges::any_of(p.steps, [v](const ferrite::detail::LoweredStep& s) {
     return !s.is_loop && s.node->op == ops::matmul && s.in[0].value == v;
   });
+}
+
+/// Finds the states of a graph, which loses those that are parts of others, and how each is kept. Returns the outputs
+/// that are their next values.
+std::vector<std::size_t> take_states(const StepSource& source, Graph& g, std::vector<FrozenState>& states) {
+  const std::size_t nx = source.inputs.size(), n = source.states.size();
+  std::vector<std::size_t> output_of, own;
+  std::vector<ValueId> now(g.inputs.begin() + static_cast<std::ptrdiff_t>(nx), g.inputs.end()), next;
+  std::vector<Tensor> first;
+  std::size_t output = source.output_names.size();
+  for (const SourceState& s : source.states) {
+    next.push_back(s.counts ? 0 : g.outputs[output++]);
+    first.push_back(s.counts || s.capacity || s.spec.shape.rank() == 0 ? Tensor() : s.first);
+  }
+  g.inputs.resize(nx), g.outputs.resize(source.output_names.size());
+  Sharing sharing(g, now, next, first);
+  for (std::size_t k = 0; k < n; ++k) {
+    if (first[k].defined() && sharing.replace(k)) continue;
+    own.push_back(k), g.inputs.push_back(now[k]);
+    output_of.push_back(g.outputs.size());
+    if (!source.states[k].counts) g.outputs.push_back(next[k]);
+  }
+  passes::remove_dead_code(g);
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    const SourceState& s = source.states[own[i]];
+    FrozenState f{.name = s.name, .spec = s.spec, .first = s.first};
+    f.keeping = s.counts ? Keeping::counts : s.capacity ? Keeping::store : Keeping::value;
+    if (f.keeping == Keeping::store) f.frame = s.spec.shape.numel() / s.spec.shape[0] / s.capacity;
+    if (first[own[i]].defined())
+      if (const auto j = joined(g, g.inputs[nx + i], g.outputs[output_of[i]]))
+        Lining(g, nx + i, output_of[i]).run(*j, f);
+    states.push_back(f);
+  }
+  return output_of;
 }
 
 }  // namespace
@@ -226,31 +331,21 @@ FrozenProgram frozen_program(const StepSource& source, bool block) {
                   .input_names = source.input_names,
                   .output_names = source.output_names,
                   .steps = block ? source.block_steps : 1};
-  const std::size_t nx = source.inputs.size(), ny = source.output_names.size();
-  std::size_t output = ny;
-  std::vector<std::size_t> output_of;
-  for (std::size_t k = 0; k < source.states.size(); ++k) {
-    const SourceState& s = source.states[k];
-    FrozenState f{.name = s.name, .spec = s.spec, .first = s.first};
-    f.keeping = s.counts ? Keeping::counts : s.capacity ? Keeping::store : Keeping::value;
-    output_of.push_back(s.counts ? 0 : output++);
-    if (f.keeping == Keeping::store) f.frame = s.spec.shape.numel() / s.spec.shape[0] / s.capacity;
-    if (f.keeping == Keeping::value && s.spec.shape.rank() > 0)
-      if (const auto j = joined(g, g.inputs[nx + k], g.outputs[output_of[k]]))
-        Lining(g, nx + k, output_of[k]).run(*j, f);
-    p.states.push_back(f);
-  }
+  const std::size_t nx = source.inputs.size();
+  const std::vector<std::size_t> output_of = take_states(source, g, p.states);
   make_dense(g);
   p.lowered = ferrite::detail::lower(std::move(g));
   const Graph& lowered = p.lowered.graph;
   p.inputs.assign(lowered.inputs.begin(), lowered.inputs.begin() + static_cast<std::ptrdiff_t>(nx));
-  p.outputs.assign(lowered.outputs.begin(), lowered.outputs.begin() + static_cast<std::ptrdiff_t>(ny));
+  p.outputs.assign(lowered.outputs.begin(),
+                   lowered.outputs.begin() + static_cast<std::ptrdiff_t>(source.output_names.size()));
   for (std::size_t k = 0; k < p.states.size(); ++k) {
     p.states[k].now = lowered.inputs[nx + k];
     if (p.states[k].keeping != Keeping::counts) p.states[k].next = lowered.outputs[output_of[k]];
     if (p.states[k].keeping == Keeping::value && is_multiplied(p.lowered, p.states[k].now))
       p.states[k].keeping = Keeping::pair;
   }
+  p.joined = joined_rows(p.lowered);
   return p;
 }
 

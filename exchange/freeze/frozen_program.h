@@ -1,5 +1,6 @@
 #pragma once
 /// A function of tensors as a lowered program, with its states as C keeps them.
+#include <map>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,8 @@ struct FrozenState {
   ValueId next = 0;  ///< the value that takes its place; of a line the frames that are appended are a part of `now`
   std::int64_t frame = 0;     ///< elements of a frame of a line, or of an entry of a store
   std::int64_t appended = 0;  ///< frames that each step appends to a line
+  /// Of a line whose channels lie one after the other: elements from one channel to the next. 0: frame by frame.
+  std::int64_t channel = 0;
 };
 
 /// A program of fixed types and its ends.
@@ -36,6 +39,9 @@ struct FrozenProgram {
   std::vector<FrozenState> states;
   std::vector<std::string> input_names, output_names;
   std::int64_t steps = 1;  ///< steps that a run makes: rows of inputs and outputs
+  /// Operands of products that are concatenations: windows [M, k] that lie next to each other in [M, K].
+  std::map<ValueId, std::vector<ferrite::detail::LoweredWindow>> joined{};
+  bool lanes = false;  ///< whether the steps of a block lie next to each other in memory, channel by channel
 };
 
 /// Traces a step, takes its variables as constants, computes what depends on them alone, and lowers the rest.
@@ -46,6 +52,9 @@ FrozenProgram frozen_program(const StepSource& source, bool block = false);
 /// in the order of `names`, whose values the program replaces; those that it does not assign stay as they are.
 FrozenProgram frozen_program(const Graph& program, const std::vector<Variable>& variables,
                              const std::vector<std::string>& names);
+
+/// Returns whether two programs keep the same states.
+bool same_states(const FrozenProgram& a, const FrozenProgram& b);
 
 /// Returns whether a constant is one number repeated, of which C has a single element.
 bool is_repeated(const Tensor& x);

@@ -1,0 +1,123 @@
+/// Writes loops that compute products of one row, column by column.
+#include <algorithm>
+
+#include "ferrite/exchange/freeze/c_points.h"
+
+namespace ferrite::exchange::detail {
+namespace {
+
+using Step = LoweredInstruction::Step;
+
+std::string text(std::int64_t n) { return std::to_string(n); }
+
+class ColumnsWriter : public PointsWriter {
+ public:
+  using PointsWriter::PointsWriter;
+
+  /// Writes groups of vectors: first their sums of products, all chains in one loop over the terms, then the points.
+  void write() {
+    std::vector<const LoweredInstruction*> list;
+    std::map<std::int64_t, std::vector<std::size_t>> by_terms;  // loads of products
+    std::size_t chains = 0;
+    for (const LoweredInstruction& i : loop_.instructions) {
+      list.push_back(&i);
+      if (i.step != Step::load) continue;
+      const ColumnProduct* const p = body_.column_product(loop_.accesses[i.access].value);
+      if (p && p->terms > kFewTerms) by_terms[p->terms].push_back(list.size() - 1), ++chains;
+    }
+    const std::string s = suffix(type_), lanes = this->lanes();
+    const std::string n = text(loop_.extents[0]),
+                      c = text(std::max<std::int64_t>(static_cast<std::int64_t>(chains), 1));
+    begin_piece(0, loop_.extents[0], 0);
+    to_.line("enum { vectors = (" + n + " + " + lanes + " - 1) / " + lanes + ", most = NF_SUMS > " + c +
+             " ? NF_SUMS / " + c + " : 1 };");
+    to_.line("enum { groups = (vectors + most - 1) / most, group = (vectors + groups - 1) / groups };");
+    to_.open("for (ptrdiff_t g = 0; g < vectors; g += group)");
+    for (const auto& [terms, loads] : by_terms) write_sums(terms, loads, list, s, lanes);
+    to_.line("NF_UNROLL");
+    to_.open("for (int v = 0; v < group; ++v)");
+    to_.line("const ptrdiff_t j = (g + v) * " + lanes + ";");
+    to_.line("if (vectors % group != 0 && j >= " + n + ") break;");
+    write_left();
+    for (const LoweredInstruction* i : list) {
+      if (i->step == Step::load && body_.column_product(loop_.accesses[i->access].value)) {
+        to_.line("const " + type(loop_.slots[i->slot].dtype) + " " + name(i->slot) + " = " + product_at(*i) + ";");
+      } else {
+        write_point(*i);
+      }
+    }
+    if (partial_) to_.line("(void)left;");
+    to_.close();
+    to_.close();
+  }
+
+ private:
+  /// Returns the product of a column: a sum that is there, or one of few terms.
+  std::string product_at(const LoweredInstruction& i) const {
+    const LoweredAccess& a = loop_.accesses[i.access];
+    const ColumnProduct& p = *body_.column_product(a.value);
+    const std::string s = suffix(type_);
+    if (p.terms > kFewTerms) return "sum" + text(static_cast<std::int64_t>(i.slot)) + "[v]";
+    std::string sum = start_of(p, s);
+    for (std::int64_t k = 0; k < p.terms; ++k)
+      sum = "nf_fma_" + s + "(nf_set_" + s + "((" + at(p.a.value, p.a.offset) + ")[" + text(k) + "]), nf_load_" + s +
+            "(" + at(p.b.value, p.b.offset + a.offset) + " + " + text(k * p.columns) + " + j), " + sum + ")";
+    return sum;
+  }
+  /// Returns the sum before the first term.
+  std::string start_of(const ColumnProduct& p, const std::string& s) const {
+    if (p.past.empty()) return "nf_set_" + s + "(0)";
+    return "nf_load_" + s + "(" + parameters_.name(p.start, type_, false) + " + j)";
+  }
+  static constexpr std::int64_t kFewTerms = 4;  ///< up to this many, a sum is computed where it is read
+
+  void write_sums(std::int64_t terms, const std::vector<std::size_t>& loads,
+                  const std::vector<const LoweredInstruction*>& list, const std::string& s, const std::string& lanes) {
+    const std::string v = "nf_" + s + " ";
+    const auto sum = [&](std::size_t k) { return "sum" + text(static_cast<std::int64_t>(list[k]->slot)) + "[v]"; };
+    for (const std::size_t k : loads) to_.line(v + "sum" + text(static_cast<std::int64_t>(list[k]->slot)) + "[group];");
+    to_.line("NF_UNROLL");
+    to_.open("for (int v = 0; v < group; ++v)");
+    bool past = false;
+    for (const std::size_t k : loads)
+      past = past || !body_.column_product(loop_.accesses[list[k]->access].value)->past.empty();
+    if (past) to_.line("const ptrdiff_t j = (g + v) * " + lanes + ";");
+    for (const std::size_t k : loads)
+      to_.line(sum(k) + " = " + start_of(*body_.column_product(loop_.accesses[list[k]->access].value), s) + ";");
+    to_.close();
+    to_.open("for (ptrdiff_t k = 0; k < " + text(terms) + "; ++k)");
+    std::map<std::string, std::string> rows;  // the operand of one term, by its address
+    for (const std::size_t k : loads) {
+      const ColumnProduct& p = *body_.column_product(loop_.accesses[list[k]->access].value);
+      const std::string from = at(p.a.value, p.a.offset);
+      if (rows.contains(from)) continue;
+      rows[from] = "x" + text(std::ssize(rows));
+      to_.line("const " + v + rows[from] + " = nf_set_" + s + "((" + from + ")[k]);");
+    }
+    to_.line("NF_UNROLL");
+    to_.open("for (int v = 0; v < group; ++v)");
+    for (const std::size_t k : loads) {
+      const LoweredAccess& a = loop_.accesses[list[k]->access];
+      const ColumnProduct& p = *body_.column_product(a.value);
+      const std::string column = plus(at(p.b.value, p.b.offset + a.offset), p.columns, "k") + " + (g + v) * " + lanes;
+      to_.line(sum(k) + " = nf_fma_" + s + "(" + rows.at(at(p.a.value, p.a.offset)) + ", nf_load_" + s + "(" + column +
+               "), " + sum(k) + ");");
+    }
+    to_.close();
+    to_.close();
+  }
+};
+
+}  // namespace
+
+bool has_columns(const CBody& body, const LoweredLoop& loop) {
+  return std::ranges::any_of(loop.accesses, [&](const LoweredAccess& a) { return body.column_product(a.value); });
+}
+
+LoopParameters write_columns(CBody& body, const LoweredLoop& loop, CText& to) {
+  ColumnsWriter writer(body, loop, to);
+  writer.write();
+  return writer.parameters();
+}
+
+}  // namespace ferrite::exchange::detail
