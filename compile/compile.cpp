@@ -6,8 +6,8 @@
 #include <mutex>
 
 #include "ferrite/compile/detail/program.h"
-#include "ferrite/compile/rewrite.h"
 #include "ferrite/compile/passes.h"
+#include "ferrite/compile/rewrite.h"
 #include "ferrite/tensor/anomaly.h"
 #include "ferrite/tensor/log.h"
 #include "ferrite/tensor/ops.h"

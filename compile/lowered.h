@@ -53,8 +53,8 @@ struct LoweredInstruction {
 struct LoweredLoop {
   enum class Across : std::uint8_t { none, columns, long_rows };
   Shape extents{};
-  int outer = 0;              ///< number of axes before those of a row
-  std::int64_t reduced = 0;   ///< elements of a row; 0 without reductions of rows
+  int outer = 0;                 ///< number of axes before those of a row
+  std::int64_t reduced = 0;      ///< elements of a row; 0 without reductions of rows
   Across across = Across::none;  ///< columns: the first `outer` axes are reduced; long_rows: the last ones
   std::vector<LoweredSlot> slots{};
   std::vector<LoweredAccess> accesses{};

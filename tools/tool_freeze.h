@@ -28,7 +28,8 @@ struct FreezeChoice {
 /// Writes a net, in words or in a file (subject.h), or an ONNX model as C: `output` and the header beside it, or a
 /// folder with these and what Arduino or a browser needs (exchange/freeze_folders.h). With
 /// `jacobian`, writes <name>_jacobian.c and its header beside `output`, too, in f64; with `casadi`, <name>_step*.c.
-/// Throws what reading and freezing throw, and ValueError for an output whose ending is not .c, and unless one of the three is given.
+/// Throws what reading and freezing throw, and ValueError for an output whose ending is not .c, and unless one of the
+/// three is given.
 void freeze_net(const std::string& net, const FreezeChoice& choice, std::ostream& out);
 
 }  // namespace ferrite::tools

@@ -7,8 +7,8 @@
 #include <sstream>
 #include <unordered_map>
 
-#include "ferrite/compile/rewrite.h"
 #include "ferrite/compile/graph_view.h"
+#include "ferrite/compile/rewrite.h"
 #include "ferrite/tensor/attributes.h"
 #include "ferrite/tensor/pointwise.h"
 #include "ferrite/tensor/recorder.h"

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "ferrite/autograd/lenient_grad.h"
-#include "ferrite/compile/rewrite.h"
 #include "ferrite/compile/passes.h"
+#include "ferrite/compile/rewrite.h"
 #include "ferrite/compile/tracer.h"
 #include "ferrite/tensor/ops.h"
 

@@ -7,10 +7,10 @@
 #include <numeric>
 
 #include "ferrite/compile/fuse/fusion.h"
-#include "ferrite/compile/rewrite.h"
 #include "ferrite/compile/graph_view.h"
 #include "ferrite/compile/passes.h"
 #include "ferrite/compile/plan/detail/plan_memory.h"
+#include "ferrite/compile/rewrite.h"
 
 namespace ferrite::detail {
 namespace {

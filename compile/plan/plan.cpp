@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "ferrite/compile/fuse/fusion.h"
-#include "ferrite/compile/rewrite.h"
 #include "ferrite/compile/plan/body.h"
+#include "ferrite/compile/rewrite.h"
 #include "ferrite/tensor/accumulate.h"
 #include "ferrite/tensor/kernel/pack.h"
 #include "ferrite/tensor/ops.h"

@@ -1,9 +1,9 @@
 /// The scan as an operation: its body, types, evaluation and gradient.
 #include "ferrite/compile/scan/detail/operation.h"
 
-#include "ferrite/compile/rewrite.h"
 #include "ferrite/compile/passes.h"
 #include "ferrite/compile/passes/gradient.h"
+#include "ferrite/compile/rewrite.h"
 #include "ferrite/compile/scan/detail/run.h"
 #include "ferrite/compile/scan_body.h"
 #include "ferrite/tensor/ops.h"

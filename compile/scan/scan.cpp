@@ -5,8 +5,8 @@
 #include <list>
 #include <mutex>
 
-#include "ferrite/compile/rewrite.h"
 #include "ferrite/compile/passes.h"
+#include "ferrite/compile/rewrite.h"
 #include "ferrite/compile/scan/detail/linear.h"
 #include "ferrite/compile/scan/detail/operation.h"
 #include "ferrite/compile/scan_body.h"

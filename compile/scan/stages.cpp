@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "ferrite/compile/fuse/fusion.h"
-#include "ferrite/compile/rewrite.h"
 #include "ferrite/compile/passes.h"
+#include "ferrite/compile/rewrite.h"
 
 namespace ferrite::detail {
 

@@ -6,8 +6,8 @@
 #include <limits>
 #include <utility>
 
-#include "ferrite/compile/rewrite.h"
 #include "ferrite/compile/passes.h"
+#include "ferrite/compile/rewrite.h"
 #include "ferrite/compile/scan_body.h"
 #include "ferrite/tensor/linear_scan.h"
 #include "ferrite/tensor/recorder.h"

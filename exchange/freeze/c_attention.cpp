@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "ferrite/tensor/ops.h"
 #include "ferrite/tensor/attention_parts.h"
+#include "ferrite/tensor/ops.h"
 
 namespace ferrite::exchange::detail {
 namespace {

@@ -5,7 +5,6 @@
 #include "ferrite/exchange/freeze/c_calls.h"
 #include "ferrite/tensor/along_axis.h"
 #include "ferrite/tensor/attributes.h"
-#include "ferrite/tensor/attributes.h"
 
 namespace ferrite::exchange::detail {
 namespace {

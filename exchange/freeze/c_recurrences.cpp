@@ -3,8 +3,8 @@
 #include <functional>
 
 #include "ferrite/exchange/freeze/c_calls.h"
-#include "ferrite/tensor/linear_scan.h"
 #include "ferrite/tensor/along_axis.h"
+#include "ferrite/tensor/linear_scan.h"
 
 namespace ferrite::exchange::detail {
 namespace {

@@ -55,8 +55,7 @@ void StagesWriter::write(const std::string& input, const std::string& output, co
 void StagesWriter::write_stage(std::size_t k, const std::string& tick) {
   CText t(1);
   const std::string me = number(k), before = k ? number(k - 1) : "";
-  if (k > 0 && !pads_[k].empty())
-    t.line("if (stage == " + me + ") x" + me + " = " + pads_[k] + ";");
+  if (k > 0 && !pads_[k].empty()) t.line("if (stage == " + me + ") x" + me + " = " + pads_[k] + ";");
   t.line("const int on" + me + " = stage == " + me + (k ? " || gave" + before + ";" : ";"));
   t.line("int gave" + me + " = on" + me + ";");
   t.open("if (on" + me + ")");
@@ -86,7 +85,8 @@ std::string StagesWriter::text(bool on_stack) const {
     const std::string me = number(k);
     const std::string type(c_type(in(k).dtype));
     if (k > 0)
-      t.line(type + " row" + number(k - 1) + "[" + std::to_string(in(k).shape.numel() + CWork::kBehind) + "] NF_ALIGNED;");
+      t.line(type + " row" + number(k - 1) + "[" + std::to_string(in(k).shape.numel() + CWork::kBehind) +
+             "] NF_ALIGNED;");
     t.line("const " + type + " *x" + me + " = " + (k ? "row" + number(k - 1) : input_) + ";");
   }
   t.append(body_);
@@ -115,8 +115,8 @@ std::string StagesWriter::finish() const {
     stage += "i < " + std::to_string(end) + " ? " + number(k) + " : ";
   }
   t.line("(void)i;");
-  t.line("const int result = nf_from(n, " + (stage.empty() ? "" : stage) + "0, " +
-         (pads_[0].empty() ? "0" : pads_[0]) + ", " + output_ + ");");
+  t.line("const int result = nf_from(n, " + (stage.empty() ? "" : stage) + "0, " + (pads_[0].empty() ? "0" : pads_[0]) +
+         ", " + output_ + ");");
   t.line("if (result != NF_NOTHING) return result;");
   t.close();
   t.line("(void)" + output_ + ";");

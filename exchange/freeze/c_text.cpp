@@ -96,9 +96,7 @@ std::string c_array(std::string_view name, const Tensor& values) {
   return text + line + "};\n";
 }
 
-std::string c_comment(std::string_view text) {
-  return replaced(replaced(std::string(text), "*/", "* /"), "/*", "/ *");
-}
+std::string c_comment(std::string_view text) { return replaced(replaced(std::string(text), "*/", "* /"), "/*", "/ *"); }
 
 std::string replaced(std::string text, std::string_view from, std::string_view to) {
   for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())

@@ -2,9 +2,9 @@
 #include <algorithm>
 
 #include "ferrite/exchange/freeze/c_calls.h"
+#include "ferrite/tensor/kernel/pool_axes.h"
 #include "ferrite/tensor/kernel/pooling.h"
 #include "ferrite/tensor/ops.h"
-#include "ferrite/tensor/kernel/pool_axes.h"
 #include "ferrite/tensor/window_attributes.h"
 
 namespace ferrite::exchange::detail {

@@ -65,8 +65,7 @@ StepSource window_source(const nn::Windowed& layer, const nn::StepWindow& w, con
   }
   s.function = [&layer, w, kept](const Tensors& in) {
     Tensors taps, out;
-    for (std::int64_t k = 0; k + 1 < w.taps; ++k)
-      taps.push_back(select(in[1], 0, kept - w.reach() + k * w.dilation));
+    for (std::int64_t k = 0; k + 1 < w.taps; ++k) taps.push_back(select(in[1], 0, kept - w.reach() + k * w.dilation));
     taps.push_back(in[0]);
     out.push_back(layer.output_of(stack(std::span<const Tensor>(taps.data(), taps.size()), 1)));
     if (w.reach() > 0) out.push_back(concat({slice(in[1], 0, 1), unsqueeze(in[0], 0)}, 0));

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "ferrite/compile/rewrite.h"
 #include "ferrite/compile/passes.h"
+#include "ferrite/compile/rewrite.h"
 #include "ferrite/compile/scan_body.h"
 #include "ferrite/compile/tracer.h"
 #include "ferrite/tensor/ops.h"

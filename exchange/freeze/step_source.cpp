@@ -35,19 +35,14 @@ Tensor first_of(const nn::StepState& s) {
 }
 
 StepSource own_step(const nn::Layer& layer, const nn::StepRows& rows) {
-  StepSource s{.function = {},
-               .input_names = {"x"},
-               .output_names = {"y"},
-               .inputs = {spec_of(rows)},
-               .states = {}};
+  StepSource s{.function = {}, .input_names = {"x"}, .output_names = {"y"}, .inputs = {spec_of(rows)}, .states = {}};
   UniqueNames names;
   bool grows = false;
   for (const nn::StepState& state : layer.states(rows)) {
     s.states.push_back({names.claim(state.name), state.spec(), first_of(state), state.capacity});
     grows = grows || state.capacity > 0;
   }
-  if (grows)
-    s.states.push_back({"made", {{rows.batch}, Dtype::i64}, zeros({rows.batch}, Dtype::i64), 0, true});
+  if (grows) s.states.push_back({"made", {{rows.batch}, Dtype::i64}, zeros({rows.batch}, Dtype::i64), 0, true});
   s.function = [&layer](const Tensors& in) {
     nn::StepResult r = layer.advance(in[0], Tensors(in.begin() + 1, in.end()));
     Tensors out{std::move(r.y)};
@@ -225,8 +220,8 @@ StepSource program_source(const ProgramStream::Program& program, std::span<const
     s.states.push_back({names.claim("s"), state.first.spec(), state.first});
   for (const auto& [input, output] : options.states) {
     const Spec& spec = inputs[input].step;
-    s.states.push_back({names.claim(input < input_names.size() ? input_names[input] : "s"), spec,
-                        zeros(spec.shape, spec.dtype)});
+    s.states.push_back(
+        {names.claim(input < input_names.size() ? input_names[input] : "s"), spec, zeros(spec.shape, spec.dtype)});
   }
   return s;
 }

@@ -32,8 +32,8 @@ struct StepSource {
   std::int64_t block_steps = 0;
 };
 
-/// Returns the step of a layer: its own (Layer::step), or the one that is found in `forward`; the latter with a function
-/// for `block` steps at once, unless that is 0.
+/// Returns the step of a layer: its own (Layer::step), or the one that is found in `forward`; the latter with a
+/// function for `block` steps at once, unless that is 0.
 StepSource step_source(const nn::Layer& layer, const nn::StepRows& rows, std::int64_t block);
 
 /// Returns the step of a program over time (ProgramStream), with names for its inputs and outputs; inputs and outputs

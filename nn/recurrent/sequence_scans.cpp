@@ -17,7 +17,6 @@ using ferrite::detail::ScanBody;
 using ferrite::detail::ScanSignature;
 using nn::SequenceParts;
 
-
 /// The gates of a step: what the next states are, and what is saved.
 struct GatesOut {
   Tensors states, saved;

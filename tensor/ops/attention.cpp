@@ -5,14 +5,14 @@
 #include <cmath>
 #include <optional>
 
+#include "ferrite/tensor/along_axis.h"
+#include "ferrite/tensor/attention_parts.h"
 #include "ferrite/tensor/kernel/kernels.h"
 #include "ferrite/tensor/kernel/rows.h"
 #include "ferrite/tensor/kernel/scratch.h"
 #include "ferrite/tensor/math.h"
 #include "ferrite/tensor/norms.h"
 #include "ferrite/tensor/ops/define.h"
-#include "ferrite/tensor/along_axis.h"
-#include "ferrite/tensor/attention_parts.h"
 
 namespace ferrite {
 namespace detail {

@@ -5,9 +5,9 @@
 #include <cmath>
 #include <limits>
 
+#include "ferrite/tensor/along_axis.h"
 #include "ferrite/tensor/kernel/cumulative.h"
 #include "ferrite/tensor/ops/define.h"
-#include "ferrite/tensor/along_axis.h"
 #include "ferrite/tensor/ops/detail/index.h"
 
 namespace ferrite {

@@ -1,9 +1,9 @@
 /// Reductions along axes.
+#include "ferrite/tensor/along_axis.h"
 #include "ferrite/tensor/kernel/reduce.h"
 #include "ferrite/tensor/norms.h"
 #include "ferrite/tensor/operations.h"
 #include "ferrite/tensor/ops/define.h"
-#include "ferrite/tensor/along_axis.h"
 #include "ferrite/tensor/ops/detail/prod_others.h"
 #include "ferrite/tensor/recorder.h"
 #include "ferrite/tensor/strided.h"

@@ -6,9 +6,9 @@
 #include <optional>
 #include <vector>
 
+#include "ferrite/tensor/along_axis.h"
 #include "ferrite/tensor/kernel/scratch.h"
 #include "ferrite/tensor/kernel/selective_scan.h"
-#include "ferrite/tensor/along_axis.h"
 #include "ferrite/tensor/ops/detail/selective_scan.h"
 
 namespace ferrite {

@@ -6,10 +6,10 @@
 #include <limits>
 #include <numeric>
 
+#include "ferrite/tensor/along_axis.h"
 #include "ferrite/tensor/cumulative.h"
 #include "ferrite/tensor/inline_vector.h"
 #include "ferrite/tensor/ops/define.h"
-#include "ferrite/tensor/along_axis.h"
 #include "ferrite/tensor/ops/detail/index.h"
 #include "ferrite/tensor/ops/detail/row_sorter.h"
 #include "ferrite/tensor/scatter.h"

@@ -56,8 +56,8 @@ class Library {
     for (char& c : upper) c = static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
     const bool streams = net.header.find(upper + "_SAVED_BYTES") != std::string::npos;
     const bool one = net.header.find("define " + upper + "_OUTPUTS ") != std::string::npos;
-    sizes_ += "#include \"" + name + ".h\"\n#ifdef __cplusplus\nextern \"C\"\n#else\nextern\n#endif\nconst size_t " + name +
-              "_sizes[3];\nconst size_t " + name + "_sizes[3] = {sizeof(" + name + "), " +
+    sizes_ += "#include \"" + name + ".h\"\n#ifdef __cplusplus\nextern \"C\"\n#else\nextern\n#endif\nconst size_t " +
+              name + "_sizes[3];\nconst size_t " + name + "_sizes[3] = {sizeof(" + name + "), " +
               (one ? upper + "_OUTPUTS" : "0") + ", " + (streams ? upper + "_SAVED_BYTES" : "0") + "};\n";
     sources_ += " " + (folder_ / (name + ".c")).string();
   }
@@ -65,8 +65,8 @@ class Library {
   std::string build(const std::string& compiler) {
     write("sizes.c", "#include <stddef.h>\n" + sizes_);
     const std::string log = (folder_ / "log").string(), library = (folder_ / "nets.so").string();
-    const std::string command = compiler + kWarnings + "-fPIC -shared" + sources_ + " " + (folder_ / "sizes.c").string() +
-                                " -lm -o " + library + " > " + log + " 2>&1";
+    const std::string command = compiler + kWarnings + "-fPIC -shared" + sources_ + " " +
+                                (folder_ / "sizes.c").string() + " -lm -o " + library + " > " + log + " 2>&1";
     if (std::system(command.c_str()) != 0) {
       std::ifstream file(log);
       return "failed: " + std::string(std::istreambuf_iterator<char>(file), {}).substr(0, 2000);

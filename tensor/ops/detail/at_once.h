@@ -2,8 +2,8 @@
 /// Composites along rows that no recorder sees, computed by their own kernels.
 #include <optional>
 
-#include "ferrite/tensor/kernel/rows.h"
 #include "ferrite/tensor/along_axis.h"
+#include "ferrite/tensor/kernel/rows.h"
 #include "ferrite/tensor/tensor.h"
 
 namespace ferrite::detail {

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <span>
 
+#include "ferrite/tensor/along_axis.h"
 #include "ferrite/tensor/attributes.h"
 #include "ferrite/tensor/inline_vector.h"
 #include "ferrite/tensor/ops/define.h"
-#include "ferrite/tensor/along_axis.h"
 #include "ferrite/tensor/strided.h"
 #include "ferrite/tensor/tensor.h"
 
