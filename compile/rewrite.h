@@ -45,7 +45,7 @@ void rewrite_nodes(Graph& g, Substitution& to, Each each) {
 std::vector<ValueId> splice(Graph& g, const Graph& part, std::span<const ValueId> inputs, Scope scope);
 
 /// Returns the body of an application; null if it runs none.
-inline const Body* find_body(const Attrs& attrs) { return dynamic_cast<const Body*>(attrs.body.get()); }
+const Body* find_body(const Attrs& attrs);
 
 /// Returns the effects of an application to operands of these types, including those of the body that it runs.
 Effects effects_of(const Primitive& op, std::span<const Spec> in, const Attrs& attrs);

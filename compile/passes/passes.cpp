@@ -78,6 +78,8 @@ void remove_dead_code(Graph& g) {
 
 namespace detail {
 
+const Body* find_body(const Attrs& attrs) { return dynamic_cast<const Body*>(attrs.body.get()); }
+
 Effects effects_of(const Primitive& op, std::span<const Spec> in, const Attrs& attrs) {
   Effects all;
   if (op.effects) all = op.effects(in, attrs);
