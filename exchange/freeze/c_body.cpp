@@ -127,8 +127,8 @@ void CBody::find_column_products() {
     if (readers[v].size() != 1) continue;
     const LoweredStep& reader = program_.steps[*readers[v].begin()];
     if (!reader.is_loop || !takes_products(program_, reader.loop)) continue;
-    const bool whole = std::ranges::all_of(reader.loop.accesses, [&](const LoweredAccess& a) {
-      return a.value != v || a.strides[0] == 1 || reader.loop.extents[0] == 1;
+    const bool whole = std::ranges::all_of(reader.loop.accesses, [&, result = v](const LoweredAccess& a) {
+      return a.value != result || a.strides[0] == 1 || reader.loop.extents[0] == 1;
     });
     if (!whole) continue;
     ColumnProduct& p = column_products_.emplace(v, product).first->second;

@@ -24,7 +24,6 @@ class ScanWriter {
  public:
   ScanWriter(const CCall& c, const ScanBody& body)
       : c_(c),
-        body_(body),
         s_(body.signature()),
         steps_(c.node().attrs.as<ScanAttrs>("scan").steps),
         reverse_(c.node().attrs.as<ScanAttrs>("scan").reverse) {
@@ -186,7 +185,6 @@ class ScanWriter {
   }
 
   const CCall& c_;
-  const ScanBody& body_;
   const ScanSignature& s_;
   std::int64_t steps_;
   bool reverse_;
