@@ -21,7 +21,7 @@ struct LoweredSlot {
   std::array<std::byte, 8> number{};  ///< the literal, of type `dtype`
 };
 
-/// Where a loop reads or writes a value: at offset + sum of strides[k] i[k], in elements of the value.
+/// The elements of a value that a loop reads or writes: number offset + sum of strides[k] i[k] at point i.
 struct LoweredAccess {
   ValueId value = 0;
   std::int64_t offset = 0;
@@ -29,7 +29,7 @@ struct LoweredAccess {
   bool of_rows = false;               ///< whether it has one element for each row
   bool whole = true;                  ///< loads: whether elements are read everywhere, not only in `box`
   LoweredBox box{};                   ///< loads and fillings: where elements are read
-  std::array<std::byte, 8> number{};  ///< loads and fillings: what stands outside the box
+  std::array<std::byte, 8> number{};  ///< loads and fillings: the number outside the box
 };
 
 /// One instruction of a loop. Slots are written once.
@@ -64,9 +64,9 @@ struct LoweredLoop {
 /// An operand or result of an operation that runs alone: a window on a value.
 struct LoweredWindow {
   ValueId value = 0;
-  std::int64_t offset = 0;  ///< in elements
+  std::int64_t offset = 0;  ///< the number of the value's element at which it begins
   Spec spec{};
-  Shape strides{};  ///< in elements
+  Shape strides{};  ///< distances in elements, one for each axis
 };
 
 /// A step of a program: a loop, or an operation that runs alone.
@@ -77,8 +77,8 @@ struct LoweredStep {
   std::vector<LoweredWindow> in{}, out{};
 };
 
-/// A graph, simplified and fused, and its steps in the order in which they run. Each value that a step names lies
-/// row-major in memory of its own. Steps point into the graph.
+/// A graph, simplified and fused, and its steps in the order in which they run. Each value that a step names is stored
+/// row-major and shares no memory with another. Steps point into the graph.
 struct LoweredProgram {
   Graph graph;
   std::vector<LoweredStep> steps;

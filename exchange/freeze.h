@@ -12,7 +12,7 @@
 
 namespace ferrite::exchange {
 
-/// Options of `freeze`.
+/// Options of `freeze`, with the names and forms of the C code that it writes.
 struct FreezeOptions {
   /// The name of the struct and the beginning of the names of all functions, a lower-case C identifier: "net" gives
   /// `net`, `net_step` and `NET_INPUTS`.

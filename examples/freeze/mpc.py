@@ -140,7 +140,7 @@ def evaluations(step):
 
 
 def with_l4casadi(weights):
-    """Returns the net as l4casadi 2.0 runs it: TorchScript behind a library that is compiled for it, in f32."""
+    """Returns the net as l4casadi 2.0 runs it: TorchScript in f32, called from a shared library that l4casadi compiles for it."""
     import l4casadi
     import torch
 

@@ -10,7 +10,7 @@
 namespace ferrite::exchange {
 namespace {
 
-/// How to build the module and use it.
+/// README.md of the folder, which shows how to build and use the module.
 constexpr std::string_view kReadme =
     R"text(# `@name` in a browser
 
@@ -54,7 +54,7 @@ int32_t @name_saved_bytes(void) { return @NAME_SAVED_BYTES; }
 int32_t @name_bytes(void) { return (int32_t)sizeof(@name); }
 )text";
 
-/// The ES module.
+/// The ES module that loads and runs the net.
 constexpr std::string_view kModule =
     R"text(/** Runs the net `@name` in a browser, a worker, an AudioWorklet or node. The types are in @name.d.ts. */
 
@@ -221,7 +221,7 @@ class Net {
 export { Net };
 )text";
 
-/// Its types.
+/// The TypeScript declarations of the ES module.
 constexpr std::string_view kTypes =
     R"text(/** A URL of the .wasm file, its bytes, or the compiled module. */
 export type NetSource = string | URL | BufferSource | WebAssembly.Module;
@@ -263,7 +263,7 @@ export class Net {
 }
 )text";
 
-/// The audio processor.
+/// The AudioWorklet processor that runs the net on audio.
 constexpr std::string_view kWorklet =
     R"text(/** The net `@name` as an audio processor: input channels are its inputs, output channels its outputs. */
 import { Net } from "./@name.js";

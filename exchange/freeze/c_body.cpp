@@ -47,13 +47,13 @@ void CWork::widen(const CWork& other) {
 }
 void CWork::write_members(CText& to) const {
   for (const auto& [dtype, n] : elements)
-    if (n > 0) to.line(std::string(c_type(dtype)) + " " + name(dtype) + "[" + std::to_string(n + kBehind) + "];");
+    if (n > 0) to.line(std::string(c_type(dtype)) + " " + name(dtype) + "[" + std::to_string(n + kPastEnd) + "];");
 }
 void CWork::write_names(CText& to, bool on_the_stack) const {
   for (const auto& [dtype, n] : elements) {
     if (n == 0) continue;
     const std::string type(c_type(dtype));
-    to.line(on_the_stack ? type + " " + name(dtype) + "[" + std::to_string(n + kBehind) + "] NF_ALIGNED;"
+    to.line(on_the_stack ? type + " " + name(dtype) + "[" + std::to_string(n + kPastEnd) + "] NF_ALIGNED;"
                          : type + " *const " + name(dtype) + " = n->" + name(dtype) + ";");
   }
 }

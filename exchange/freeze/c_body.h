@@ -41,14 +41,14 @@ struct CWork {
   void write_names(CText& to, bool on_the_stack) const;
 
   static constexpr std::int64_t kStackBytes = 8 << 10;
-  static constexpr std::int64_t kBehind = 16;  ///< elements behind the last one that vectors may reach
+  static constexpr std::int64_t kPastEnd = 16;  ///< elements that vectors may reach past the last one
 };
 
 /// A product of one row that the loop which reads it computes itself, column by column: a [K] . b [K, N].
 struct ColumnProduct {
   LoweredWindow a, b;
-  std::int64_t terms = 0;    ///< K
-  std::int64_t columns = 0;  ///< N
+  std::int64_t terms = 0;    ///< K, the columns of a
+  std::int64_t columns = 0;  ///< N, the columns of b
   /// Windows on past frames whose elements are the first terms, before those of a. Their sums are computed ahead.
   std::vector<LoweredWindow> past{};
   std::int64_t past_terms = 0;
@@ -83,8 +83,8 @@ class CBody {
   /// Writes all steps: those that append frames to `appends`, the others to `rest`, which may be the same text.
   void write(CText& appends, CText& rest);
   const CWork& work() const { return work_; }
-  /// Leaves memory to others: working memory begins behind theirs.
-  void begin_behind(const CWork& others) { work_ = others; }
+  /// Starts this body's working memory where that of `others` ends.
+  void begin_after(const CWork& others) { work_ = others; }
   /// Returns the product whose result is v, if the loop that reads it computes it; else null.
   const ColumnProduct* column_product(ValueId v) const;
   /// Returns whether a loop reads a value as an operand of such a product.

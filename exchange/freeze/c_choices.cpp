@@ -145,7 +145,7 @@ void write_arg(const CCall& c) {
   c.to.close();
 }
 
-/// Whether element a comes before element b: NaN is the largest.
+/// Returns the C condition under which element a is sorted before element b. NaN is larger than every number.
 std::string before(const std::string& a, const std::string& b, bool descending) {
   const std::string &low = descending ? b : a, &high = descending ? a : b;
   return low + " < " + high + " || (" + low + " == " + low + " && " + high + " != " + high + ")";

@@ -26,8 +26,8 @@ class RunWriter {
   const std::string& statements() const { return statements_; }
   const std::string& commits() const { return commits_; }
   const CWork& work() const { return body_.work(); }
-  /// Leaves memory to others, which keep next states there (CBody::begin_behind).
-  void begin_behind(const CWork& others) { body_.begin_behind(others); }
+  /// Leaves memory to others, which keep next states there (CBody::begin_after).
+  void begin_after(const CWork& others) { body_.begin_after(others); }
 
  private:
   const Spec& spec(ValueId v) const { return p_.lowered.graph.values[v]; }

@@ -34,7 +34,7 @@ void StagesWriter::write(const std::string& input, const std::string& output, co
   input_ = input, output_ = output;
   std::size_t first = 0;
   for (std::size_t k = 0; k < stages_.size(); ++k) {
-    runs_[k].begin_behind(work_);  // the next states of all stages are committed at the end
+    runs_[k].begin_after(work_);  // the next states of all stages are committed at the end
     runs_[k].write({"x" + number(k)}, {k + 1 == stages_.size() ? output : "row" + number(k)}, states, first,
                    stages_[k].window.has_value());
     first += stages_[k].program.states.size() + (stages_[k].window ? 1 : 0);
@@ -85,7 +85,7 @@ std::string StagesWriter::text(bool on_stack) const {
     const std::string me = number(k);
     const std::string type(c_type(in(k).dtype));
     if (k > 0)
-      t.line(type + " row" + number(k - 1) + "[" + std::to_string(in(k).shape.numel() + CWork::kBehind) +
+      t.line(type + " row" + number(k - 1) + "[" + std::to_string(in(k).shape.numel() + CWork::kPastEnd) +
              "] NF_ALIGNED;");
     t.line("const " + type + " *x" + me + " = " + (k ? "row" + number(k - 1) : input_) + ";");
   }
