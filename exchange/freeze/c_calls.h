@@ -8,14 +8,10 @@
 
 namespace ferrite::exchange::detail {
 
-/// Returns a number as text.
-inline std::string text(std::int64_t n) { return std::to_string(n); }
 /// Returns the head of a loop of n steps over a variable.
 inline std::string loop_over(const std::string& i, std::int64_t n) {
   return "for (ptrdiff_t " + i + " = 0; " + i + " < " + text(n) + "; ++" + i + ")";
 }
-/// Returns the end of the names of functions of a dtype.
-inline std::string suffix_of(Dtype dtype) { return dtype == Dtype::f64 ? "d" : "f"; }
 
 /// One operation that runs alone, with what it writes to.
 struct CCall {

@@ -8,8 +8,6 @@ namespace {
 
 using Step = LoweredInstruction::Step;
 
-std::string text(std::int64_t n) { return std::to_string(n); }
-
 class ColumnsWriter : public PointsWriter {
  public:
   using PointsWriter::PointsWriter;

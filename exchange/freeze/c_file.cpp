@@ -28,8 +28,6 @@ std::uint32_t check_sum(const void* bytes, std::size_t n, std::uint32_t sum) {
 
 namespace {
 
-std::string text(std::int64_t n) { return std::to_string(n); }
-
 constexpr const char* kShortRows = R"(#if !defined(NF_VECTOR_BYTES) && defined(__GNUC__) && defined(__AVX512F__)
 #define NF_VECTOR_BYTES 32 /* faster than 64 for the short rows of this net */
 #endif

@@ -4,19 +4,6 @@
 #include "ferrite/exchange/freeze/c_lanes.h"
 
 namespace ferrite::exchange::detail {
-namespace {
-
-std::string text(std::int64_t n) { return std::to_string(n); }
-std::string suffix_of(Dtype dtype) { return dtype == Dtype::f64 ? "d" : "f"; }
-
-/// Returns "a + 3 * k", or "a" for nothing.
-std::string plus(const std::string& a, std::int64_t factor, const std::string& index) {
-  if (factor == 0) return a;
-  return a + " + " + (factor == 1 ? index : text(factor) + " * " + index);
-}
-
-}  // namespace
-
 std::vector<Taps> taps_of(std::span<const LoweredWindow> windows) {
   std::vector<Taps> all;
   for (const LoweredWindow& w : windows) {
@@ -111,7 +98,7 @@ namespace {
 /// Returns the function that adds up the terms of earlier frames.
 std::string past_function(CBody& body, const ColumnProduct& p, const Taps& taps, Dtype dtype, bool first) {
   const std::string s = suffix_of(dtype), t(c_type(dtype)), v = "nf_" + s + " ";
-  const std::string lanes = dtype == Dtype::f64 ? "NF_LANES_D" : "NF_LANES_F", N = text(p.columns);
+  const std::string lanes = lanes_of(dtype), N = text(p.columns);
   CText f(1);
   f.line("enum { vectors = (" + N + " + " + lanes + " - 1) / " + lanes + ", most = vectors < 8 ? vectors : 8 };");
   f.open("for (ptrdiff_t g = 0; g < vectors; g += most)");

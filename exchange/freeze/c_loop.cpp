@@ -10,8 +10,6 @@ namespace {
 using Step = LoweredInstruction::Step;
 using Across = LoweredLoop::Across;
 
-std::string text(std::int64_t n) { return std::to_string(n); }
-
 class LoopWriter : public PointsWriter {
  public:
   LoopWriter(CBody& body, const LoweredLoop& loop, CText& to) : PointsWriter(body, loop, to) { find_levels(); }

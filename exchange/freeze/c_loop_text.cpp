@@ -9,15 +9,7 @@ namespace {
 
 using Step = LoweredInstruction::Step;
 
-std::string text(std::int64_t n) { return std::to_string(n); }
-
 }  // namespace
-
-std::string plus(const std::string& a, std::int64_t factor, const std::string& index) {
-  if (factor == 0) return a;
-  return a + (factor < 0 ? " - " : " + ") +
-         (factor == 1 || factor == -1 ? index : text(std::abs(factor)) + " * " + index);
-}
 
 LoopText::LoopText(CBody& body, const LoweredLoop& loop, CText& to) : body_(body), loop_(loop), to_(to) {
   for (const LoweredInstruction& i : loop.instructions)

@@ -6,8 +6,6 @@ namespace {
 
 using Step = LoweredInstruction::Step;
 
-std::string text(std::int64_t n) { return std::to_string(n); }
-
 }  // namespace
 
 void PointsWriter::begin_piece(std::int64_t begin, std::int64_t end, int axis) {

@@ -54,7 +54,7 @@ class LoopText {
   static std::string name(std::size_t slot) { return "t" + std::to_string(slot); }
   std::string number(const std::array<std::byte, 8>& n, Dtype dtype) const;
   /// Returns the number of lanes of a vector, and the number that it always divides.
-  std::string lanes() const { return type_ == Dtype::f64 ? "NF_LANES_D" : "NF_LANES_F"; }
+  std::string lanes() const { return lanes_of(type_); }
   std::int64_t most_lanes() const { return type_ == Dtype::f64 ? 8 : 16; }
   /// Returns an operation on numbers.
   std::string applied(const LoweredInstruction& i, const std::vector<std::string>& in) const;
@@ -114,9 +114,6 @@ class PointsWriter : public LoopText {
   int row_axis_ = 0;
   std::string count_;
 };
-
-/// Returns "a + 3 * i0", or "a" for nothing.
-std::string plus(const std::string& a, std::int64_t factor, const std::string& index);
 
 /// Returns whether a loop computes products of one row, column by column.
 bool has_columns(const CBody& body, const LoweredLoop& loop);

@@ -12,7 +12,7 @@ namespace {
 /// Writes, inside loops over rows b and steps t, a loop over the channels in vectors; `statements` has $(x) for a
 /// vector of operand x.
 void each_channel(const CCall& c, std::int64_t n, const std::function<void()>& statements) {
-  const std::string lanes = c.dtype() == Dtype::f64 ? "NF_LANES_D" : "NF_LANES_F";
+  const std::string lanes = lanes_of(c.dtype());
   c.to.open("for (ptrdiff_t j = 0; j < " + text(n) + "; j += " + lanes + ")");
   c.to.line("const int left = " + text(n) + " - j < " + lanes + " ? (int)(" + text(n) + " - j) : " + lanes + ";");
   statements();
@@ -73,8 +73,7 @@ void write_minimal_scan(const CCall& c) {
   c.to.line("const " + t + " *const before = s > 0 ? h - " + text(H) + " : " + begin + " + b * " + text(H) + ";");
   const auto get = [&](std::int64_t gate) { return "nf_get_" + s + "(g + " + text(gate * H) + " + j, left)"; };
   each_channel(c, H, [&] {
-    c.to.line(v + "c = " + get(0) + ", old = nf_get_" + s + "(before + j, left), zero = nf_set_" + s +
-              "(0), one = nf_set_" + s + "(1);");
+    c.to.line(v + "c = " + get(0) + ", old = nf_get_" + s + "(before + j, left), zero = nf_set_" + s + "(0);");
     c.to.line(v + "candidate = " + where + "(" + ge + "(zero, c), c + nf_set_" + s + "((" + t + ")0.5), " + sigmoid +
               "(c));");
     if (lstm) {
@@ -87,7 +86,6 @@ void write_minimal_scan(const CCall& c) {
       c.to.line("nf_put_" + s + "(h + j, nf_fma_" + s + "(" + sigmoid + "(" + get(1) +
                 "), candidate - old, old), left);");
     }
-    c.to.line("(void)one;");
   });
   c.to.close();
   c.to.close();

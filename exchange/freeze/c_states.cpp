@@ -6,8 +6,6 @@
 namespace ferrite::exchange::detail {
 namespace {
 
-std::string digits(std::int64_t n) { return std::to_string(n); }
-
 /// Returns the number of elements from one place of a state to the next. Vectors may reach behind the last element of
 /// all but small states.
 std::int64_t room(const FrozenState& s) {
@@ -27,7 +25,7 @@ bool is_zero(const Tensor& x) {
 }  // namespace
 
 void write_copy(CText& to, const std::string& target, const std::string& from, std::int64_t n) {
-  to.line("for (ptrdiff_t i = 0; i < " + digits(n) + "; ++i) (" + target + ")[i] = (" + from + ")[i];");
+  to.line("for (ptrdiff_t i = 0; i < " + text(n) + "; ++i) (" + target + ")[i] = (" + from + ")[i];");
 }
 
 std::int64_t CStates::frames(const FrozenState& s) const {
@@ -58,13 +56,13 @@ bool CStates::is_padded(std::size_t k) const {
 }
 std::string CStates::where(std::size_t k) const {
   const std::string member = "n->" + names_[k];
-  if (states_[k].keeping == Keeping::pair) return member + " + n->" + names_[k] + "_at * " + digits(room(states_[k]));
+  if (states_[k].keeping == Keeping::pair) return member + " + n->" + names_[k] + "_at * " + text(room(states_[k]));
   if (states_[k].keeping != Keeping::line) return member;
   if (states_[k].channel) return member + " + n->" + names_[k] + "_at";
-  return member + " + n->" + names_[k] + "_at * " + digits(states_[k].frame);
+  return member + " + n->" + names_[k] + "_at * " + text(states_[k].frame);
 }
 std::string CStates::next_place(std::size_t k) const {
-  return "n->" + names_[k] + " + (1 - n->" + names_[k] + "_at) * " + digits(room(states_[k]));
+  return "n->" + names_[k] + " + (1 - n->" + names_[k] + "_at) * " + text(room(states_[k]));
 }
 std::int64_t CStates::saved_bytes() const {
   std::int64_t all = 0;
@@ -79,7 +77,7 @@ void CStates::write_members(CText& to) const {
     if (s.keeping == Keeping::value) n = room(s);
     if (s.keeping == Keeping::pair) n = 2 * room(s);
     const bool matrix = s.keeping == Keeping::value && s.spec.shape.rank() > 1;
-    to.line(c_type_of(s.spec.dtype) + " " + names_[k] + "[" + digits(std::max<std::int64_t>(n, 1)) + "];" +
+    to.line(c_type_of(s.spec.dtype) + " " + names_[k] + "[" + text(std::max<std::int64_t>(n, 1)) + "];" +
             (matrix ? " /* " + s.spec.shape.str() + " */" : ""));
     if (moves(s)) to.line("int32_t " + names_[k] + "_at;");
   }
@@ -89,8 +87,8 @@ void CStates::write_room(CText& to, std::size_t first, std::size_t n) const {
   for (std::size_t k = first; k < first + n; ++k) {
     const FrozenState* const store = states_[k].keeping == Keeping::counts ? counted_by(k) : nullptr;
     if (!store) continue;
-    to.open("for (int b = 0; b < " + digits(store->spec.shape[0]) + "; ++b)");
-    to.line("if (n->" + names_[k] + "[b] >= " + digits(store->spec.shape[1]) + ") return NF_FULL;");
+    to.open("for (int b = 0; b < " + text(store->spec.shape[0]) + "; ++b)");
+    to.line("if (n->" + names_[k] + "[b] >= " + text(store->spec.shape[1]) + ") return NF_FULL;");
     to.close();
   }
 }
@@ -107,10 +105,10 @@ void CStates::write_commit(CText& to, std::size_t k, const std::string& next, st
       to.line(at + " = 1 - " + at + ";");
       break;
     case Keeping::line:
-      to.line(at + " += " + digits(appended) + ";");
-      to.open("if (" + at + " > " + digits(frames(s) - s.spec.shape[0] - most_appended_) + ")");
+      to.line(at + " += " + text(appended) + ";");
+      to.open("if (" + at + " > " + text(frames(s) - s.spec.shape[0] - most_appended_) + ")");
       if (s.channel) {
-        to.line("for (ptrdiff_t c = 0; c < " + digits(s.frame * s.channel) + "; c += " + digits(s.channel) + ")");
+        to.line("for (ptrdiff_t c = 0; c < " + text(s.frame * s.channel) + "; c += " + text(s.channel) + ")");
         write_copy(to, member + " + c", where(k) + " + c", s.spec.shape[0]);
       } else {
         write_copy(to, member, where(k), s.spec.shape[0] * s.frame);
@@ -119,15 +117,15 @@ void CStates::write_commit(CText& to, std::size_t k, const std::string& next, st
       to.close();
       break;
     case Keeping::store:
-      to.open("for (ptrdiff_t b = 0; b < " + digits(s.spec.shape[0]) + "; ++b)");
-      write_copy(to,
-                 member + " + (b * " + digits(s.spec.shape[1]) + " + (ptrdiff_t)" + counter_of(k) + "[b]) * " +
-                     digits(s.frame),
-                 next + " + b * " + digits(s.frame), s.frame);
+      to.open("for (ptrdiff_t b = 0; b < " + text(s.spec.shape[0]) + "; ++b)");
+      write_copy(
+          to,
+          member + " + (b * " + text(s.spec.shape[1]) + " + (ptrdiff_t)" + counter_of(k) + "[b]) * " + text(s.frame),
+          next + " + b * " + text(s.frame), s.frame);
       to.close();
       break;
     case Keeping::counts:
-      to.line("for (ptrdiff_t b = 0; b < " + digits(s.spec.shape[0]) + "; ++b) ++" + member + "[b];");
+      to.line("for (ptrdiff_t b = 0; b < " + text(s.spec.shape[0]) + "; ++b) ++" + member + "[b];");
       break;
   }
 }
@@ -138,10 +136,10 @@ void CStates::write_reset(CText& to, CModule& module) const {
     std::int64_t n = is_padded(k) ? (s.keeping == Keeping::pair ? 2 : 1) * room(s) : s.spec.shape.numel();
     if (s.channel) n = s.frame * s.channel;
     if (is_zero(s.first))
-      to.line("for (ptrdiff_t i = 0; i < " + digits(n) + "; ++i) n->" + names_[k] + "[i] = 0;");
+      to.line("for (ptrdiff_t i = 0; i < " + text(n) + "; ++i) n->" + names_[k] + "[i] = 0;");
     else if (s.channel)
-      to.line("for (ptrdiff_t i = 0; i < " + digits(s.spec.shape.numel()) + "; ++i) n->" + names_[k] + "[i % " +
-              digits(s.frame) + " * " + digits(s.channel) + " + i / " + digits(s.frame) +
+      to.line("for (ptrdiff_t i = 0; i < " + text(s.spec.shape.numel()) + "; ++i) n->" + names_[k] + "[i % " +
+              text(s.frame) + " * " + text(s.channel) + " + i / " + text(s.frame) +
               "] = " + module.constant(s.first, "first value of " + s.name) + "[i];");
     else
       write_copy(to, "n->" + names_[k], module.constant(s.first, "first value of " + s.name), s.spec.shape.numel());
@@ -154,10 +152,10 @@ void CStates::write_save(CText& to) const {
   to.line("unsigned char *at = (unsigned char *)to;");
   for (std::size_t k = 0; k < states_.size(); ++k) {
     const FrozenState& s = states_[k];
-    if (s.channel) to.line("for (ptrdiff_t c = 0; c < " + digits(s.frame) + "; ++c)");
-    to.line((s.channel ? "  at = nf_bytes(at, " + where(k) + " + c * " + digits(s.channel)
+    if (s.channel) to.line("for (ptrdiff_t c = 0; c < " + text(s.frame) + "; ++c)");
+    to.line((s.channel ? "  at = nf_bytes(at, " + where(k) + " + c * " + text(s.channel)
                        : "at = nf_bytes(at, " + where(k)) +
-            ", " + digits(bytes(s) / (s.channel ? s.frame : 1)) + ");");
+            ", " + text(bytes(s) / (s.channel ? s.frame : 1)) + ");");
   }
   to.line("(void)n;");
   to.line("(void)at;");
@@ -165,7 +163,7 @@ void CStates::write_save(CText& to) const {
 
 void CStates::write_sum(CText& to) const {
   for (std::size_t k = 0; k < states_.size(); ++k)
-    to.line("sum = nf_sum_of_bits(" + where(k) + ", " + digits(bytes(states_[k])) + ", sum);");
+    to.line("sum = nf_sum_of_bits(" + where(k) + ", " + text(bytes(states_[k])) + ", sum);");
 }
 
 void CStates::write_restore(CText& to) const {
@@ -174,13 +172,13 @@ void CStates::write_restore(CText& to) const {
   for (std::size_t k = 0; k < states_.size(); ++k) {
     const FrozenState& s = states_[k];
     if (s.keeping == Keeping::counts) {
-      const std::string rows = digits(s.spec.shape[0]), name = "counts_" + digits(static_cast<std::int64_t>(k));
+      const std::string rows = text(s.spec.shape[0]), name = "counts_" + text(k);
       const FrozenState* const store = counted_by(k);
       to.line("int64_t " + name + "[" + rows + "];");
-      to.line("nf_bytes(" + name + ", at + " + digits(offset) + ", " + digits(bytes(s)) + ");");
+      to.line("nf_bytes(" + name + ", at + " + text(offset) + ", " + text(bytes(s)) + ");");
       to.open("for (int b = 0; b < " + rows + "; ++b)");
-      to.line("if (" + name + "[b] < 0 || " + name + "[b] > " +
-              (store ? digits(store->spec.shape[1]) : "INT64_MAX - 1") + ") return NF_BAD_STATE;");
+      to.line("if (" + name + "[b] < 0 || " + name + "[b] > " + (store ? text(store->spec.shape[1]) : "INT64_MAX - 1") +
+              ") return NF_BAD_STATE;");
       to.close();
     }
     offset += bytes(s);
@@ -189,12 +187,12 @@ void CStates::write_restore(CText& to) const {
     if (moves(states_[k])) to.line("n->" + names_[k] + "_at = 0;");
     const std::int64_t channel = states_[k].channel, frame = states_[k].frame;
     if (channel)
-      to.line("for (ptrdiff_t c = 0; c < " + digits(frame) + "; ++c) nf_bytes(n->" + names_[k] + " + c * " +
-              digits(channel) + ", at + c * " + digits(bytes(states_[k]) / frame) + ", " +
-              digits(bytes(states_[k]) / frame) + ");");
+      to.line("for (ptrdiff_t c = 0; c < " + text(frame) + "; ++c) nf_bytes(n->" + names_[k] + " + c * " +
+              text(channel) + ", at + c * " + text(bytes(states_[k]) / frame) + ", " + text(bytes(states_[k]) / frame) +
+              ");");
     else
-      to.line("nf_bytes(n->" + names_[k] + ", at, " + digits(bytes(states_[k])) + ");");
-    to.line("at += " + digits(bytes(states_[k])) + ";");
+      to.line("nf_bytes(n->" + names_[k] + ", at, " + text(bytes(states_[k])) + ");");
+    to.line("at += " + text(bytes(states_[k])) + ";");
   }
   to.line("(void)n;");
   to.line("(void)at;");

@@ -3,6 +3,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 
 #include "ferrite/tensor/ops.h"
@@ -21,6 +22,12 @@ void CText::open(std::string_view head) {
 void CText::close(std::string_view tail) {
   --depth_;
   line("}" + std::string(tail));
+}
+
+std::string plus(const std::string& a, std::int64_t factor, const std::string& index) {
+  if (factor == 0) return a;
+  return a + (factor < 0 ? " - " : " + ") +
+         (factor == 1 || factor == -1 ? index : text(std::abs(factor)) + " * " + index);
 }
 
 std::string_view c_type(Dtype dtype) {

@@ -1,5 +1,6 @@
 #pragma once
 /// Text in C: indented lines, comments, numbers.
+#include <concepts>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -25,6 +26,15 @@ class CText {
   std::string text_;
   int depth_;
 };
+
+/// Returns an integer as text, "-3".
+std::string text(std::integral auto n) { return std::to_string(n); }
+/// Returns "a + 3 * i0", "a - i0", or "a" for the factor 0.
+std::string plus(const std::string& a, std::int64_t factor, const std::string& index);
+/// Returns the last letter of the names of C functions for a dtype, "f" or "d".
+inline std::string suffix_of(Dtype dtype) { return dtype == Dtype::f64 ? "d" : "f"; }
+/// Returns the name of the number of elements of a vector.
+inline std::string lanes_of(Dtype dtype) { return dtype == Dtype::f64 ? "NF_LANES_D" : "NF_LANES_F"; }
 
 /// Returns the C type of a dtype in memory: truth values are all ones or all zeros, in the width of `nf_mask`.
 std::string_view c_type(Dtype dtype);

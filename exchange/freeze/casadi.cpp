@@ -7,10 +7,12 @@
 #include <set>
 
 #include "ferrite/exchange/freeze.h"
+#include "ferrite/exchange/freeze/c_text.h"
 
 namespace ferrite::exchange {
 namespace {
 
+using detail::text;
 using Arguments = std::vector<CasadiFunction::Argument>;
 
 // ---- checks -----------------------------------------------------------------------------------------------
@@ -57,9 +59,6 @@ void check(const CasadiFunction& f) {
 }
 
 // ---- one external function --------------------------------------------------------------------------------
-
-std::string text(std::int64_t n) { return std::to_string(n); }
-std::string text(std::size_t n) { return std::to_string(n); }
 
 /// One external function: what CasADi passes in and gets, and the C functions that compute it.
 class Entry {

@@ -82,10 +82,16 @@ struct Append {
   }
 };
 
+/// Returns the number of the node that makes a value, or the number of nodes if none does.
+std::size_t maker_index(const Graph& g, ValueId v) {
+  std::size_t at = 0;
+  while (at < g.nodes.size() && std::ranges::find(g.nodes[at].out, v) == g.nodes[at].out.end()) ++at;
+  return at;
+}
+/// Returns the node that makes a value, or null.
 const Graph::Node* maker(const Graph& g, ValueId v) {
-  for (const Graph::Node& n : g.nodes)
-    if (std::ranges::find(n.out, v) != n.out.end()) return &n;
-  return nullptr;
+  const std::size_t at = maker_index(g, v);
+  return at < g.nodes.size() ? &g.nodes[at] : nullptr;
 }
 
 /// A concatenation of a state, or its end, and new frames along an axis.
@@ -147,7 +153,7 @@ class Sharing {
     const std::int64_t before = frames(longest) - frames(k);
     g_.nodes.insert(g_.nodes.begin(), part(states_[longest], states_[k], axis, before));
     const ValueId all = *joined_[k]->all, all_of_longest = *joined_[longest]->all;
-    const std::size_t at = index_of(all), other = index_of(all_of_longest);
+    const std::size_t at = maker_index(g_, all), other = maker_index(g_, all_of_longest);
     g_.nodes[at] = part(all_of_longest, all, axis, before);
     if (other > at) {  // the longer one reads nothing that is not there already
       const Graph::Node joiner = g_.nodes[other];
@@ -168,11 +174,6 @@ class Sharing {
     const Tensor own = contiguous(first_[k]);
     return end.spec() == own.spec() &&
            std::memcmp(end.raw(), own.raw(), static_cast<std::size_t>(own.numel() * size_of(own.dtype()))) == 0;
-  }
-  std::size_t index_of(ValueId v) const {
-    std::size_t at = 0;
-    while (std::ranges::find(g_.nodes[at].out, v) == g_.nodes[at].out.end()) ++at;
-    return at;
   }
   /// Returns the node that takes the frames of `from`, from `begin` on, as `to`.
   Graph::Node part(ValueId from, ValueId to, int axis, std::int64_t begin) const {
@@ -210,17 +211,14 @@ class Lining {
     const Spec turned = permuted(g_.values[state], to_front(rank, j.axis, false));
     const ValueId line = g_.add_value(turned);
     g_.inputs[input_] = line;
-    std::vector<Graph::Node> before;
-    before.push_back(turn(line, state, to_front(rank, j.axis, true)));
-    g_.nodes.insert(g_.nodes.begin(), before.begin(), before.end());
+    g_.nodes.insert(g_.nodes.begin(), turn(line, state, to_front(rank, j.axis, true)));
     // The frames come to the front, too, right where they are joined.
     const ValueId frames = g_.add_value(permuted(g_.values[j.frames], to_front(rank, j.axis, false)));
     Spec longer = turned;
     longer.shape[0] += g_.values[frames].shape[0];
     const ValueId all = g_.add_value(longer);
     const ValueId joiner = j.all ? *j.all : g_.outputs[output_];
-    std::size_t at = 0;
-    while (std::ranges::find(g_.nodes[at].out, joiner) == g_.nodes[at].out.end()) ++at;
+    const std::size_t at = maker_index(g_, joiner);
     Graph::Node append{
         .op = &append_operation(), .attrs = {}, .in = {line, frames}, .out = {all}, .scope = g_.nodes[at].scope};
     std::vector<Graph::Node> now{turn(j.frames, frames, to_front(rank, j.axis, false)), append};
