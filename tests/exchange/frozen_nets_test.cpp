@@ -55,7 +55,7 @@ class Comparison {
     if (const int bad = c_.check(a.data())) return "its check fails at step " + std::to_string(bad);
     c_.init(a.data()), c_.init(b.data());
     nn::Stream s = net_.stream(rows_.batch), other = net_.stream(rows_.batch);
-    for (int t = 0; t < steps; ++t) {  // two instances in turns, one of which moves to other memory
+    for (int t = 0; t < steps; ++t) {  // two instances in turns, one of which moves to used memory
       for (auto [stream, memory] : {std::pair{&s, &a}, std::pair{&other, &b}}) {
         if (std::string d = step(*stream, *memory); !d.empty()) return d == kFull ? "" : d;
       }
@@ -87,11 +87,13 @@ class Comparison {
     return same ? "" : "an output differs";
   }
   void move(Bytes& memory) const {
-    Bytes saved(c_.saved + 1), fresh(c_.bytes);
+    Bytes saved(c_.saved + 1), used(c_.bytes);
     c_.save(memory.data(), saved.data());
-    c_.init(fresh.data());
-    BOOST_TEST(c_.restore(fresh.data(), saved.data()) == 0);
-    std::swap(memory, fresh);
+    c_.init(used.data());
+    std::vector<Out> ignored(c_.outputs);
+    for (int t = 0; t < 3; ++t) (void)c_.step(used.data(), x_.data(), ignored.data());
+    BOOST_TEST(c_.restore(used.data(), saved.data()) == 0);
+    std::swap(memory, used);
   }
   std::string finish(nn::Stream& s, Bytes& memory) {
     for (;;) {
@@ -260,6 +262,28 @@ BOOST_AUTO_TEST_CASE(forms) {
                      dsl::sequence(2).causal_conv1d(5, 3, {.dilation = 2}).tanh().layer_norm().linear(1).build(1)),
                  {1, 2, Dtype::f32}, "convolution") == "");
     nets.compare(std::string("cc ") + form, 40);
+  }
+}
+
+// A saved state whose number of steps is negative or larger than the store of keys is refused and changes nothing.
+BOOST_AUTO_TEST_CASE(bad_states_are_refused) {
+  const auto net = dsl::sequence(4).attention(2, {.causal = true, .capacity = 8}).build(1);
+  Library library;
+  library.add("net", exchange::freeze(net, {1, 4, Dtype::f32}, {.name = "net"}));
+  BOOST_TEST_REQUIRE(library.build("cc -O1") == "");
+  const auto f = library.functions<float, float>("net");
+  Bytes memory(f.bytes), saved(f.saved);
+  const std::vector<float> x(4, 0.5F);
+  std::vector<float> y(f.outputs);
+  f.init(memory.data());
+  for (int t = 0; t < 3; ++t) BOOST_TEST(f.step(memory.data(), x.data(), y.data()) == 0);
+  f.save(memory.data(), saved.data());
+  BOOST_TEST(f.restore(memory.data(), saved.data()) == 0);
+  const Bytes before = memory;
+  for (const int byte : {0xFF, 0x7F, 0x09}) {
+    const Bytes bad(f.saved, static_cast<std::byte>(byte));
+    BOOST_TEST(f.restore(memory.data(), bad.data()) == 3);  // NF_BAD_STATE
+    BOOST_TEST((memory == before), "a refused state has changed the instance");
   }
 }
 
