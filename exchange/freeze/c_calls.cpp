@@ -43,12 +43,51 @@ std::string steps_along(const Shape& shape, const Shape& strides) {
     if (strides[k] != 0 && shape[k] != 1) all += " + " + text(strides[k]) + " * i" + text(k);
   return all;
 }
+
+namespace {
+
+/// Elements to copy: their strides where they go and where they come from.
+struct Moved {
+  Shape shape, to, from;
+};
+/// Returns the same elements with as few axes as possible.
+Moved with_few_axes(const Moved& m) {
+  Moved few;
+  for (int k = 0; k < m.shape.rank(); ++k) {
+    if (m.shape[k] == 1) continue;
+    if (few.shape.rank() > 0 && few.to[-1] == m.shape[k] * m.to[k] && few.from[-1] == m.shape[k] * m.from[k]) {
+      few.shape[-1] *= m.shape[k], few.to[-1] = m.to[k], few.from[-1] = m.from[k];
+      continue;
+    }
+    few.shape.push_back(m.shape[k]), few.to.push_back(m.to[k]), few.from.push_back(m.from[k]);
+  }
+  return few;
+}
+/// The fewest elements of a copy whose rows are long that is worth a function of its own.
+constexpr std::int64_t kManyElements = 64;
+
+void write_moves(const CCall& c, const std::string& to, const std::string& from, const Moved& all) {
+  const Moved m = with_few_axes(all);
+  const auto line = [&](const std::string& y, const std::string& x) {
+    return "(" + y + steps_along(m.shape, m.to) + ")[0] = (" + x + steps_along(m.shape, m.from) + ")[0];";
+  };
+  if (!c.body.lanes() || m.shape.rank() != 2 || m.shape.numel() < kManyElements || m.to[1] != 1 || m.from[1] != 1) {
+    c.open(m.shape);
+    c.to.line(line(to, from));
+    return c.close(m.shape);
+  }
+  const std::string t(c_type(c.dtype())), rows = text(m.shape[0]), columns = text(m.shape[1]);
+  const std::string f = c.body.module().define(
+      "move_" + rows + "_" + columns, "NF_APART void $name(" + t + " *y, ptrdiff_t to, const " + t +
+                                          " *x, ptrdiff_t from) {\n  " + loop_over("r", m.shape[0]) + "\n    " +
+                                          loop_over("t", m.shape[1]) + " y[to * r + t] = x[from * r + t];\n}\n");
+  c.to.line(f + "(" + to + ", " + text(m.to[0]) + ", " + from + ", " + text(m.from[0]) + ");");
+}
+
+}  // namespace
+
 void write_copy_of(const CCall& c, const LoweredWindow& x, const std::string& to) {
-  const Shape& shape = x.spec.shape;
-  c.open(shape);
-  c.to.line("(" + to + steps_along(shape, shape.strides()) + ")[0] = (" + c.at(x) + steps_along(shape, x.strides) +
-            ")[0];");
-  c.close(shape);
+  write_moves(c, to, c.at(x), {x.spec.shape, x.spec.shape.strides(), x.strides});
 }
 
 const Tensor* constant_of(const CCall& c, const LoweredWindow& w) {
@@ -129,10 +168,7 @@ void write_append(const CCall& c) {
   if (all.strides[0] == 1)  // channel by channel
     for (int k = 0; k + 1 < shape.rank(); ++k)
       for (Shape* s : {&shape, &from, &to}) std::swap((*s)[k], (*s)[k + 1]);
-  c.open(shape);
-  c.to.line("(" + c.at(all) + " + " + text(line.spec.shape[0] * all.strides[0]) + steps_along(shape, to) + ")[0] = (" +
-            c.at(frames) + steps_along(shape, from) + ")[0];");
-  c.close(shape);
+  write_moves(c, c.at(all) + " + " + text(line.spec.shape[0] * all.strides[0]), c.at(frames), {shape, to, from});
 }
 
 constexpr CWriter kWriters[] = {

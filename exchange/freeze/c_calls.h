@@ -8,11 +8,6 @@
 
 namespace ferrite::exchange::detail {
 
-/// Returns the head of a loop of n steps over a variable.
-inline std::string loop_over(const std::string& i, std::int64_t n) {
-  return "for (ptrdiff_t " + i + " = 0; " + i + " < " + text(n) + "; ++" + i + ")";
-}
-
 /// One operation that runs alone, with what it writes to.
 struct CCall {
   CBody& body;

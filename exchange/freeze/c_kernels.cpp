@@ -350,6 +350,11 @@ constexpr std::string_view kWords = R"C(
 #else
 #define NF_INLINE static inline
 #endif
+#if defined(__GNUC__) /* what is called now and then, and is not worth a compiler's time at each call */
+#define NF_APART static __attribute__((noinline, unused))
+#else
+#define NF_APART static
+#endif
 #if defined(__clang__)
 #define NF_UNROLL _Pragma("clang loop unroll(full)")
 #elif defined(__GNUC__)
@@ -385,14 +390,14 @@ constexpr std::string_view kWords = R"C(
 #endif
 #define NF_BEHIND (NF_VECTOR_BYTES > 0 ? 64 : 4)
 /* Copies bytes and returns the end of the copy. */
-NF_INLINE unsigned char *nf_bytes(void *to, const void *from, ptrdiff_t bytes) {
+NF_APART unsigned char *nf_bytes(void *to, const void *from, ptrdiff_t bytes) {
   unsigned char *const t = (unsigned char *)to;
   const unsigned char *const f = (const unsigned char *)from;
   for (ptrdiff_t i = 0; i < bytes; ++i) t[i] = f[i];
   return t + bytes;
 }
 /* Continues a sum of bits (FNV-1a). */
-NF_INLINE uint32_t nf_sum_of_bits(const void *from, ptrdiff_t bytes, uint32_t sum) {
+NF_APART uint32_t nf_sum_of_bits(const void *from, ptrdiff_t bytes, uint32_t sum) {
   const unsigned char *const f = (const unsigned char *)from;
   for (ptrdiff_t i = 0; i < bytes; ++i) sum = (sum ^ f[i]) * 16777619U;
   return sum;

@@ -40,16 +40,21 @@ class RowsWriter {
                plus(plus(from, apart, "k"), column, "c") + ")[" + text(taps.first.strides[0]) + " * t];");
       from = turned, apart = steps_ * taps.count, column = steps_;
     }
-    open(taps);
-    to_.line("  rows[" + (first_ ? text(first_) + " + " : "") + (taps.taps > 1 ? text(taps.count) + " * k + " : "") +
-             "c] = " + plus(plus(from, taps.taps > 1 ? apart : 0, "k"), column, "c") + ";");
+    const std::string t(c_type(taps.first.spec.dtype)), count = text(taps.count);
+    const std::string f = body_.module().define(
+        "rows_" + count, "NF_APART void $name(const " + t + " **rows, const " + t + " *x, ptrdiff_t step) {\n  " +
+                             loop_over("c", taps.count) + " rows[c] = x + step * c;\n}\n");
+    const std::string rows = first_ ? "rows + " + text(first_) : "rows";
+    const bool one = taps.taps == 1;
+    to_.line((one ? "" : loop_over("k", taps.taps) + " ") + f + "(" + plus(rows, one ? 0 : taps.count, "k") + ", " +
+             plus(from, one ? 0 : apart, "k") + ", " + text(column) + ");");
     first_ += taps.taps * taps.count;
   }
 
  private:
   void open(const Taps& taps) {
-    if (taps.taps > 1) to_.line("for (ptrdiff_t k = 0; k < " + text(taps.taps) + "; ++k)");
-    to_.line("for (ptrdiff_t c = 0; c < " + text(taps.count) + "; ++c)");
+    if (taps.taps > 1) to_.line(loop_over("k", taps.taps));
+    to_.line(loop_over("c", taps.count));
   }
 
   CBody& body_;

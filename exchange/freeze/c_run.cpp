@@ -24,7 +24,8 @@ void RunWriter::write(std::vector<std::string> inputs, std::vector<std::string> 
       write_copy(rest, outputs_[i], from, spec(p_.outputs[i]).shape.numel());
   for (std::size_t k = 0; k < p_.states.size(); ++k) {
     const FrozenState& s = p_.states[k];
-    states.write_commit(commits, first + k, s.keeping == Keeping::counts ? "" : body_.at(s.next, 0), s.appended);
+    states.write_commit(commits, first + k, s.keeping == Keeping::counts ? "" : body_.at(s.next, 0), s.appended,
+                        body_.module());
   }
   appends_ = appends.str(), statements_ = rest.str(), commits_ = commits.str();
 }

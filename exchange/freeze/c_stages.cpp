@@ -55,8 +55,11 @@ void StagesWriter::write(const std::string& input, const std::string& output, co
 void StagesWriter::write_stage(std::size_t k, const std::string& tick) {
   CText t(1);
   const std::string me = number(k), before = k ? number(k - 1) : "";
-  if (k > 0 && !pads_[k].empty()) t.line("if (stage == " + me + ") x" + me + " = " + pads_[k] + ";");
-  t.line("const int on" + me + " = stage == " + me + (k ? " || gave" + before + ";" : ";"));
+  // A net that ends begins at a stage that looks ahead, with its padding. No other stage begins.
+  const bool begins = k == 0 || !pads_[k].empty();
+  if (k > 0 && begins) t.line("if (stage == " + me + ") x" + me + " = " + pads_[k] + ";");
+  t.line("const int on" + me + " = " + (begins ? "stage == " + me : "") + (k > 0 && begins ? " || " : "") +
+         (k > 0 ? "gave" + before : "") + ";");
   t.line("int gave" + me + " = on" + me + ";");
   t.open("if (on" + me + ")");
   t.append(runs_[k].appends());

@@ -15,6 +15,15 @@ std::int64_t room(const FrozenState& s) {
 /// Returns whether a state lies at changing places.
 bool moves(const FrozenState& s) { return s.keeping == Keeping::line || s.keeping == Keeping::pair; }
 
+/// Moves the last frames of a line to its beginning.
+constexpr const char* kBack = R"C(/* Copies rows of n numbers that lie `apart` from each other; returns 0. */
+NF_APART int32_t $name($T *to, const $T *from, ptrdiff_t rows, ptrdiff_t apart, ptrdiff_t n) {
+  for (ptrdiff_t r = 0; r < rows; ++r)
+    for (ptrdiff_t i = 0; i < n; ++i) to[apart * r + i] = from[apart * r + i];
+  return 0;
+}
+)C";
+
 constexpr std::int64_t kFewFrames = 8;  ///< minimum number of free frames of a line, for each that a step appends
 
 bool is_zero(const Tensor& x) {
@@ -93,7 +102,8 @@ void CStates::write_room(CText& to, std::size_t first, std::size_t n) const {
   }
 }
 
-void CStates::write_commit(CText& to, std::size_t k, const std::string& next, std::int64_t appended) const {
+void CStates::write_commit(CText& to, std::size_t k, const std::string& next, std::int64_t appended,
+                           CModule& module) const {
   const FrozenState& s = states_[k];
   const std::string member = "n->" + names_[k], at = member + "_at";
   switch (s.keeping) {
@@ -106,15 +116,11 @@ void CStates::write_commit(CText& to, std::size_t k, const std::string& next, st
       break;
     case Keeping::line:
       to.line(at + " += " + text(appended) + ";");
-      to.open("if (" + at + " > " + text(frames(s) - s.spec.shape[0] - most_appended_) + ")");
-      if (s.channel) {
-        to.line("for (ptrdiff_t c = 0; c < " + text(s.frame * s.channel) + "; c += " + text(s.channel) + ")");
-        write_copy(to, member + " + c", where(k) + " + c", s.spec.shape[0]);
-      } else {
-        write_copy(to, member, where(k), s.spec.shape[0] * s.frame);
-      }
-      to.line(at + " = 0;");
-      to.close();
+      to.line("if (" + at + " > " + text(frames(s) - s.spec.shape[0] - most_appended_) + ") " + at + " = " +
+              module.define("back", replaced(kBack, "$T", c_type_of(s.spec.dtype))) + "(" + member + ", " + where(k) +
+              (s.channel ? ", " + text(s.frame) + ", " + text(s.channel) + ", " + text(s.spec.shape[0])
+                         : ", 1, 0, " + text(s.spec.shape[0] * s.frame)) +
+              ");");
       break;
     case Keeping::store:
       to.open("for (ptrdiff_t b = 0; b < " + text(s.spec.shape[0]) + "; ++b)");

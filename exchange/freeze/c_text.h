@@ -31,6 +31,10 @@ class CText {
 std::string text(std::integral auto n) { return std::to_string(n); }
 /// Returns "a + 3 * i0", "a - i0", or "a" for the factor 0.
 std::string plus(const std::string& a, std::int64_t factor, const std::string& index);
+/// Returns the head of a loop of n steps over a variable.
+inline std::string loop_over(const std::string& i, std::int64_t n) {
+  return "for (ptrdiff_t " + i + " = 0; " + i + " < " + text(n) + "; ++" + i + ")";
+}
 /// Returns the last letter of the names of C functions for a dtype, "f" or "d".
 inline std::string suffix_of(Dtype dtype) { return dtype == Dtype::f64 ? "d" : "f"; }
 /// Returns the name of the number of elements of a vector.
