@@ -279,7 +279,7 @@ void CBody::place_constant(ValueId v) const {
   Tensor values = constants_.at(v);
   const bool whole = std::ranges::find(program_.graph.outputs, v) != program_.graph.outputs.end();
   for (int k = values.rank(); !whole && is_repeated(constants_.at(v)) && k > 0; --k) values = select(values, 0, 0);
-  places_[v] = {module_.constant(values, "constant"), true};
+  places_[v] = {module_.constant(values, "constant"), CPlace::kAnyRoom};
 }
 
 void CBody::find_last_uses() {
@@ -303,7 +303,7 @@ void CBody::place_results(const LoweredStep& s, std::size_t) {
     const Spec& spec = this->spec(v);
     const std::int64_t first = take(spec.dtype, std::max<std::int64_t>(spec.shape.numel(), 1));
     offsets_[v] = first;
-    place(v, {CWork::name(spec.dtype) + (first ? " + " + std::to_string(first) : ""), true});
+    place(v, {CWork::name(spec.dtype) + (first ? " + " + std::to_string(first) : ""), CPlace::kAnyRoom});
   });
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 /// The statements of a frozen program.
+#include <limits>
 #include <map>
 #include <set>
 #include <string>
@@ -21,8 +22,11 @@ using ferrite::detail::LoweredWindow;
 
 /// Where the elements of a value lie.
 struct CPlace {
-  std::string first{};  ///< the address of its first element, "n->h" or "work_f + 64"
-  bool padded = false;  ///< whether a vector may reach beyond its end
+  std::string first{};    ///< the address of its first element, "n->h" or "work_f + 64"
+  std::int64_t room = 0;  ///< elements that vectors may read from there; 0 if no more than those of the value
+
+  /// Room for a vector from any element of the value.
+  static constexpr std::int64_t kAnyRoom = std::numeric_limits<std::int64_t>::max();
 };
 
 /// The numbers of elements of working memory, by type.
@@ -75,6 +79,7 @@ class CBody {
   /// Returns whether a value has a place; constants get theirs when they are first read.
   bool has_place(ValueId v) const { return places_.contains(v) || constants_.contains(v); }
   const CPlace& place_of(ValueId v) const;
+  bool is_constant(ValueId v) const { return constants_.contains(v); }
   /// Returns the address of an element of a value.
   std::string at(ValueId v, std::int64_t offset) const;
   /// Returns the name of an array of n elements that lives as long as the present step.

@@ -24,12 +24,9 @@ class ColumnsWriter : public PointsWriter {
       if (p && p->terms > kFewTerms) by_terms[p->terms].push_back(list.size() - 1), ++chains;
     }
     const std::string s = suffix(type_), lanes = this->lanes();
-    const std::string n = text(loop_.extents[0]),
-                      c = text(std::max<std::int64_t>(static_cast<std::int64_t>(chains), 1));
+    const std::string n = text(loop_.extents[0]);
     begin_piece(0, loop_.extents[0], 0);
-    to_.line("enum { vectors = (" + n + " + " + lanes + " - 1) / " + lanes + ", most = NF_SUMS > " + c +
-             " ? NF_SUMS / " + c + " : 1 };");
-    to_.line("enum { groups = (vectors + most - 1) / most, group = (vectors + groups - 1) / groups };");
+    write_groups(loop_.extents[0], std::max<std::int64_t>(static_cast<std::int64_t>(chains), 1));
     to_.open("for (ptrdiff_t g = 0; g < vectors; g += group)");
     for (const auto& [terms, loads] : by_terms) write_sums(terms, loads, list, s, lanes);
     to_.line("NF_UNROLL");
@@ -50,6 +47,30 @@ class ColumnsWriter : public PointsWriter {
   }
 
  private:
+  /// Writes the numbers of vectors and of the groups of vectors whose sums are computed together: as few as registers
+  /// allow, and so that the last group reaches no more than kBehind numbers beyond the last column. Only plain numbers,
+  /// of which there are many, need more groups for that.
+  void write_groups(std::int64_t n, std::int64_t chains) {
+    const std::int64_t most = std::max<std::int64_t>(kPlainSums / chains, 1);
+    const std::int64_t fewest = (n + most - 1) / most;
+    std::int64_t groups = fewest;
+    while ((n + groups - 1) / groups * groups - n > kBehind) ++groups;
+    const std::string c = text(chains), lanes = this->lanes();
+    to_.line("enum { vectors = (" + text(n) + " + " + lanes + " - 1) / " + lanes + ", most = NF_SUMS > " + c +
+             " ? NF_SUMS / " + c + " : 1 };");
+    to_.line("enum { groups = " + (groups > fewest ? lanes + " == 1 ? " + text(groups) + " : " : "") +
+             "(vectors + most - 1) / most, group = (vectors + groups - 1) / groups };");
+  }
+  static constexpr std::int64_t kPlainSums = 24;  ///< NF_SUMS of plain numbers
+  static constexpr std::int64_t kBehind = 4;      ///< NF_BEHIND of plain numbers
+
+  /// Returns the vector of b at column j, whose elements from `last` on are not read. Behind constants, vectors may
+  /// read anything.
+  std::string column(const ColumnProduct& p, const std::string& at, const std::string& s,
+                     const std::string& last) const {
+    if (body_.is_constant(p.b.value)) return "nf_load_" + s + "(" + at + ")";
+    return "nf_get_" + s + "(" + at + ", " + last + ")";
+  }
   /// Returns the product of a column: a sum that is there, or one of few terms.
   std::string product_at(const LoweredInstruction& i) const {
     const LoweredAccess& a = loop_.accesses[i.access];
@@ -58,8 +79,9 @@ class ColumnsWriter : public PointsWriter {
     if (p.terms > kFewTerms) return "sum" + text(static_cast<std::int64_t>(i.slot)) + "[v]";
     std::string sum = start_of(p, s);
     for (std::int64_t k = 0; k < p.terms; ++k)
-      sum = "nf_fma_" + s + "(nf_set_" + s + "((" + at(p.a.value, p.a.offset) + ")[" + text(k) + "]), nf_load_" + s +
-            "(" + at(p.b.value, p.b.offset + a.offset) + " + " + text(k * p.columns) + " + j), " + sum + ")";
+      sum = "nf_fma_" + s + "(nf_set_" + s + "((" + at(p.a.value, p.a.offset) + ")[" + text(k) + "]), " +
+            column(p, at(p.b.value, p.b.offset + a.offset) + " + " + text(k * p.columns) + " + j", s, count_) + ", " +
+            sum + ")";
     return sum;
   }
   /// Returns the sum before the first term.
@@ -94,12 +116,19 @@ class ColumnsWriter : public PointsWriter {
     }
     to_.line("NF_UNROLL");
     to_.open("for (int v = 0; v < group; ++v)");
+    const bool exact = std::ranges::any_of(loads, [&](std::size_t k) {
+      return !body_.is_constant(body_.column_product(loop_.accesses[list[k]->access].value)->b.value);
+    });
+    if (exact) {
+      const std::string left = text(loop_.extents[0]) + " - (int)(g + v) * " + lanes;
+      to_.line("const int left = " + left + " < " + lanes + " ? " + left + " : " + lanes + ";");
+    }
     for (const std::size_t k : loads) {
       const LoweredAccess& a = loop_.accesses[list[k]->access];
       const ColumnProduct& p = *body_.column_product(a.value);
-      const std::string column = plus(at(p.b.value, p.b.offset + a.offset), p.columns, "k") + " + (g + v) * " + lanes;
-      to_.line(sum(k) + " = nf_fma_" + s + "(" + rows.at(at(p.a.value, p.a.offset)) + ", nf_load_" + s + "(" + column +
-               "), " + sum(k) + ");");
+      const std::string from = plus(at(p.b.value, p.b.offset + a.offset), p.columns, "k") + " + (g + v) * " + lanes;
+      to_.line(sum(k) + " = nf_fma_" + s + "(" + rows.at(at(p.a.value, p.a.offset)) + ", " +
+               column(p, from, s, "left < 0 ? 0 : left") + ", " + sum(k) + ");");
     }
     to_.close();
     to_.close();

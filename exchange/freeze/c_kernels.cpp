@@ -388,7 +388,7 @@ constexpr std::string_view kWords = R"C(
 #else
 #define NF_SUMS 15
 #endif
-#define NF_BEHIND (NF_VECTOR_BYTES > 0 ? 64 : 4)
+#define NF_BEHIND (NF_VECTOR_BYTES > 0 ? 80 : 4)
 /* Copies bytes and returns the end of the copy. */
 NF_APART unsigned char *nf_bytes(void *to, const void *from, ptrdiff_t bytes) {
   unsigned char *const t = (unsigned char *)to;

@@ -104,7 +104,7 @@ void CNested::output(std::size_t i, const std::string& at) {
   if (is_input(i) || has_place(i)) {
     copies_.push_back({i, at});
   } else {
-    body_.place(v, {at, false});
+    body_.place(v, {at});
   }
 }
 

@@ -20,7 +20,7 @@ class CNested {
 
   std::size_t results() const { return program_.lowered.graph.outputs.size(); }
   /// Says where an input lies.
-  void input(std::size_t i, const std::string& at) { body_.place(program_.lowered.graph.inputs[i], {at, false}); }
+  void input(std::size_t i, const std::string& at) { body_.place(program_.lowered.graph.inputs[i], {at}); }
   /// Says where a result goes. A result may go to several places.
   void output(std::size_t i, const std::string& at);
   /// Returns whether a result is an input of the program.

@@ -1,6 +1,8 @@
 /// Writes the statements of loops on points: loads, operations and stores.
 #include "ferrite/exchange/freeze/c_points.h"
 
+#include <algorithm>
+
 namespace ferrite::exchange::detail {
 namespace {
 
@@ -85,6 +87,15 @@ void PointsWriter::keep(std::size_t slot, const std::string& memory) {
                     : "nf_store_" + s + "(" + where + ", " + name(slot) + ");");
 }
 
+/// Returns whether a whole vector may be read from the last elements of every row of the present piece.
+bool PointsWriter::has_room(const LoweredAccess& a) const {
+  const std::int64_t room = body_.place_of(a.value).room;
+  if (room == CPlace::kAnyRoom) return true;
+  const std::int64_t most = most_lanes(), n = (end_ - begin_ + most - 1) / most * most;
+  std::int64_t last = a.offset + begin_ + n;
+  for (int k = 0; k + 1 < loop_.extents.rank(); ++k) last += std::max<std::int64_t>(a.strides[k], 0) * (loop_.extents[k] - 1);
+  return last <= room;
+}
 std::string PointsWriter::loaded(const LoweredAccess& a, Dtype dtype) const {
   const int last = loop_.extents.rank() - 1;
   const std::int64_t stride = a.strides[last];
@@ -92,7 +103,7 @@ std::string PointsWriter::loaded(const LoweredAccess& a, Dtype dtype) const {
   if (!vector_) return "(" + at + ")[0]";
   if (stride == 0) return "nf_set_" + s + "((" + at + ")[0])";
   if (stride != 1) return "nf_gather_" + s + "(" + at + ", " + text(stride) + ", " + count_ + ")";
-  if (partial_ && !body_.place_of(a.value).padded) return "nf_get_" + s + "(" + at + ", left)";
+  if (partial_ && !has_room(a)) return "nf_get_" + s + "(" + at + ", left)";
   return "nf_load_" + s + "(" + at + ")";
 }
 void PointsWriter::write_store(const LoweredInstruction& i) {
@@ -105,7 +116,7 @@ void PointsWriter::write_store(const LoweredInstruction& i) {
   if (stride != 1)
     return to_.line("nf_scatter_" + s + "(" + at + ", " + text(stride) + ", " + value + ", " + count_ + ");");
   const bool alone = last == 0 && a.offset == 0 && end_ == loop_.extents[0] &&
-                     loop_.extents[0] == body_.spec(a.value).shape.numel() && body_.place_of(a.value).padded;
+                     loop_.extents[0] == body_.spec(a.value).shape.numel() && body_.place_of(a.value).room > 0;
   to_.line(partial_ && !alone ? "nf_put_" + s + "(" + at + ", " + value + ", left);"
                               : "nf_store_" + s + "(" + at + ", " + value + ");");
 }

@@ -98,6 +98,7 @@ class PointsWriter : public LoopText {
   std::vector<std::string> operands(const LoweredInstruction& i) const;
 
   bool partial_ = false;
+  std::string count_;       ///< the number of lanes that are used: all, or those that are left
   int present_ = 0;         ///< the level that is written
   std::vector<int> level_;  ///< by slot: the number of reductions that it waits for, one after the other
   std::map<std::size_t, std::string> spilled_;  ///< where slots are kept that a later level reads
@@ -107,12 +108,12 @@ class PointsWriter : public LoopText {
   std::string row_place(std::string at) const;
   std::string inside_here(const LoweredAccess& a) const;
   void keep(std::size_t slot, const std::string& memory);
+  bool has_room(const LoweredAccess& a) const;
   std::string loaded(const LoweredAccess& a, Dtype dtype) const;
   void write_store(const LoweredInstruction& i);
 
   std::int64_t begin_ = 0, end_ = 0;
   int row_axis_ = 0;
-  std::string count_;
 };
 
 /// Returns whether a loop computes products of one row, column by column.

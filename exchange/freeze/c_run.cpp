@@ -51,26 +51,26 @@ std::string RunWriter::text(bool on_stack) const {
 bool RunWriter::is_output(ValueId v) const { return std::ranges::find(p_.outputs, v) != p_.outputs.end(); }
 
 void RunWriter::place_ends(const CStates& states, std::size_t first) {
-  for (std::size_t i = 0; i < p_.inputs.size(); ++i) body_.place(p_.inputs[i], {inputs_[i], false});
+  for (std::size_t i = 0; i < p_.inputs.size(); ++i) body_.place(p_.inputs[i], {inputs_[i]});
   for (const Graph::Constant& c : p_.lowered.graph.constants)
     if (is_output(c.value) || std::ranges::any_of(p_.states, [&](const FrozenState& s) { return s.next == c.value; }))
-      body_.place(c.value, {body_.module().constant(c.tensor, "constant"), false});
+      body_.place(c.value, {body_.module().constant(c.tensor, "constant")});
   for (std::size_t k = 0; k < p_.states.size(); ++k) {
     const FrozenState& s = p_.states[k];
-    const CPlace here{states.where(first + k), states.is_padded(first + k)};
+    const CPlace here{states.where(first + k), states.room(first + k)};
     body_.place(s.now, here);
     if (s.keeping == Keeping::line) body_.place(s.next, here);
   }
   for (std::size_t k = 0; k < p_.states.size(); ++k) {
     const FrozenState& s = p_.states[k];
     if (body_.has_place(s.next) || s.keeping == Keeping::counts) continue;
-    const bool padded = states.is_padded(first + k);
-    if (s.keeping == Keeping::pair) body_.place(s.next, {states.next_place(first + k), padded});
+    const std::int64_t room = states.room(first + k);
+    if (s.keeping == Keeping::pair) body_.place(s.next, {states.next_place(first + k), room});
     if (s.keeping == Keeping::value && !is_output(s.next) && in_place(s))
-      body_.place(s.next, {states.where(first + k), padded});
+      body_.place(s.next, {states.where(first + k), room});
   }
   for (std::size_t i = 0; i < p_.outputs.size(); ++i)
-    if (!body_.has_place(p_.outputs[i])) body_.place(p_.outputs[i], {outputs_[i], false});
+    if (!body_.has_place(p_.outputs[i])) body_.place(p_.outputs[i], {outputs_[i]});
 }
 
 namespace {

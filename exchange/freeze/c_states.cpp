@@ -8,7 +8,7 @@ namespace {
 
 /// Returns the number of elements from one place of a state to the next. Vectors may reach behind the last element of
 /// all but small states.
-std::int64_t room(const FrozenState& s) {
+std::int64_t places(const FrozenState& s) {
   const std::int64_t n = s.spec.shape.numel();
   return n < 8 ? n : (n + 15) / 16 * 16;
 }
@@ -59,19 +59,20 @@ const FrozenState* CStates::counted_by(std::size_t k) const {
   return nullptr;
 }
 
-bool CStates::is_padded(std::size_t k) const {
+std::int64_t CStates::room(std::size_t k) const {
   const FrozenState& s = states_[k];
-  return (s.keeping == Keeping::pair || s.keeping == Keeping::value) && room(s) >= 16 && is_float(s.spec.dtype);
+  const bool padded = (s.keeping == Keeping::pair || s.keeping == Keeping::value) && is_float(s.spec.dtype);
+  return padded && places(s) >= 16 ? places(s) : 0;
 }
 std::string CStates::where(std::size_t k) const {
   const std::string member = "n->" + names_[k];
-  if (states_[k].keeping == Keeping::pair) return member + " + n->" + names_[k] + "_at * " + text(room(states_[k]));
+  if (states_[k].keeping == Keeping::pair) return member + " + n->" + names_[k] + "_at * " + text(places(states_[k]));
   if (states_[k].keeping != Keeping::line) return member;
   if (states_[k].channel) return member + " + n->" + names_[k] + "_at";
   return member + " + n->" + names_[k] + "_at * " + text(states_[k].frame);
 }
 std::string CStates::next_place(std::size_t k) const {
-  return "n->" + names_[k] + " + (1 - n->" + names_[k] + "_at) * " + text(room(states_[k]));
+  return "n->" + names_[k] + " + (1 - n->" + names_[k] + "_at) * " + text(places(states_[k]));
 }
 std::int64_t CStates::saved_bytes() const {
   std::int64_t all = 0;
@@ -83,8 +84,8 @@ void CStates::write_members(CText& to) const {
   for (std::size_t k = 0; k < states_.size(); ++k) {
     const FrozenState& s = states_[k];
     std::int64_t n = s.keeping == Keeping::line ? frames(s) * s.frame : s.spec.shape.numel();
-    if (s.keeping == Keeping::value) n = room(s);
-    if (s.keeping == Keeping::pair) n = 2 * room(s);
+    if (s.keeping == Keeping::value) n = places(s);
+    if (s.keeping == Keeping::pair) n = 2 * places(s);
     const bool matrix = s.keeping == Keeping::value && s.spec.shape.rank() > 1;
     to.line(c_type_of(s.spec.dtype) + " " + names_[k] + "[" + text(std::max<std::int64_t>(n, 1)) + "];" +
             (matrix ? " /* " + s.spec.shape.str() + " */" : ""));
@@ -139,7 +140,7 @@ void CStates::write_commit(CText& to, std::size_t k, const std::string& next, st
 void CStates::write_reset(CText& to, CModule& module) const {
   for (std::size_t k = 0; k < states_.size(); ++k) {
     const FrozenState& s = states_[k];
-    std::int64_t n = is_padded(k) ? (s.keeping == Keeping::pair ? 2 : 1) * room(s) : s.spec.shape.numel();
+    std::int64_t n = room(k) ? (s.keeping == Keeping::pair ? 2 : 1) * room(k) : s.spec.shape.numel();
     if (s.channel) n = s.frame * s.channel;
     if (is_zero(s.first))
       to.line("for (ptrdiff_t i = 0; i < " + text(n) + "; ++i) n->" + names_[k] + "[i] = 0;");

@@ -23,8 +23,8 @@ class CStates {
   /// Returns the address of the place that takes the next value of a pair.
   std::string next_place(std::size_t k) const;
   std::int64_t saved_bytes() const;
-  /// Returns whether vectors may reach behind the last element of a state.
-  bool is_padded(std::size_t k) const;
+  /// Returns the number of elements that vectors may read from the first one of a state, 0 if no more than its own.
+  std::int64_t room(std::size_t k) const;
 
   void write_members(CText& to) const;
   /// Writes the check that those of the states first..first + n - 1 which grow have room.

@@ -1,6 +1,6 @@
 /// Pointwise operations printed as C functions: compiled by the system's C compiler, in plain C99 and with vectors,
-/// they have the bits of the library's operations. FERRITE_C_COMPILERS adds other compilers with their options,
-/// separated by semicolons; FERRITE_FROZEN_VALUES changes how many values of each operation are compared.
+/// they have the bits of the library's operations. FERRITE_C_COMPILERS adds compilers with their options, separated by
+/// semicolons; FERRITE_FROZEN_VALUES changes how many values of each operation are compared.
 #include <algorithm>
 #include <bit>
 #include <boost/test/unit_test.hpp>

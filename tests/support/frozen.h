@@ -16,12 +16,12 @@ namespace frozen {
 
 using namespace ferrite;
 
-/// Returns the C compilers with which nets are tested: the system's, in plain C99 and with vectors, and those in
-/// FERRITE_C_COMPILERS, separated by semicolons.
+/// Returns the C compilers with which nets are tested: those in FERRITE_C_COMPILERS, separated by semicolons, else the
+/// system's.
 inline std::vector<std::string> compilers() {
-  std::vector<std::string> all = {"cc -std=c99 -O1 -march=native"};
-  const char* const more = std::getenv("FERRITE_C_COMPILERS");
-  std::string_view rest = more ? more : "";
+  std::vector<std::string> all;
+  const char* const chosen = std::getenv("FERRITE_C_COMPILERS");
+  std::string_view rest = chosen ? chosen : "cc -std=c99 -O1 -march=native";
   while (!rest.empty()) {
     const std::size_t end = std::min(rest.find(';'), rest.size());
     all.emplace_back(rest.substr(0, end));
@@ -59,15 +59,17 @@ class Library {
     sizes_ += "#include \"" + name + ".h\"\n#ifdef __cplusplus\nextern \"C\"\n#else\nextern\n#endif\nconst size_t " +
               name + "_sizes[3];\nconst size_t " + name + "_sizes[3] = {sizeof(" + name + "), " +
               (one ? upper + "_OUTPUTS" : "0") + ", " + (streams ? upper + "_SAVED_BYTES" : "0") + "};\n";
-    sources_ += " " + (folder_ / (name + ".c")).string();
   }
-  /// Compiles and loads the library. Returns the compiler's messages, empty on success.
+  /// Compiles and loads the library, with FERRITE_C_FLAGS besides the compiler's own. Returns the compiler's messages, empty on success.
   std::string build(const std::string& compiler) {
     write("sizes.c", "#include <stddef.h>\n" + sizes_);
     const std::string log = (folder_ / "log").string(), library = (folder_ / "nets.so").string();
-    const std::string command = compiler + kWarnings + "-fPIC -shared" + sources_ + " " +
-                                (folder_ / "sizes.c").string() + " -lm -o " + library + " > " + log + " 2>&1";
-    if (std::system(command.c_str()) != 0) {
+    const char* const more = std::getenv("FERRITE_C_FLAGS");
+    const std::string flags = more ? " " + std::string(more) + " " : " ";
+    const std::string command = "unset LD_PRELOAD && cd " + (folder_ / "").string() +
+                                " && ls *.c | xargs -P $(nproc) -n 1 " + compiler + flags + kWarnings +
+                                "-fPIC -c && " + compiler + flags + "-shared -x none *.o -lm -o " + library;
+    if (std::system(("(" + command + ") > " + log + " 2>&1").c_str()) != 0) {
       std::ifstream file(log);
       return "failed: " + std::string(std::istreambuf_iterator<char>(file), {}).substr(0, 2000);
     }
@@ -107,7 +109,7 @@ class Library {
   }
 
   io_test::TemporaryFolder folder_;
-  std::string sources_, sizes_;
+  std::string sizes_;
   void* handle_ = nullptr;
 };
 
