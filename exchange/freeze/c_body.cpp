@@ -81,6 +81,9 @@ void note_types(CModule& module, const Graph& g) {
 CBody::CBody(CModule& module, const FrozenProgram& program)
     : module_(module), frozen_(program), program_(program.lowered) {
   note_types(module, program_.graph);
+  for (const Graph::Node& n : program_.graph.nodes)
+    for (const ValueId v : n.out)
+      if (is_storage_only(spec(v).dtype)) refuse(n, std::string(name_of(spec(v).dtype)) + " is only stored");
   find_constants();
   find_column_products();
   if (lanes())
@@ -219,6 +222,8 @@ void CBody::find_constants() {
 
 const CPlace& CBody::place_of(ValueId v) const {
   if (constants_.contains(v)) place_constant(v);
+  if (!places_.contains(v) && spec(v).shape.numel() == 0)  // no step makes it
+    places_[v] = {module_.constant(zeros(spec(v).shape, spec(v).dtype), "nothing"), CPlace::kAnyRoom};
   return places_.at(v);
 }
 
@@ -268,6 +273,7 @@ void CBody::give(Dtype dtype, std::int64_t first, std::int64_t n) {
 }
 
 std::string CBody::scratch(Dtype dtype, std::int64_t n) {
+  n = std::max<std::int64_t>(n, 1);
   const std::int64_t first = take(dtype, n);
   scratch_.push_back({first, n});
   scratch_types_.push_back(dtype);

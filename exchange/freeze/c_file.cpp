@@ -34,7 +34,8 @@ constexpr const char* kShortRows = R"(#if !defined(NF_VECTOR_BYTES) && defined(_
 )";
 
 /// Writes the function that compares stored steps. `call` begins the call of a step, "nf_once(n".
-void write_check(CText& t, const FileFacts& facts, const Ends& ends, const CStates& states, const std::string& call) {
+void write_check(CText& t, const FileFacts& facts, const Ends& ends, const CStates& states, const std::string& call,
+                 CModule& module) {
   std::string sums, given;
   for (const std::uint32_t s : facts.check) sums += (sums.empty() ? "" : ", ") + std::to_string(s) + "U";
   t.open("int nf_check(nf_self *n)");
@@ -58,17 +59,31 @@ void write_check(CText& t, const FileFacts& facts, const Ends& ends, const CStat
     t.line("state = state * 1664525U + 1013904223U;");
     t.line(ends.names.inputs[i] + "[i] = " +
            (is_float(d) ? "(" + std::string(c_type(d)) + ")((int32_t)(state >> 8) - 8388608) / 8388608"
-                        : "(" + std::string(c_type(d)) + ")(state >> 31)") +
+                        : (d == Dtype::boolean ? "-(" : "(") + std::string(c_type(d)) + ")(state >> 31)") +
            ";");
     t.close();
   }
   t.line("const int result = " + call + given + ");");
-  t.line("if (result > 0) return s + 1;");
-  for (const std::string& y : ends.names.outputs)
-    t.line("if (result == 0) sum = nf_sum_of_bits(" + y + ", (ptrdiff_t)sizeof " + y + ", sum);");
+  t.line("(void)result;");
+  for (std::size_t i = 0; i < ends.outputs.size(); ++i) {
+    const std::string& y = ends.names.outputs[i];
+    const Dtype d = ends.outputs[i].dtype;
+    const std::int64_t n = ends.outputs[i].shape.numel();
+    if (n == 0) continue;
+    if (d == Dtype::boolean) {
+      t.open("for (int i = 0; result == 0 && i < " + text(n) + "; ++i)");
+      t.line("const unsigned char truth = " + y + "[i] != 0;");
+      t.line("sum = nf_sum_of_bits(&truth, 1, sum);");
+      t.close();
+    } else if (is_float(d)) {
+      t.line("if (result == 0) sum = " + module.kernel("check_sum", d) + "(" + y + ", " + text(n) + ", sum);");
+    } else {
+      t.line("if (result == 0) sum = nf_sum_of_bits(" + y + ", (ptrdiff_t)sizeof " + y + ", sum);");
+    }
+  }
   if (facts.checks_states) {
     t.open("if (s == " + text(std::ssize(facts.check) - 1) + ")");
-    states.write_sum(t);
+    states.write_sum(t, module);
     t.close();
   }
   t.line("if (sum != expected[s]) return s + 1;");
@@ -178,7 +193,7 @@ class FileWriter {
       rest.close();
     }
     write_init(rest);
-    write_check(rest, facts_, ends_, states_, staged_ ? "nf_from(n, 0" : once() + "(n");
+    write_check(rest, facts_, ends_, states_, staged_ ? "nf_from(n, 0" : once() + "(n", module_);
     const std::string library =
         module_.calls_library() ? "#include <math.h>\n" : "#if !defined(__GNUC__)\n#include <math.h>\n#endif\n";
     return head(options_, facts_, ".c") + "#include \"nf_self.h\"\n#include <stddef.h>\n" + library +

@@ -404,6 +404,17 @@ NF_APART uint32_t nf_sum_of_bits(const void *from, ptrdiff_t bytes, uint32_t sum
 }
 )C";
 
+/// Continues a sum of bits with n numbers: all NaNs are one, whose bits depend on the processor.
+constexpr std::string_view kCheckSum = R"C(
+NF_APART uint32_t nf_check_sum_$s(const $T *x, ptrdiff_t n, uint32_t sum) {
+  for (ptrdiff_t i = 0; i < n; ++i) {
+    const $T v = x[i] != x[i] ? 0 : x[i];
+    sum = nf_sum_of_bits(&v, (ptrdiff_t)sizeof v, sum);
+  }
+  return sum;
+}
+)C";
+
 struct Reduction {
   std::string_view name, join, nothing;
 };
@@ -425,6 +436,7 @@ constexpr Kernel kKernels[] = {
     {"running_sum", kRunningSum},
     {"window_tile", kWindowTile},
     {"windows", kWindows},
+    {"check_sum", kCheckSum},
 };
 
 }  // namespace

@@ -138,9 +138,9 @@ class LoopWriter : public PointsWriter {
       const std::string to = type(dtype) + " " + name(i.slot), s = suffix(dtype);
       const LoweredAccess* a = i.access < loop_.accesses.size() ? &loop_.accesses[i.access] : nullptr;
       if (i.step == Step::load) {
-        const std::string one = "(" + address(*a, loop_.outer) + ")[0]";
-        define(to, i.slot, inside(*a, loop_.outer, true), vector_ ? "nf_set_" + s + "(" + one + ")" : one,
-               number(a->number, dtype));
+        const std::string here = inside(*a, loop_.outer, true);
+        const std::string one = here == "0" ? "" : "(" + address(*a, loop_.outer) + ")[0]";
+        define(to, i.slot, here, vector_ ? "nf_set_" + s + "(" + one + ")" : one, number(a->number, dtype));
       } else if (i.step == Step::fill) {
         define(to, i.slot, inside(*a, loop_.outer, true), read(i.in[0]), number(a->number, dtype));
       } else if (i.step == Step::apply) {

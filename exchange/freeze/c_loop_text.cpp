@@ -77,7 +77,30 @@ void LoopText::close_axes(int from, int to) {
 
 // ---- operations ------------------------------------------------------------------------------------------------
 
+namespace {
+
+/// Returns an operation on truth values, whose bits are all ones or all zeros, alone and in vectors; "" for another.
+std::string of_truths(std::string_view op, const std::vector<std::string>& in) {
+  if (op == "logical_not") return "~" + in[0];
+  if (op == "logical_and" || op == "bitwise_and") return in[0] + " & " + in[1];
+  if (op == "logical_or" || op == "bitwise_or") return in[0] + " | " + in[1];
+  if (op == "bitwise_xor") return in[0] + " ^ " + in[1];
+  if (op == "equal") return "~(" + in[0] + " ^ " + in[1] + ")";
+  if (op == "less") return "~" + in[0] + " & " + in[1];
+  if (op == "less_equal") return "~" + in[0] + " | " + in[1];
+  if (op == "where") return "(" + in[0] + " & " + in[1] + ") | (~" + in[0] + " & " + in[2] + ")";
+  return "";
+}
+
+}  // namespace
+
 std::string LoopText::applied(const LoweredInstruction& i, const std::vector<std::string>& in) const {
+  const bool truths = std::ranges::all_of(i.in, [&](std::size_t s) { return loop_.slots[s].dtype == Dtype::boolean; });
+  if (truths && i.node->op != ferrite::detail::ops::cast) {
+    const std::string text = of_truths(i.node->op->name, in);
+    if (text.empty()) body_.refuse(*i.node, "it has no form for truth values in C");
+    return text;
+  }
   if (!vector_) return applied_alone(i, in);
   std::string all;
   for (const std::string& x : in) all += (all.empty() ? "" : ", ") + x;
@@ -101,9 +124,6 @@ std::string LoopText::applied_alone(const LoweredInstruction& i, const std::vect
   const Primitive& op = *i.node->op;
   if (&op == ferrite::detail::ops::cast) return converted(in[0], loop_.slots[i.in[0]].dtype, of);
   if (op.name == "where") return "(" + in[0] + ") ? (" + in[1] + ") : (" + in[2] + ")";
-  if (op.name == "logical_and") return in[0] + " & " + in[1];
-  if (op.name == "logical_or") return in[0] + " | " + in[1];
-  if (op.name == "logical_not") return "~" + in[0];
   for (const std::size_t s : i.in)
     if (loop_.slots[s].dtype != Dtype::boolean) of = loop_.slots[s].dtype;
   if (op.name == "equal") return "(" + in[0] + ") == (" + in[1] + ") ? -1 : 0";
@@ -122,9 +142,30 @@ std::string LoopText::integer(const LoweredInstruction& i, const std::vector<std
   const std::string_view op = i.node->op->name;
   for (const auto& [name, sign] : {std::pair{"add", " + "}, {"sub", " - "}, {"mul", " * "}})
     if (op == name) return "(" + t + ")((" + u + ")(" + in[0] + ")" + sign + "(" + u + ")(" + in[1] + "))";
-  if (op == "neg") return "(" + t + ")(0 - (" + u + ")(" + in[0] + "))";
-  if (op == "maximum") return "(" + in[0] + ") > (" + in[1] + ") ? (" + in[0] + ") : (" + in[1] + ")";
-  if (op == "minimum") return "(" + in[0] + ") < (" + in[1] + ") ? (" + in[0] + ") : (" + in[1] + ")";
+  const std::string &a = in[0], &b = in.back(), minus = "(" + t + ")(0 - (" + u + ")" + a + ")";
+  const auto larger = [](const std::string& x, const std::string& y) { return x + " > " + y + " ? " + x + " : " + y; };
+  if (op == "neg") return minus;
+  if (op == "abs") return a + " < 0 ? " + minus + " : " + a;
+  if (op == "sign") return "(" + a + " > 0) - (" + a + " < 0)";
+  if (op == "square") return "(" + t + ")((" + u + ")" + a + " * (" + u + ")" + a + ")";
+  if (op == "relu") return larger(a, "0");
+  if (op == "maximum") return larger(a, b);
+  if (op == "minimum") return a + " < " + b + " ? " + a + " : " + b;
+  if (op == "clamp") return "(" + larger(a, in[1]) + ") < " + b + " ? (" + larger(a, in[1]) + ") : " + b;
+  if (op == "bitwise_and") return a + " & " + b;
+  if (op == "bitwise_or") return a + " | " + b;
+  if (op == "bitwise_xor") return a + " ^ " + b;
+  if (op == "bitwise_not") return "~" + a;
+  const std::string within = b + " >= 0 && " + b + " < " + text(8 * size_of(dtype)) + " ? ";
+  if (op == "bitwise_left_shift") return within + "(" + t + ")((" + u + ")" + a + " << " + b + ") : 0";
+  if (op == "bitwise_right_shift") return within + "(" + t + ")" + a + " >> " + b + " : -(" + a + " < 0)";
+  // By 0 all three are 0. A rest that is not 0 has the sign of the dividend.
+  const std::string rest = "(" + b + " == 0 || " + b + " == -1 ? 0 : " + a + " % " + b + ")";
+  const std::string crosses = "(" + rest + " != 0 && (" + rest + " < 0) != (" + b + " < 0))";
+  if (op == "fmod") return rest;
+  if (op == "remainder") return crosses + " ? " + rest + " + " + b + " : " + rest;
+  if (op == "floor_divide")
+    return b + " == 0 ? 0 : " + b + " == -1 ? " + minus + " : " + a + " / " + b + " - " + crosses;
   body_.refuse(*i.node, "it has no form for integers in C");
 }
 std::string LoopText::converted(const std::string& x, Dtype from, Dtype to) const {

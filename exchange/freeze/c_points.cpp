@@ -56,7 +56,8 @@ void PointsWriter::write_point(const LoweredInstruction& i) {
   switch (i.step) {
     case Step::load: {
       const LoweredAccess& a = loop_.accesses[i.access];
-      define(to, i.slot, inside_here(a), loaded(a, dtype), number(a.number, dtype));
+      const std::string here = inside_here(a);  // what is not read must not become a parameter
+      define(to, i.slot, here, here == "0" ? "" : loaded(a, dtype), number(a.number, dtype));
       break;
     }
     case Step::fill: {
@@ -93,7 +94,8 @@ bool PointsWriter::has_room(const LoweredAccess& a) const {
   if (room == CPlace::kAnyRoom) return true;
   const std::int64_t most = most_lanes(), n = (end_ - begin_ + most - 1) / most * most;
   std::int64_t last = a.offset + begin_ + n;
-  for (int k = 0; k + 1 < loop_.extents.rank(); ++k) last += std::max<std::int64_t>(a.strides[k], 0) * (loop_.extents[k] - 1);
+  for (int k = 0; k + 1 < loop_.extents.rank(); ++k)
+    last += std::max<std::int64_t>(a.strides[k], 0) * (loop_.extents[k] - 1);
   return last <= room;
 }
 std::string PointsWriter::loaded(const LoweredAccess& a, Dtype dtype) const {

@@ -42,7 +42,8 @@ std::string RunWriter::text(bool on_stack) const {
   body_.work().write_names(t, on_stack);
   t.append(appends_ + statements_ + commits_);
   t.line("(void)n;");
-  for (const std::string& x : inputs_) t.line("(void)" + x + ";");
+  for (const std::vector<std::string>* names : {&inputs_, &outputs_})
+    for (const std::string& x : *names) t.line("(void)" + x + ";");
   t.line("return 0;");
   t.close();
   return t.str() + "\n";

@@ -44,7 +44,7 @@ class ScanWriter {
   // ---- places ---------------------------------------------------------------------------------------------------
 
   std::string type(Dtype t) const { return std::string(c_type(t)); }
-  std::int64_t elements(const Spec& s) const { return std::max<std::int64_t>(s.shape.numel(), 1); }
+  std::int64_t elements(const Spec& s) const { return s.shape.numel(); }
   const LoweredWindow& sum(std::size_t k) const { return c_.out(s_.carries + k); }
   const LoweredWindow& y(std::size_t k) const { return c_.out(s_.carries + s_.sums + k); }
 

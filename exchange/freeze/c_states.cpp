@@ -168,9 +168,11 @@ void CStates::write_save(CText& to) const {
   to.line("(void)at;");
 }
 
-void CStates::write_sum(CText& to) const {
-  for (std::size_t k = 0; k < states_.size(); ++k)
-    to.line("sum = nf_sum_of_bits(" + where(k) + ", " + text(bytes(states_[k])) + ", sum);");
+void CStates::write_sum(CText& to, CModule& module) const {
+  for (std::size_t k = 0; k < states_.size(); ++k) {
+    const Spec& s = states_[k].spec;
+    to.line("sum = " + module.kernel("check_sum", s.dtype) + "(" + where(k) + ", " + text(s.shape.numel()) + ", sum);");
+  }
 }
 
 void CStates::write_restore(CText& to) const {

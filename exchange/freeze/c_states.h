@@ -31,12 +31,11 @@ class CStates {
   void write_room(CText& to, std::size_t first, std::size_t n) const;
   /// Writes the assignment of the k-th state after a step, whose next value lies at `next`; a line gets `appended`
   /// frames.
-  void write_commit(CText& to, std::size_t k, const std::string& next, std::int64_t appended,
-                    CModule& module) const;
+  void write_commit(CText& to, std::size_t k, const std::string& next, std::int64_t appended, CModule& module) const;
   void write_reset(CText& to, CModule& module) const;
   void write_save(CText& to) const;
-  /// Writes the sum of all states' bits, continued in `sum`.
-  void write_sum(CText& to) const;
+  /// Writes the sum of the bits of all states, which are floats, continued in `sum`.
+  void write_sum(CText& to, CModule& module) const;
   void write_restore(CText& to) const;
 
  private:

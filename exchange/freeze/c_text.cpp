@@ -1,6 +1,7 @@
 /// Writes lines and numbers of C.
 #include "ferrite/exchange/freeze/c_text.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
@@ -93,8 +94,9 @@ std::string c_array(std::string_view name, const Tensor& values) {
   const Tensor dense = contiguous(values);
   const std::int64_t n = dense.numel(), size = size_of(dense.dtype());
   std::string text = "static const " + std::string(c_type(dense.dtype())) + " " + std::string(name) + "[" +
-                     std::to_string(n) + (is_float(dense.dtype()) ? " + NF_BEHIND" : "") + "] NF_ALIGNED = {\n";
-  std::string line;
+                     std::to_string(std::max<std::int64_t>(n, 1)) + (is_integer(dense.dtype()) ? "" : " + NF_BEHIND") +
+                     "] NF_ALIGNED = {\n";
+  std::string line = n == 0 ? "0" : "";  // C has no empty arrays
   for (std::int64_t i = 0; i < n; ++i) {
     const std::string number = c_number_at(dense.raw() + i * size, dense.dtype());
     if (line.size() + number.size() > 116) text += line + "\n", line.clear();

@@ -12,7 +12,6 @@
 #include "ferrite/nn/layers/layers.h"
 #include "ferrite/nn/recurrent/gru.h"
 #include "ferrite/nn/stream/stream.h"
-#include "ferrite/tensor/instruction_set.h"
 #include "support/causal_chains.h"
 #include "support/compare.h"
 #include "support/frozen.h"
@@ -22,9 +21,6 @@ using frozen::Functions;
 using frozen::Library;
 
 namespace {
-
-/// Whether the library rounds multiply-adds once, as the C does.
-bool rounds_once() { return instruction_set() != "sse2"; }
 
 using Bytes = std::vector<std::byte>;
 
@@ -149,7 +145,7 @@ class Nets {
   void compare(const std::string& compiler, int steps = 100) {
     const std::string built = library_.build(compiler);
     BOOST_TEST(built == "", compiler << ": " << built);
-    if (!built.empty() || !rounds_once()) return;
+    if (!built.empty() || !frozen::rounds_once()) return;
     for (std::size_t k = 0; k < nets_.size(); ++k) {
       const Net& n = nets_[k];
       const std::string name = "net" + std::to_string(k);
@@ -249,7 +245,7 @@ BOOST_AUTO_TEST_CASE(doubles) {
 }
 
 BOOST_AUTO_TEST_CASE(forms) {
-  if (!rounds_once()) return;
+  if (!frozen::rounds_once()) return;
   struct Form {
     const char *flags, *vectors;  ///< the second ones for every net
   };
@@ -317,7 +313,7 @@ BOOST_AUTO_TEST_CASE(bad_flags_fail_the_check) {
     Bytes memory(f.bytes);
     return f.check(memory.data());
   };
-  if (!rounds_once()) return;
+  if (!frozen::rounds_once()) return;
   BOOST_TEST(checked(good, "") == 0);
   BOOST_TEST(checked(with("fp-contract=off", "fp-contract=fast"), "-ffp-contract=fast") != 0);
   // -ffast-math does not even compile.

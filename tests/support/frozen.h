@@ -10,11 +10,15 @@
 #include <vector>
 
 #include "ferrite/exchange/freeze.h"
+#include "ferrite/tensor/instruction_set.h"
 #include "io/temporary_folder.h"
 
 namespace frozen {
 
 using namespace ferrite;
+
+/// Returns whether the library rounds multiply-adds once, as the C does.
+inline bool rounds_once() { return instruction_set() != "sse2" && instruction_set() != "generic"; }
 
 /// Returns the C compilers with which nets are tested: those in FERRITE_C_COMPILERS, separated by semicolons, else the
 /// system's.
@@ -60,15 +64,16 @@ class Library {
               name + "_sizes[3];\nconst size_t " + name + "_sizes[3] = {sizeof(" + name + "), " +
               (one ? upper + "_OUTPUTS" : "0") + ", " + (streams ? upper + "_SAVED_BYTES" : "0") + "};\n";
   }
-  /// Compiles and loads the library, with FERRITE_C_FLAGS besides the compiler's own. Returns the compiler's messages, empty on success.
+  /// Compiles and loads the library, with FERRITE_C_FLAGS besides the compiler's own. Returns the compiler's messages,
+  /// empty on success.
   std::string build(const std::string& compiler) {
     write("sizes.c", "#include <stddef.h>\n" + sizes_);
     const std::string log = (folder_ / "log").string(), library = (folder_ / "nets.so").string();
     const char* const more = std::getenv("FERRITE_C_FLAGS");
     const std::string flags = more ? " " + std::string(more) + " " : " ";
     const std::string command = "unset LD_PRELOAD && cd " + (folder_ / "").string() +
-                                " && ls *.c | xargs -P $(nproc) -n 1 " + compiler + flags + kWarnings +
-                                "-fPIC -c && " + compiler + flags + "-shared -x none *.o -lm -o " + library;
+                                " && ls *.c | xargs -P $(nproc) -n 1 " + compiler + flags + kWarnings + "-fPIC -c && " +
+                                compiler + flags + "-shared -x none *.o -lm -o " + library;
     if (std::system(("(" + command + ") > " + log + " 2>&1").c_str()) != 0) {
       std::ifstream file(log);
       return "failed: " + std::string(std::istreambuf_iterator<char>(file), {}).substr(0, 2000);
