@@ -199,4 +199,20 @@ BOOST_AUTO_TEST_CASE(layers_gradients_and_scans) {
     BOOST_TEST((name == "linear_scan_grad" || name == "scan"), name << " is refused in " << n << " cases");
 }
 
+// No vector is read behind the last column of a matrix that belongs to the caller; sanitizers see it.
+BOOST_AUTO_TEST_CASE(products_with_matrices_of_the_caller) {
+  if (!frozen::rounds_once()) return;
+  std::vector<ProgramCase> cases;
+  for (const std::int64_t terms : {3, 6})
+    for (const std::int64_t columns : {1, 19, 33, 700})
+      cases.push_back(exchange_test::case_of(
+          "a product", [](const Tensors& in) { return Tensors{tanh(matmul(in[0], in[1]) + in[2])}; },
+          {uniform({1, terms}, {.seed = 1}, -1, 1), uniform({terms, columns}, {.seed = 2}, -1, 1),
+           uniform({columns}, {.seed = 3}, -1, 1)},
+          0));
+  std::map<std::string, int> refused;
+  check(cases, refused);
+  BOOST_TEST(refused.empty());
+}
+
 BOOST_AUTO_TEST_SUITE_END()
