@@ -15,6 +15,7 @@
 #include "ferrite/tensor/linear_scan.h"
 #include "ferrite/tensor/pooling.h"
 #include "support/compare.h"
+#include "support/frozen.h"
 
 using namespace ferrite;
 using support::identical;
@@ -25,8 +26,28 @@ namespace {
 
 Tensor weights(const Shape& s, std::uint64_t seed) { return uniform(s, {.seed = seed}, -0.5, 0.5); }
 
+/// Compares the steps of a stream as C, step by step, with steps of the whole program; `x` and `whole` hold the latter.
+void check_as_c(const Program& f, const Spec& step, int axis, const Tensor& x, const Tensor& whole, int out_axis) {
+  if (!frozen::rounds_once()) return;
+  frozen::Library library;
+  const exchange::ProgramInput input{.step = step, .time_axis = axis};
+  library.add("net", exchange::freeze(f, std::span(&input, 1), {.verify = false}, {.name = "net"}));
+  const std::string built = library.build(frozen::compilers()[0]);
+  BOOST_TEST_REQUIRE(built == "");
+  const auto c = library.functions<float, float>("net");
+  std::vector<std::byte> memory(c.bytes);
+  BOOST_TEST(c.check(memory.data()) == 0);
+  std::vector<float> y(c.outputs);
+  for (std::int64_t t = 0; t < x.shape()[axis]; ++t) {
+    const Tensor frame = contiguous(slice(x, axis, t, t + 1));
+    BOOST_TEST_REQUIRE(c.step(memory.data(), frame.values<float>().data(), y.data()) == 0);
+    const Tensor wanted = contiguous(slice(whole, out_axis, t, t + 1));
+    BOOST_TEST(identical(Tensor::from(y, wanted.shape()), wanted), "step " << t << " differs as C");
+  }
+}
+
 /// Compares the joined steps of a stream of one input and one output with the whole program: from the beginning, and
-/// again after a reset.
+/// again after a reset. Does the same with the stream as C.
 void check_against_whole(const Program& f, const Spec& step, int axis, int out_axis) {
   exchange::ProgramStream s(f, {{.step = step, .time_axis = axis}}, {.verify = false});
   constexpr std::int64_t T = 40;
@@ -44,6 +65,7 @@ void check_against_whole(const Program& f, const Spec& step, int axis, int out_a
     }
     BOOST_TEST(identical(concat(std::span<const Tensor>(steps.data(), steps.size()), out_axis), whole));
   }
+  check_as_c(f, step, axis, x, whole, out_axis);
 }
 
 void check_refused(const Program& f, const Spec& step, int axis, const std::string& words) {
