@@ -45,11 +45,23 @@ constexpr const char* kForms = R"(#include <stddef.h>
 #define NF_JOIN(a, b) a##b
 #if NF_VECTOR_BYTES == 64
 #define NF_X86(name) NF_JOIN(_mm512_, name)
+#define NF_OF_X86(type) NF_JOIN(__m512, type)
 #elif NF_VECTOR_BYTES == 32
 #define NF_X86(name) NF_JOIN(_mm256_, name)
+#define NF_OF_X86(type) NF_JOIN(__m256, type)
 #else
 #define NF_X86(name) NF_JOIN(_mm_, name)
+#define NF_OF_X86(type) NF_JOIN(__m128, type)
 #endif
+#if NF_VECTOR_BYTES == 64 || defined(__AVX512VL__)
+#define NF_LANE_MASKS /* loads and stores of some lanes */
+#endif
+#if NF_VECTOR_BYTES == 64
+typedef __mmask16 nf_lanes_f;
+#else
+typedef uint8_t nf_lanes_f;
+#endif
+typedef uint8_t nf_lanes_d;
 #elif NF_VECTOR_BYTES != 0 && defined(__aarch64__)
 #include <arm_neon.h>
 #endif
@@ -124,8 +136,11 @@ static inline nf_@s nf_load_@s(const @T* from) {
 static inline void nf_store_@s(@T* to, nf_@s v) { __builtin_memcpy(to, &v, sizeof v); }
 /* the first n lanes from memory, the others 0 */
 static inline nf_@s nf_get_@s(const @T* from, int n) {
-#if NF_VECTOR_BYTES == 64
-  return (nf_@s)_mm512_maskz_loadu_@e((@K)((1U << n) - 1U), from);
+#if defined(NF_LANE_MASKS)
+  return (nf_@s)NF_X86(maskz_loadu_@e)((@K)((1U << n) - 1U), from);
+#elif NF_VECTOR_BYTES == 32 && defined(__AVX2__)
+  const nf_@o zero = {0}, lanes = {@C};
+  return (nf_@s)_mm256_maskload_@e((const @L*)from, (__m256i)((@I)n - zero > lanes));
 #else
   nf_@s v = {0};
   for (int i = 0; i < n; ++i) v[i] = from[i];
@@ -134,8 +149,11 @@ static inline nf_@s nf_get_@s(const @T* from, int n) {
 }
 /* stores the first n lanes */
 static inline void nf_put_@s(@T* to, nf_@s v, int n) {
-#if NF_VECTOR_BYTES == 64
-  _mm512_mask_storeu_@e(to, (@K)((1U << n) - 1U), (@X)v);
+#if defined(NF_LANE_MASKS)
+  NF_X86(mask_storeu_@e)(to, (@K)((1U << n) - 1U), (NF_OF_X86(@x))v);
+#elif NF_VECTOR_BYTES == 32 && defined(__AVX2__)
+  const nf_@o zero = {0}, lanes = {@C};
+  _mm256_maskstore_@e((@L*)to, (__m256i)((@I)n - zero > lanes), (NF_OF_X86(@x))v);
 #else
   for (int i = 0; i < n; ++i) to[i] = v[i];
 #endif
@@ -633,15 +651,47 @@ constexpr Words kDoubleWords = {{"@T", "double"}, {"@I", "int64_t"}, {"@U", "uin
 
 std::string floats() {
   return with(kTypes, kFloatWords) +
-         with(kMemory, {{"@T", "float"}, {"@s", "f"}, {"@K", "__mmask16"}, {"@e", "ps"}, {"@X", "__m512"}}) +
-         with(kMemory, {{"@T", "int32_t"}, {"@s", "i"}, {"@K", "__mmask16"}, {"@e", "epi32"}, {"@X", "__m512i"}}) +
+         with(kMemory, {{"@T", "float"},
+                        {"@s", "f"},
+                        {"@K", "nf_lanes_f"},
+                        {"@e", "ps"},
+                        {"@x", ""},
+                        {"@L", "float"},
+                        {"@I", "int32_t"},
+                        {"@o", "i"},
+                        {"@C", "0, 1, 2, 3, 4, 5, 6, 7"}}) +
+         with(kMemory, {{"@T", "int32_t"},
+                        {"@s", "i"},
+                        {"@K", "nf_lanes_f"},
+                        {"@e", "epi32"},
+                        {"@x", "i"},
+                        {"@L", "int"},
+                        {"@I", "int32_t"},
+                        {"@o", "i"},
+                        {"@C", "0, 1, 2, 3, 4, 5, 6, 7"}}) +
          with(kIntegers, kFloatWords) + kIntegersOfFloats + kFmaOfFloats + kFmaOfFloatLanes +
          with(kNumbers, kFloatWords);
 }
 std::string doubles() {
   return with(kTypes, kDoubleWords) +
-         with(kMemory, {{"@T", "double"}, {"@s", "d"}, {"@K", "__mmask8"}, {"@e", "pd"}, {"@X", "__m512d"}}) +
-         with(kMemory, {{"@T", "int64_t"}, {"@s", "l"}, {"@K", "__mmask8"}, {"@e", "epi64"}, {"@X", "__m512i"}}) +
+         with(kMemory, {{"@T", "double"},
+                        {"@s", "d"},
+                        {"@K", "nf_lanes_d"},
+                        {"@e", "pd"},
+                        {"@x", "d"},
+                        {"@L", "double"},
+                        {"@I", "int64_t"},
+                        {"@o", "l"},
+                        {"@C", "0, 1, 2, 3"}}) +
+         with(kMemory, {{"@T", "int64_t"},
+                        {"@s", "l"},
+                        {"@K", "nf_lanes_d"},
+                        {"@e", "epi64"},
+                        {"@x", "i"},
+                        {"@L", "long long"},
+                        {"@I", "int64_t"},
+                        {"@o", "l"},
+                        {"@C", "0, 1, 2, 3"}}) +
          with(kIntegers, kDoubleWords) + kIntegersOfDoubles + kFmaOfDoubles + kFmaOfDoubleLanes +
          with(kNumbers, kDoubleWords);
 }
