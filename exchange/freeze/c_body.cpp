@@ -123,7 +123,7 @@ void CBody::find_column_products() {
   for (std::size_t k = 0; k < program_.steps.size(); ++k) {
     const LoweredStep& s = program_.steps[k];
     if (const auto p = row_product(s)) products.emplace(s.out[0].value, *p);
-    each_operand(s, [&](ValueId v) { readers[v].insert(k); });
+    each_operand(s, [&](ValueId v) { readers[v].insert(k), ++reads_[v]; });
   }
   for (const ValueId v : program_.graph.outputs) products.erase(v);
   for (const auto& [v, product] : products) {
@@ -136,7 +136,29 @@ void CBody::find_column_products() {
     if (!whole) continue;
     ColumnProduct& p = column_products_.emplace(v, product).first->second;
     if (frozen_.joined.contains(p.a.value) && readers[p.a.value].size() == 1) split_past(p);
+    if (!lay_out(p, reader.loop)) column_products_.erase(v);
   }
+}
+
+/// Chooses the layout of a product's weights, so that vectors of columns are aligned; returns false if the product is
+/// better computed before the loop that reads it, because its vectors then have fewer empty lanes.
+bool CBody::lay_out(ColumnProduct& p, const LoweredLoop& reader) const {
+  const std::int64_t n = reader.extents[0], lanes = spec(p.b.value).dtype == Dtype::f64 ? 8 : 16;
+  if (p.terms <= ColumnProduct::kFewTerms || n % lanes == 0 || p.columns % n != 0) return true;
+  if (!p.past.empty() || !own_constant(p.b)) return true;
+  for (const LoweredAccess& a : reader.accesses)
+    if (column_product(a.value) == &p && a.offset % n != 0) return true;
+  const auto vectors = [&](std::int64_t k) { return (k + lanes - 1) / lanes; };
+  const std::int64_t parts = p.columns / n;
+  if (n > 2 * lanes && vectors(p.columns) < parts * vectors(n)) return false;
+  if (p.terms * parts * vectors(n) * 64 <= ColumnProduct::kAlignedBytes) p.row = n;
+  return true;
+}
+const Tensor* CBody::own_constant(const LoweredWindow& w) const {
+  const auto at = constants_.find(w.value);
+  if (at == constants_.end() || module_.shares_constants() || reads_.at(w.value) != 1) return nullptr;
+  if (std::ranges::find(program_.graph.outputs, w.value) != program_.graph.outputs.end()) return nullptr;
+  return w.offset == 0 && w.spec.shape.numel() == at->second.numel() ? &at->second : nullptr;
 }
 
 /// Lets a product of a concatenation read past frames where they lie, and its last window where that lies.
@@ -283,6 +305,13 @@ std::string CBody::scratch(Dtype dtype, std::int64_t n) {
 void CBody::place_constant(ValueId v) const {
   if (places_.contains(v)) return;
   Tensor values = constants_.at(v);
+  for (const auto& [product, p] : column_products_)
+    if (p.b.value == v && p.row > 0) {
+      const std::string wide = wide_of(values.dtype(), p.row);
+      const std::string behind = " + (NF_VECTOR_BYTES > 0 ? NF_BEHIND / " + wide + " : 0) + 1";
+      places_[v] = {module_.rows(values, p.row, behind, "constant"), CPlace::kAnyRoom};
+      return;
+    }
   const bool whole = std::ranges::find(program_.graph.outputs, v) != program_.graph.outputs.end();
   for (int k = values.rank(); !whole && is_repeated(constants_.at(v)) && k > 0; --k) values = select(values, 0, 0);
   places_[v] = {module_.constant(values, "constant"), CPlace::kAnyRoom};

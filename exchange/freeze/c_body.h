@@ -56,7 +56,12 @@ struct ColumnProduct {
   /// Windows on past frames whose elements are the first terms, before those of a. Their sums are computed ahead.
   std::vector<LoweredWindow> past{};
   std::int64_t past_terms = 0;
-  std::string start{};  ///< where the sums over past frames lie
+  std::string start{};   ///< where the sums over past frames lie
+  std::int64_t row = 0;  ///< if b is a constant that only this product reads: columns that begin with a vector
+
+  static constexpr std::int64_t kFewTerms = 4;  ///< up to this many, a sum is computed where it is read
+  /// The most bytes of weights whose rows begin with vectors: the first cache holds them.
+  static constexpr std::int64_t kAlignedBytes = 30 << 10;
 };
 
 /// Writes the steps of a program as C. Values that have no place get one in working memory, which those that are not
@@ -80,6 +85,8 @@ class CBody {
   bool has_place(ValueId v) const { return places_.contains(v) || constants_.contains(v); }
   const CPlace& place_of(ValueId v) const;
   bool is_constant(ValueId v) const { return constants_.contains(v); }
+  /// Returns the constant that an operand shows as a whole and nothing else reads, else null. It may have any layout.
+  const Tensor* own_constant(const LoweredWindow& w) const;
   /// Returns the address of an element of a value.
   std::string at(ValueId v, std::int64_t offset) const;
   /// Returns the name of an array of n elements that lives as long as the present step.
@@ -120,6 +127,7 @@ class CBody {
 
   bool is_unwritten(const LoweredStep& s) const;
   void split_past(ColumnProduct& p);
+  bool lay_out(ColumnProduct& p, const LoweredLoop& reader) const;
   std::vector<ValueId> past_products(const LoweredStep& s) const;
   void write_past(ValueId v, CText& to);
   void write_past_ahead(std::size_t step, CText& to);
@@ -134,6 +142,7 @@ class CBody {
   const LoweredProgram& program_;
   mutable std::map<ValueId, CPlace> places_;
   std::map<ValueId, Tensor> constants_;
+  std::map<ValueId, int> reads_;             ///< how many operands of steps are windows on a value
   std::map<ValueId, std::int64_t> offsets_;  ///< of values in working memory
   std::vector<std::size_t> last_use_;
   std::map<ValueId, ColumnProduct> column_products_;

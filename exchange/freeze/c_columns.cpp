@@ -21,7 +21,7 @@ class ColumnsWriter : public PointsWriter {
       list.push_back(&i);
       if (i.step != Step::load) continue;
       const ColumnProduct* const p = body_.column_product(loop_.accesses[i.access].value);
-      if (p && p->terms > kFewTerms) by_terms[p->terms].push_back(list.size() - 1), ++chains;
+      if (p && p->terms > ColumnProduct::kFewTerms) by_terms[p->terms].push_back(list.size() - 1), ++chains;
     }
     const std::string s = suffix(type_), lanes = this->lanes();
     const std::string n = text(loop_.extents[0]);
@@ -71,12 +71,18 @@ class ColumnsWriter : public PointsWriter {
     if (body_.is_constant(p.b.value)) return "nf_load_" + s + "(" + at + ")";
     return "nf_get_" + s + "(" + at + ", " + last + ")";
   }
+  /// Returns the address of the elements of b at term k that an access to the product reads.
+  std::string term(const ColumnProduct& p, const LoweredAccess& a) const {
+    if (p.row == 0) return plus(at(p.b.value, p.b.offset + a.offset), p.columns, "k");
+    const std::string parts = text(p.columns / p.row), part = a.offset ? " + " + text(a.offset / p.row) : "";
+    return at(p.b.value, 0) + " + " + wide_of(type_, p.row) + " * (" + parts + " * k" + part + ")";
+  }
   /// Returns the product of a column: a sum that is there, or one of few terms.
   std::string product_at(const LoweredInstruction& i) const {
     const LoweredAccess& a = loop_.accesses[i.access];
     const ColumnProduct& p = *body_.column_product(a.value);
     const std::string s = suffix(type_);
-    if (p.terms > kFewTerms) return "sum" + text(static_cast<std::int64_t>(i.slot)) + "[v]";
+    if (p.terms > ColumnProduct::kFewTerms) return "sum" + text(static_cast<std::int64_t>(i.slot)) + "[v]";
     std::string sum = start_of(p, s);
     for (std::int64_t k = 0; k < p.terms; ++k)
       sum = "nf_fma_" + s + "(nf_set_" + s + "((" + at(p.a.value, p.a.offset) + ")[" + text(k) + "]), " +
@@ -89,8 +95,6 @@ class ColumnsWriter : public PointsWriter {
     if (p.past.empty()) return "nf_set_" + s + "(0)";
     return "nf_load_" + s + "(" + parameters_.name(p.start, type_, false) + " + j)";
   }
-  static constexpr std::int64_t kFewTerms = 4;  ///< up to this many, a sum is computed where it is read
-
   void write_sums(std::int64_t terms, const std::vector<std::size_t>& loads,
                   const std::vector<const LoweredInstruction*>& list, const std::string& s, const std::string& lanes) {
     const std::string v = "nf_" + s + " ";
@@ -126,7 +130,7 @@ class ColumnsWriter : public PointsWriter {
     for (const std::size_t k : loads) {
       const LoweredAccess& a = loop_.accesses[list[k]->access];
       const ColumnProduct& p = *body_.column_product(a.value);
-      const std::string from = plus(at(p.b.value, p.b.offset + a.offset), p.columns, "k") + " + (g + v) * " + lanes;
+      const std::string from = term(p, a) + " + (g + v) * " + lanes;
       to_.line(sum(k) + " = nf_fma_" + s + "(" + rows.at(at(p.a.value, p.a.offset)) + ", " +
                column(p, from, s, "left < 0 ? 0 : left") + ", " + sum(k) + ");");
     }

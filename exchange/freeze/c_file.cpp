@@ -107,6 +107,7 @@ class FileWriter {
         all_(states_of(stages)),
         ends_(ends_of(stages, all_)),
         states_(all_, ends_.names.states, most_appended(), has_doubles()) {
+    if (block || predict || staged_) module_.share_constants();
     if (staged_) {
       several_.emplace(module_, stages);
     } else {
@@ -201,14 +202,11 @@ class FileWriter {
            module_.constants() + "\n/* ---- " + (steps() || trains() ? "the step" : "the program") + " ---- */\n\n" +
            runs + rest.str() + c_end();
   }
-  /// Returns whether vectors of 32 bytes suit the net better than those of 64: no row fills two of the latter, or half
-  /// of the last one would be empty.
+  /// Returns whether vectors of 32 bytes suit the net better than those of 64: rows leave much of the latter empty.
   bool short_rows() const {
     if (block_ && block_->lanes) return widest_product(*block_) <= 12;
-    return !block_ && !trains() && !all_.empty() && std::ranges::all_of(all_, [](const FrozenState& s) {
-      const std::int64_t n = s.spec.shape.numel();
-      return n < 32 || (n - 1) % 16 < 8;
-    });
+    return !block_ && !trains() && !all_.empty() &&
+           std::ranges::all_of(all_, [](const FrozenState& s) { return s.spec.shape.numel() <= 24; });
   }
   void write_reset(CText& t) {
     t.open("void nf_reset(nf_self *n)");

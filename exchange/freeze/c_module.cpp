@@ -13,7 +13,7 @@ std::string CModule::constant(const Tensor& values, std::string_view what) {
   const Tensor dense = contiguous(values);
   const auto bytes = static_cast<std::size_t>(dense.numel() * size_of(dense.dtype()));
   for (const auto& [known, name] : arrays_)
-    if (known.dtype() == dense.dtype() && known.numel() == dense.numel() &&
+    if (known.defined() && known.dtype() == dense.dtype() && known.numel() == dense.numel() &&
         std::memcmp(known.raw(), dense.raw(), bytes) == 0)
       return name;
   const std::string name = "nf_c" + std::to_string(arrays_.size());
@@ -21,6 +21,14 @@ std::string CModule::constant(const Tensor& values, std::string_view what) {
   constants_ += "/* " + c_comment(what) + " " + dense.shape().str() + " */\n" + c_array(name, dense);
   arrays_.emplace_back(dense, name);
   return name;
+}
+
+std::string CModule::rows(const Tensor& values, std::int64_t row, const std::string& behind, std::string_view what) {
+  const std::string name = "nf_c" + std::to_string(arrays_.size());
+  has(values.dtype());
+  constants_ += "/* " + c_comment(what) + " " + values.shape().str() + " */\n" + c_rows(name, values, row, behind);
+  arrays_.emplace_back(Tensor(), name);
+  return "(const " + std::string(c_type(values.dtype())) + " *)" + name;
 }
 
 std::string CModule::kernel(std::string_view name, Dtype dtype) {

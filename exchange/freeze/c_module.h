@@ -16,6 +16,12 @@ class CModule {
  public:
   /// Returns the name of a constant array with the elements of a tensor. `what` describes it in a comment.
   std::string constant(const Tensor& values, std::string_view what);
+  /// Returns the address of such an array whose rows of `row` elements begin with vectors; `behind` is C for the number
+  /// of rows that vectors may read behind it, " + 2" or "".
+  std::string rows(const Tensor& values, std::int64_t row, const std::string& behind, std::string_view what);
+  /// Says that several programs read the constants, which therefore all have one layout.
+  void share_constants() { shared_ = true; }
+  bool shares_constants() const { return shared_; }
   /// Returns the name of a kernel of c_kernels.h, "nf_rows_f", and makes it a part of the file.
   std::string kernel(std::string_view name, Dtype dtype);
   /// Returns the name of the function of a pointwise operation; "" if it has none.
@@ -38,6 +44,7 @@ class CModule {
   std::set<Dtype> floats_;
   std::map<std::string, std::string> names_;  ///< by text or kind: the name that was given
   std::vector<std::pair<Tensor, std::string>> arrays_;
+  bool shared_ = false;
 };
 
 }  // namespace ferrite::exchange::detail

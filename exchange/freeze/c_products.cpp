@@ -18,7 +18,17 @@ Shape batch_strides(const LoweredWindow& w, const Shape& batch) {
 
 struct Product {
   std::int64_t M, K, N, am, ak, bk, bn;
+  std::string rows{};  ///< the address of a constant b whose rows begin with vectors
 };
+
+/// Lets rows of a constant begin with vectors.
+void align(const CCall& c, Product& p) {
+  const Tensor* constant = c.body.own_constant(c.in(1));
+  const std::int64_t lanes = c.dtype() == Dtype::f64 ? 8 : 16, wide = (p.N + lanes - 1) / lanes * lanes;
+  if (!constant || p.bn != 1 || p.bk != p.N || p.N <= 16 || p.N == wide) return;
+  if (p.K * wide * size_of(c.dtype()) <= ColumnProduct::kAlignedBytes)
+    p.rows = c.body.module().rows(*constant, p.N, "", "constant");
+}
 
 /// Brings b into rows of columns, which vectors take: as a constant, or by a copy before a product of some rows.
 void turn(const CCall& c, Product& p, std::string& b) {
@@ -45,8 +55,9 @@ void write_product(const CCall& c, Product p, const std::string& a, std::string 
   const bool vectors = p.bn == 1 && p.N >= 4;
   const std::string kernel = c.kernel(vectors ? "rows" : "dots");
   const std::string head = "static void $name(const " + t + " *a, const " + t + " *b, " + t + " *y) {\n  " + kernel;
-  const std::string body = vectors ? "(a, " + text(p.am) + ", " + text(p.ak) + ", b, " + text(p.bk) + ", y, " +
-                                         text(p.N) + ", " + text(p.M) + ", " + text(p.K) + ", " + text(p.N) + ");\n}\n"
+  const std::string ldb = p.rows.empty() ? text(p.bk) : wide_of(c.dtype(), p.N);
+  const std::string body = vectors ? "(a, " + text(p.am) + ", " + text(p.ak) + ", b, " + ldb + ", y, " + text(p.N) +
+                                         ", " + text(p.M) + ", " + text(p.K) + ", " + text(p.N) + ");\n}\n"
                                    : "(a, " + text(p.am) + ", " + text(p.ak) + ", b, " + text(p.bk) + ", " +
                                          text(p.bn) + ", y, " + text(p.N) + ", " + text(p.M) + ", " + text(p.K) + ", " +
                                          text(p.N) + ");\n}\n";
@@ -68,7 +79,8 @@ void write_matmul(const CCall& c) {
   if (p.M == 1) p.am = p.K;
   if (shared && is_dense(a)) {  // all rows of a by one matrix
     p.M *= batch.numel(), p.am = p.K, p.ak = 1;
-    return write_product(c, p, c.at(a), c.at(b), c.at(y));
+    align(c, p);
+    return write_product(c, p, c.at(a), p.rows.empty() ? c.at(b) : p.rows, c.at(y));
   }
   c.open(batch);
   write_product(c, p, c.at(a) + steps_along(batch, sa), c.at(b) + steps_along(batch, sb),

@@ -90,19 +90,37 @@ std::string c_number_at(const void* at, Dtype dtype) {
   return read(std::uint8_t{}) ? "-1" : "0";
 }
 
-std::string c_array(std::string_view name, const Tensor& values) {
-  const Tensor dense = contiguous(values);
-  const std::int64_t n = dense.numel(), size = size_of(dense.dtype());
-  std::string text = "static const " + std::string(c_type(dense.dtype())) + " " + std::string(name) + "[" +
-                     std::to_string(std::max<std::int64_t>(n, 1)) + (is_integer(dense.dtype()) ? "" : " + NF_BEHIND") +
-                     "] NF_ALIGNED = {\n";
-  std::string line = n == 0 ? "0" : "";  // C has no empty arrays
+namespace {
+
+/// Returns n numbers with commas, in lines.
+std::string numbers(const std::byte* at, std::int64_t n, Dtype dtype) {
+  std::string text, line;
   for (std::int64_t i = 0; i < n; ++i) {
-    const std::string number = c_number_at(dense.raw() + i * size, dense.dtype());
+    const std::string number = c_number_at(at + i * size_of(dtype), dtype);
     if (line.size() + number.size() > 116) text += line + "\n", line.clear();
     line += number + (i + 1 < n ? "," : "");
   }
-  return text + line + "};\n";
+  return text + line;
+}
+
+}  // namespace
+
+std::string c_array(std::string_view name, const Tensor& values) {
+  const Tensor dense = contiguous(values);
+  const std::int64_t n = dense.numel();
+  std::string text = "static const " + std::string(c_type(dense.dtype())) + " " + std::string(name) + "[" +
+                     std::to_string(std::max<std::int64_t>(n, 1)) + (is_integer(dense.dtype()) ? "" : " + NF_BEHIND") +
+                     "] NF_ALIGNED = {\n";
+  return text + (n == 0 ? "0" : numbers(dense.raw(), n, dense.dtype())) + "};\n";  // C has no empty arrays
+}
+std::string c_rows(std::string_view name, const Tensor& values, std::int64_t row, const std::string& behind) {
+  const Tensor dense = contiguous(values);
+  const std::int64_t rows = dense.numel() / row, size = row * size_of(dense.dtype());
+  std::string text = "static const " + std::string(c_type(dense.dtype())) + " " + std::string(name) + "[" +
+                     std::to_string(rows) + behind + "][" + wide_of(dense.dtype(), row) + "] NF_ALIGNED = {\n";
+  for (std::int64_t r = 0; r < rows; ++r)
+    text += "{" + numbers(dense.raw() + r * size, row, dense.dtype()) + (r + 1 < rows ? "},\n" : "}};\n");
+  return text;
 }
 
 std::string c_comment(std::string_view text) { return replaced(replaced(std::string(text), "*/", "* /"), "/*", "/ *"); }

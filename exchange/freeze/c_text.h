@@ -40,6 +40,11 @@ inline std::string suffix_of(Dtype dtype) { return dtype == Dtype::f64 ? "d" : "
 /// Returns the name of the number of elements of a vector.
 inline std::string lanes_of(Dtype dtype) { return dtype == Dtype::f64 ? "NF_LANES_D" : "NF_LANES_F"; }
 
+/// Returns n numbers as whole vectors, "NF_WIDE_F(28)".
+inline std::string wide_of(Dtype dtype, std::int64_t n) {
+  return std::string(dtype == Dtype::f64 ? "NF_WIDE_D(" : "NF_WIDE_F(") + std::to_string(n) + ")";
+}
+
 /// Returns the C type of a dtype in memory: truth values are all ones or all zeros, in the width of `nf_mask`.
 std::string_view c_type(Dtype dtype);
 
@@ -52,6 +57,8 @@ std::string c_number_at(const void* at, Dtype dtype);
 
 /// Returns the definition of a constant array with the elements of a row-major tensor, lines up to 100 columns.
 std::string c_array(std::string_view name, const Tensor& values);
+/// Returns the same with rows of `row` elements that begin with vectors: "float name[84 + behind][NF_WIDE_F(28)]".
+std::string c_rows(std::string_view name, const Tensor& values, std::int64_t row, const std::string& behind);
 
 /// Returns a text that is safe inside a comment.
 std::string c_comment(std::string_view text);

@@ -102,6 +102,7 @@ typedef @K nf_mask_@s; /* a bit for each lane */
 typedef nf_@i nf_mask_@s; /* -1: true, 0: false */
 #endif
 #endif
+#define NF_WIDE_@N(n) (((n) + NF_LANES_@N - 1) / NF_LANES_@N * NF_LANES_@N) /* n numbers as whole vectors */
 
 )";
 
