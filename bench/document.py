@@ -251,8 +251,8 @@ def samples(name, checkouts):
         if all(folder for _, folder in given):
             run(sys.executable, ROOT / "bench" / "compare" / f"{name}.py", "--build", options.build, "--out", path,
                 *(part for pair in given for part in pair), pin=False)
-        import streams
-        return streams.text(json.loads(path.read_text()))
+        import frozen
+        return frozen.tables(json.loads(path.read_text()))
     return section
 
 
@@ -354,6 +354,7 @@ SECTIONS = {
     "onednn": onednn,
     "nam": samples("nam", {"--nam-core": "FERRITE_NAM_CORE", "--neural-audio": "FERRITE_NEURAL_AUDIO"}),
     "rtneural": samples("rtneural", {"--rtneural": "FERRITE_RTNEURAL"}),
+    "frozen": samples("frozen", {"--nam-core": "FERRITE_NAM_CORE", "--rtneural": "FERRITE_RTNEURAL"}),
     "lost": lost,
     "peer-grid": peer_grid,
     "summary": summary,
@@ -388,7 +389,7 @@ def told(words):
 SECTIONS |= {f"{name}-words": told(words) for name, words in (
     ("findings", sentences.findings), ("cells", sentences.own_cells), ("steps", sentences.training_steps),
     ("gemm", sentences.products), ("convolutions", sentences.convolutions), ("threads", sentences.threads))}
-FROM_OTHERS = ("readme", "lost", "summary", "machine", "nam", "rtneural")  # of results that carry their own dates
+FROM_OTHERS = ("readme", "lost", "summary", "machine", "nam", "rtneural", "frozen")  # of results that carry their own dates
 
 
 def main():

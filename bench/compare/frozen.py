@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares frozen nets (`ferrite freeze`, compiled by gcc -O3 -march=native) with the library's own streams, and with
-NeuralAmpModelerCore and RTNeural: nanoseconds a sample, in blocks of 64 and one by one, all in turn in one run. Writes
-JSON and a table of ratios, peer / frozen.
+NeuralAmpModelerCore and RTNeural: nanoseconds a sample, in blocks of 64 and one by one, all in turn in one run, and all of it twice.
+Writes JSON and tables of ratios, peer / frozen, without those that the second run does not confirm.
 
     python3 bench/compare/frozen.py [--nam-core CHECKOUT] [--rtneural CHECKOUT] [--build build/release]
                                     [--out bench/results/frozen.json] [--rounds 9]
@@ -14,10 +14,14 @@ import json
 import pathlib
 import random
 import subprocess
+import sys
 
 import nam
 import rtneural
-from streams import HERE, compiled, measured, report
+from streams import HERE, compiled, machine, measured, text, today
+
+sys.path.insert(0, str(HERE.parent))
+from confirm import agree
 
 
 def frozen(folder, build, net):
@@ -34,10 +38,15 @@ def frozen(folder, build, net):
 
 
 def cells(nets, peers, folder, build, rounds):
-    for name, net in nets.items():
-        all_of_them = {"Ferrite": frozen(folder, build, net), "its stream": build / "bench" / "stream_ferrite"} | peers
-        for block in (64, 1):
-            yield {"net": name, "block": block, "nanoseconds": measured(all_of_them, net, block, rounds)}
+    programs = {name: {"Ferrite": frozen(folder, build, net), "its stream": build / "bench" / "stream_ferrite"} | peers
+                for name, net in nets.items()}
+    keys = [(name, block) for name in nets for block in (64, 1)]
+    runs = [{key: measured(programs[key[0]], nets[key[0]], key[1], rounds) for key in keys} for _ in range(2)]
+    for name, block in keys:
+        first, second = (run[name, block] for run in runs)
+        ratio = lambda times, peer: times[peer] / times["Ferrite"]
+        yield {"net": name, "block": block, "nanoseconds": {k: (first[k] + second[k]) / 2 for k in first},
+               "unconfirmed": [k for k in first if not agree(ratio(first, k), ratio(second, k))]}
 
 
 def written(folder, nets, ending):
@@ -72,11 +81,16 @@ def main():
         nets = {f"{kind}_{H}": rtneural.recurrent(kind, H) for kind in ("gru", "lstm") for H in rtneural.UNITS}
         peers = {k: v for k, v in rtneural.programs(folder, a).items() if k != "Ferrite"}
         found += list(cells(written(folder, nets, ".json"), peers, folder, build, a.rounds))
-    for group in dict.fromkeys(tuple(c["nanoseconds"]) for c in found):
-        print()
-        report([c for c in found if tuple(c["nanoseconds"]) == group], a.out)
-    report_all = json.loads(pathlib.Path(a.out).read_text()) | {"cells": found}
-    pathlib.Path(a.out).write_text(json.dumps(report_all, indent=1) + "\n")
+    result = {"machine": machine(), "date": today(), "cells": found}
+    pathlib.Path(a.out).write_text(json.dumps(result, indent=1) + "\n")
+    print(tables(result))
+
+
+def tables(result):
+    """Returns the table of each group of cells that have the same peers."""
+    groups = dict.fromkeys(tuple(c["nanoseconds"]) for c in result["cells"])
+    return "\n\n".join(text(result | {"cells": [c for c in result["cells"] if tuple(c["nanoseconds"]) == peers]})
+                       for peers in groups)
 
 
 if __name__ == "__main__":

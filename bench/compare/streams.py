@@ -50,11 +50,16 @@ def measured(all_of_them, net, block, rounds):
     return {name: undisturbed_median(t) for name, t in times.items()}
 
 
+def confirmed(cell, peers):
+    """Returns the peers of a cell whose ratio a second run confirmed, where there was one."""
+    return [p for p in peers if p not in cell.get("unconfirmed", ())]
+
+
 def sentences(cells, peers):
     """Returns the table's result in words: the least ratio and the lost cells of every block size."""
     for block in dict.fromkeys(c["block"] for c in cells):
-        rows = [(min(c["nanoseconds"][p] for p in peers) / c["nanoseconds"]["Ferrite"], c["net"])
-                for c in cells if c["block"] == block]
+        rows = [(min(c["nanoseconds"][p] for p in confirmed(c, peers)) / c["nanoseconds"]["Ferrite"], c["net"])
+                for c in cells if c["block"] == block and confirmed(c, peers)]
         lost = [net for ratio, net in rows if ratio < 1]
         steps = "One by one" if block == 1 else f"In blocks of {block}"
         yield (f"{steps} the best of them takes {min(rows)[0]:.2f} to {max(rows)[0]:.2f} of our time, in the median "
@@ -72,8 +77,8 @@ def text(result):
     best = lambda c: min(c["nanoseconds"][p] for p in peers) / c["nanoseconds"]["Ferrite"]
     for c in sorted(cells, key=best):
         t = c["nanoseconds"]
-        ratios = (t[p] / t["Ferrite"] for p in peers)
-        shown = " | ".join(f"**{r:.2f}**" if r < 1 else f"{r:.2f}" for r in ratios)
+        ratios = ((t[p] / t["Ferrite"] if p in confirmed(c, peers) else None) for p in peers)
+        shown = " | ".join("-" if r is None else f"**{r:.2f}**" if r < 1 else f"{r:.2f}" for r in ratios)
         lines.append(f"| {c['net']} | {c['block']} | {t['Ferrite']:.0f} | {shown} |")
     return "\n".join(lines)
 
