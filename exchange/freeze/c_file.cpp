@@ -9,6 +9,7 @@
 #include "ferrite/exchange/freeze/c_run.h"
 #include "ferrite/exchange/freeze/c_stages.h"
 #include "ferrite/exchange/freeze/c_states.h"
+#include "ferrite/exchange/freeze/c_unused.h"
 #include "ferrite/tensor/operations.h"
 #include "ferrite/tensor/ops.h"
 
@@ -197,10 +198,10 @@ class FileWriter {
     write_check(rest, facts_, ends_, states_, staged_ ? "nf_from(n, 0" : once() + "(n", module_);
     const std::string library =
         module_.calls_library() ? "#include <math.h>\n" : "#if !defined(__GNUC__)\n#include <math.h>\n#endif\n";
-    return head(options_, facts_, ".c") + "#include \"nf_self.h\"\n#include <stddef.h>\n" + library +
-           (short_rows() ? kShortRows : "") + module_.functions() + "\n/* ---- weights ---- */\n\n" +
-           module_.constants() + "\n/* ---- " + (steps() || trains() ? "the step" : "the program") + " ---- */\n\n" +
-           runs + rest.str() + c_end();
+    return without_unused(head(options_, facts_, ".c") + "#include \"nf_self.h\"\n#include <stddef.h>\n" + library +
+                          (short_rows() ? kShortRows : "") + module_.functions() + "\n/* ---- weights ---- */\n\n" +
+                          module_.constants() + "\n/* ---- " + (steps() || trains() ? "the step" : "the program") +
+                          " ---- */\n\n" + runs + rest.str() + c_end());
   }
   /// Returns whether vectors of 32 bytes suit the net better than those of 64: rows leave much of the latter empty.
   bool short_rows() const {

@@ -333,6 +333,20 @@ BOOST_AUTO_TEST_CASE(the_text_is_the_same_each_time) {
   BOOST_TEST(exchange::freeze(other, {1, 2, Dtype::f32}).header != a.header);  // the hash of the model
 }
 
+// What nets of this size consist of is mostly their weights: the text is at most three times theirs. It holds no function
+// that nothing calls.
+BOOST_AUTO_TEST_CASE(the_text_is_short) {
+  const auto net = dsl::sequence(1).gru(32).linear(1).build(1);
+  const exchange::FrozenNet c = exchange::freeze(net, {1, 1, Dtype::f32});
+  std::size_t weights = 0;
+  for (std::size_t at = 0; (at = c.source.find("static const float net_c", at)) != std::string::npos; ++at)
+    weights += c.source.find("};\n", at) - at;
+  BOOST_TEST(weights > 30000U);
+  BOOST_TEST(c.source.size() + c.header.size() < 3 * weights);
+  for (const char* const function : {"net_asin_f", "net_gather_f", "net_floor_f"})
+    BOOST_TEST(c.source.find(function) == std::string::npos, function);
+}
+
 BOOST_AUTO_TEST_CASE(refusals) {
   using support::says;
   const auto net = dsl::sequence(2).gru(4).build(1);
