@@ -333,8 +333,8 @@ BOOST_AUTO_TEST_CASE(the_text_is_the_same_each_time) {
   BOOST_TEST(exchange::freeze(other, {1, 2, Dtype::f32}).header != a.header);  // the hash of the model
 }
 
-// What nets of this size consist of is mostly their weights: the text is at most three times theirs. It holds no function
-// that nothing calls.
+// What nets of this size consist of is mostly their weights: the text is at most three times theirs. It holds no
+// function that nothing calls.
 BOOST_AUTO_TEST_CASE(the_text_is_short) {
   const auto net = dsl::sequence(1).gru(32).linear(1).build(1);
   const exchange::FrozenNet c = exchange::freeze(net, {1, 1, Dtype::f32});
