@@ -17,11 +17,8 @@
 #include "ferrite/tensor/reserve.h"
 #include "ferrite/tensor/storage_limit.h"
 #include "ferrite/tensor/strided.h"
+#include "ferrite/tensor/system/system.h"
 #include "ferrite/tensor/tensor.h"
-
-#if defined(__GLIBC__)
-#include <malloc.h>
-#endif
 
 namespace ferrite {
 
@@ -75,8 +72,8 @@ struct FreeBlocks {
   void push_view(TensorImpl* impl) noexcept { next_view(impl) = std::exchange(views, impl); }
   void free_all() noexcept {
     for (std::size_t bin = 0; bin < kBins; ++bin)
-      while (Storage* const s = pop(bin)) std::free(s);
-    while (TensorImpl* const view = pop_view()) std::free(view);
+      while (Storage* const s = pop(bin)) free_lines(s);
+    while (TensorImpl* const view = pop_view()) free_lines(view);
   }
 };
 
@@ -109,7 +106,7 @@ struct Reserve::Held : PoolOwner {
     auto* const held = static_cast<Held*>(s->owner);
     held->out.fetch_sub(1, std::memory_order_relaxed);
     if (open_reserve() && open_reserve()->holds(held)) return held->free.push(s);
-    std::free(s);  // it has outlived its run, maybe on another thread
+    free_lines(s);  // it has outlived its run, maybe on another thread
   }
   void* take_view() {
     ++views_out;
@@ -187,7 +184,7 @@ class IdleOwners {
   PoolOwner* first_ = nullptr;
 };
 
-void free_block(Storage* s) noexcept { std::free(s); }
+void free_block(Storage* s) noexcept { free_lines(s); }
 
 /// Returns a block to the pool of another thread, which takes it the next time it misses one. Where that thread has
 /// ended, or does not take its blocks, the block goes back to the system.
@@ -195,7 +192,7 @@ void return_block(Storage* s) noexcept {
   PoolOwner& owner = *s->owner;
   const std::size_t bytes = block_bytes(s);
   Storage* head = owner.returned.load(std::memory_order_relaxed);
-  if (head == &closed) return std::free(s);
+  if (head == &closed) return free_lines(s);
   if (owner.returned_bytes.fetch_add(bytes, std::memory_order_relaxed) + bytes <= kMostReturned) {
     do {
       if (head == &closed) break;
@@ -204,7 +201,7 @@ void return_block(Storage* s) noexcept {
     } while (true);
   }
   owner.returned_bytes.fetch_sub(bytes, std::memory_order_relaxed);
-  std::free(s);
+  free_lines(s);
 }
 
 /// The memory that a thread holds for reuse. Trivial, so that accessing it costs no check: `Ending` empties it.
@@ -225,7 +222,7 @@ struct Pool {
   }
   void give(Storage* s) noexcept {
     const std::size_t most = most_cached.load(std::memory_order_relaxed);
-    if (cached + block_bytes(s) > most && !make_room(block_bytes(s), most)) return std::free(s);
+    if (cached + block_bytes(s) > most && !make_room(block_bytes(s), most)) return free_lines(s);
     free.push(s);
     cached += block_bytes(s);
   }
@@ -235,7 +232,7 @@ struct Pool {
     if (bytes > most) return false;
     while (cached + bytes > most) {
       if (Storage* const s = take(emptied)) {
-        std::free(s);
+        free_lines(s);
       } else {
         emptied = (emptied + 1) % kBins;
       }
@@ -298,10 +295,10 @@ void Pool::begin() {
 }  // namespace
 
 void* system_block(std::size_t bytes) {
-  void* p = std::aligned_alloc(64, bytes);
+  void* p = allocate_lines(bytes);
   if (!p) {  // nothing of this size is held for reuse
     pool.clear();
-    p = std::aligned_alloc(64, bytes);
+    p = allocate_lines(bytes);
   }
   if (!p) throw MemoryError("memory: the system gives no block of " + std::to_string(bytes) + " bytes");
   return p;
@@ -356,7 +353,7 @@ void give_view(TensorImpl* impl) noexcept {
     ++pool.cached_views;
     return;
   }
-  std::free(impl);
+  free_lines(impl);
 }
 
 /// Returns a block that this thread does not hold: one from other threads, or from the system.
@@ -472,9 +469,7 @@ std::size_t cached_memory() {
 }
 void trim() {
   detail::pool.clear();
-#if defined(__GLIBC__)
-  (void)malloc_trim(0);  // the C library holds freed memory, too
-#endif
+  detail::trim_free_memory();  // the C library holds freed memory, too
 }
 void set_cache_limit(std::size_t bytes) {
   detail::most_cached.store(bytes, std::memory_order_relaxed);

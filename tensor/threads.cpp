@@ -1,8 +1,6 @@
 /// The pool of threads, and how work is divided among them.
 #include "ferrite/tensor/threads.h"
 
-#include <pthread.h>
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -17,6 +15,7 @@
 
 #include "ferrite/tensor/denormals.h"
 #include "ferrite/tensor/error.h"
+#include "ferrite/tensor/system/system.h"
 
 namespace ferrite {
 namespace detail {
@@ -172,7 +171,7 @@ Pool& pool() {
   static std::unique_ptr<Pool> current;
   static const bool begun = [] {
     current = std::make_unique<Pool>();
-    pthread_atfork(nullptr, nullptr, [] { (void)current.release(), current = std::make_unique<Pool>(); });
+    detail::after_fork([] { (void)current.release(), current = std::make_unique<Pool>(); });
     return true;
   }();
   (void)begun;

@@ -1,5 +1,4 @@
 // The command line: ferrite info, convert, diff, bench, train, run, export, freeze, summary, completion, man.
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -12,6 +11,7 @@
 #include "completion.h"
 #include "ferrite/io/suggest.h"
 #include "ferrite/tensor/error.h"
+#include "ferrite/tensor/system/system.h"
 #include "man_page.h"
 #include "onnx_model.h"
 #include "tool_training.h"
@@ -30,10 +30,10 @@ int run_command(const CLI::App& app, ferrite::tools::Arguments& a) {
   if (named("info") && !a.first.empty()) onnx ? info_onnx(a.first, std::cout) : info(a.first, std::cout);
   if (named("convert") && onnx) convert_onnx(a.first, a.second, std::cout);
   if (named("convert") && !onnx)
-    convert(a.first, a.second, std::cout, a.widen, isatty(STDERR_FILENO) ? &std::cerr : nullptr);
+    convert(a.first, a.second, std::cout, a.widen, ferrite::detail::is_terminal(true) ? &std::cerr : nullptr);
   a.timing.by = rows_by(a.rows);
   if (named("bench")) onnx ? bench_onnx(a.first, a.timing, std::cout) : bench(a.first, a.timing, std::cout);
-  if (named("train")) train(a.first, a.training, std::cout, isatty(STDOUT_FILENO) != 0);
+  if (named("train")) train(a.first, a.training, std::cout, ferrite::detail::is_terminal(false));
   if (named("run") && onnx) run_onnx(a.first, a.input, a.output, std::cout);
   if (named("run") && !onnx) run(a.first, a.input, a.output, std::cout);
   if (named("export")) export_net(a.first, a.second, a.choice, std::cout);

@@ -2,8 +2,6 @@
 /// write the progress line, CSV files, curves and TensorBoard's event files.
 #include "ferrite/train/callbacks.h"
 
-#include <sys/ioctl.h>
-#include <unistd.h>
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -16,6 +14,7 @@
 
 #include "ferrite/io/module_file.h"
 #include "ferrite/io/text_file.h"
+#include "ferrite/tensor/system/system.h"
 #include "ferrite/train/callback.h"
 #include "ferrite/train/detail/fingerprints.h"
 #include "ferrite/train/detail/keeping.h"
@@ -356,15 +355,6 @@ std::string clock_text(double seconds) {
   return out.str();
 }
 
-/// Returns the width of the terminal of standard output or error; 0 if there is none.
-int columns_of_terminal() {
-  for (const int descriptor : {STDOUT_FILENO, STDERR_FILENO}) {
-    winsize size{};
-    if (ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
-  }
-  return 0;
-}
-
 /// The parts of a progress line, which are fitted into a width.
 struct Parts {
   std::string epoch, rate, time;
@@ -429,7 +419,7 @@ std::string ProgressBar::line(const Training& t) const {
   parts.time = ended ? "in " + clock_text(elapsed) : "ETA " + clock_text(std::max(0.0, left));
   parts.done = done;
   if (!terminal_) return parts.line(0, true, parts.values.size());
-  const int columns = columns_ > 0 ? columns_ : columns_of_terminal();
+  const int columns = columns_ > 0 ? columns_ : ferrite::detail::terminal_columns();
   return columns > 0 ? parts.fitting(static_cast<std::size_t>(columns))
                      : parts.line(kBarWidth, true, parts.values.size());
 }

@@ -22,6 +22,7 @@
 
 #include "ferrite/tensor/error.h"
 #include "ferrite/tensor/ops.h"
+#include "ferrite/tensor/system/system.h"
 #include "ferrite/train/detail/event_records.h"
 #include "ferrite/train/detail/utf8.h"
 
@@ -405,18 +406,16 @@ bool is_utf8(std::string_view text) {
 }
 
 std::string host() {
-  std::array<char, 256> name{};
-  if (::gethostname(name.data(), name.size() - 1) != 0) return "host";
-  for (char& c : name)
-    if (c == '/') c = '_';
-  return name.front() == 0 ? "host" : name.data();
+  std::string name = ferrite::detail::host_name();
+  std::ranges::replace(name, '/', '_');
+  return name.empty() ? "host" : name;
 }
 
 std::string name_of(double time, const std::string& suffix) {
   static std::atomic<int> count = 0;
   std::string seconds = std::to_string(static_cast<std::int64_t>(time));
   if (seconds.size() < 10) seconds.insert(0, 10 - seconds.size(), '0');
-  return "events.out.tfevents." + seconds + "." + host() + "." + std::to_string(::getpid()) + "." +
+  return "events.out.tfevents." + seconds + "." + host() + "." + std::to_string(ferrite::detail::process_number()) + "." +
          std::to_string(count++) + suffix;
 }
 

@@ -1,6 +1,4 @@
 /// The logarithm of Gamma, its derivatives, and the inverse of erf, for one number.
-#include <math.h>  // lgamma_r, which std does not name
-
 #include <algorithm>
 #include <cmath>
 #include <initializer_list>
@@ -8,6 +6,7 @@
 #include <numbers>
 
 #include "ferrite/tensor/kernel/special.h"
+#include "ferrite/tensor/system/system.h"
 
 namespace ferrite::detail {
 namespace {
@@ -55,10 +54,7 @@ double cotangent_of_pi(double x) {
 
 }  // namespace
 
-double log_gamma_of(double x) {
-  int sign = 0;
-  return ::lgamma_r(x, &sign);
-}
+double log_gamma_of(double x) { return log_gamma(x); }
 
 double digamma_of(double x) {
   if (x == 0) return std::copysign(kUnbounded, -x);

@@ -1,0 +1,30 @@
+#pragma once
+/// What POSIX and Windows do differently, besides files: posix.cpp and windows.cpp implement it, and nothing else asks
+/// for the system.
+#include <cstddef>
+#include <string>
+
+namespace ferrite::detail {
+
+/// Returns a block that begins at a multiple of 64 bytes; null where there is no memory. `bytes` is a multiple of 64.
+void* allocate_lines(std::size_t bytes) noexcept;
+void free_lines(void* block) noexcept;
+/// Gives memory that is free back to the system, where the C library can.
+void trim_free_memory() noexcept;
+
+/// Calls f in every child process that `fork` makes from now on. On Windows no process is forked.
+void after_fork(void (*f)());
+
+/// Returns log |Gamma(x)|, without a variable that threads share.
+double log_gamma(double x) noexcept;
+
+/// Returns the number of this process.
+int process_number() noexcept;
+/// Returns the width of the terminal of standard output or error; 0 if there is none.
+int terminal_columns() noexcept;
+/// Returns whether standard output, or standard error, is a terminal.
+bool is_terminal(bool error) noexcept;
+/// Returns the name of this machine; "" where the system does not say it.
+std::string host_name();
+
+}  // namespace ferrite::detail
