@@ -1,8 +1,6 @@
 /// TensorBoard's event files: events of a training run as messages in records, each appended by one system call.
 #include "ferrite/train/tensorboard.h"
 
-#include <fcntl.h>
-#include <unistd.h>
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -22,6 +20,7 @@
 
 #include "ferrite/tensor/error.h"
 #include "ferrite/tensor/ops.h"
+#include "ferrite/tensor/system/files.h"
 #include "ferrite/tensor/system/system.h"
 #include "ferrite/train/detail/event_records.h"
 #include "ferrite/train/detail/utf8.h"
@@ -125,22 +124,22 @@ std::string framed(std::string_view content) {
 
 RecordFile::RecordFile(std::filesystem::path path) : path_(std::move(path)) {
   do {
-    fd_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
+    fd_ = ferrite::detail::system_calls().open(path_, ferrite::detail::OpenFor::appending);
   } while (fd_ < 0 && errno == EINTR);
   if (fd_ < 0) refuse(path_, "cannot create the file", errno);
 }
 
-RecordFile::~RecordFile() { ::close(fd_); }
+RecordFile::~RecordFile() { ferrite::detail::system_calls().close(fd_); }
 
 void RecordFile::append(std::string_view content) {
   const std::string record = framed(content);
   for (std::string_view rest = record; !rest.empty();) {
-    const ssize_t put = ::write(fd_, rest.data(), rest.size());
+    const std::ptrdiff_t put = ferrite::detail::system_calls().write(fd_, rest.data(), rest.size());
     if (put < 0 && errno == EINTR) continue;
     if (put <= 0) {
       const int error = errno;
       // Part of a record would hide all following ones.
-      const bool restored = ::ftruncate(fd_, size_) == 0;
+      const bool restored = ferrite::detail::cut_file(fd_, static_cast<std::uint64_t>(size_)) == 0;
       refuse(path_, restored ? "cannot write the file" : "cannot write the file, which now ends in half a record",
              error);
     }
@@ -415,8 +414,8 @@ std::string name_of(double time, const std::string& suffix) {
   static std::atomic<int> count = 0;
   std::string seconds = std::to_string(static_cast<std::int64_t>(time));
   if (seconds.size() < 10) seconds.insert(0, 10 - seconds.size(), '0');
-  return "events.out.tfevents." + seconds + "." + host() + "." + std::to_string(ferrite::detail::process_number()) + "." +
-         std::to_string(count++) + suffix;
+  return "events.out.tfevents." + seconds + "." + host() + "." + std::to_string(ferrite::detail::process_number()) +
+         "." + std::to_string(count++) + suffix;
 }
 
 std::filesystem::path created(const std::filesystem::path& folder) {

@@ -2,11 +2,6 @@
 /// and text files.
 #include "ferrite/io/atomic_file.h"
 
-#include <fcntl.h>
-#include <signal.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
@@ -21,13 +16,16 @@
 
 #include "ferrite/io/detail/io_text.h"
 #include "ferrite/io/file/input_file.h"
-#include "ferrite/io/file/system_calls.h"
 #include "ferrite/io/text_file.h"
+#include "ferrite/tensor/system/files.h"
+#include "ferrite/tensor/system/system.h"
 
 // ---- temporary files -----------------------------------------------------------------------------------
 
 namespace ferrite::io::detail {
 namespace {
+
+using namespace ferrite::detail;
 
 constexpr std::size_t kLongestName = 190;
 
@@ -41,7 +39,7 @@ std::filesystem::path folder_of(const std::filesystem::path& target) {
 std::uint32_t random_bits() {
   static std::atomic<std::uint32_t> next = std::random_device{}();
   const auto ticks = std::chrono::steady_clock::now().time_since_epoch().count();
-  std::seed_seq mix{next.fetch_add(1), static_cast<std::uint32_t>(ticks), static_cast<std::uint32_t>(::getpid())};
+  std::seed_seq mix{next.fetch_add(1), static_cast<std::uint32_t>(ticks), static_cast<std::uint32_t>(process_number())};
   std::uint32_t bits[1];
   mix.generate(bits, bits + 1);
   return bits[0];
@@ -60,13 +58,11 @@ int owner_of(std::string_view name, std::string_view stem) {
   return rest.ec == std::errc{} && rest.ptr == end ? pid : 0;
 }
 
-bool alive(int pid) { return ::kill(pid, 0) == 0 || errno != ESRCH; }
-
 /// Returns whether a path is a regular file. Opening others has effects: the writer at the other end of a FIFO would
 /// continue, without a reader.
 bool is_file(const std::filesystem::path& path) {
-  struct stat about {};
-  return ::lstat(path.c_str(), &about) == 0 && S_ISREG(about.st_mode);
+  FileStatus about;
+  return status_of_path(path, about) == 0 && about.kind == FileKind::regular;
 }
 
 /// Removes a temporary file unless a process holds a lock on it. Process numbers are reused, above all after a restart
@@ -75,10 +71,10 @@ bool is_file(const std::filesystem::path& path) {
 /// either the lock taken or the file gone, and takes another name.
 void remove_unlocked(const std::filesystem::path& path) {
   if (!is_file(path)) return;
-  const int fd = system_calls().open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0);
+  const int fd = system_calls().open(path, OpenFor::reading_no_link);
   if (fd < 0) return;
-  if (::flock(fd, LOCK_EX | LOCK_NB) == 0) ::unlink(path.c_str());
-  ::close(fd);
+  if (lock_file(fd) == 0) remove_file(path);
+  system_calls().close(fd);
 }
 
 /// Returns ".<name>.tmp.", the name cut so that a temporary name stays below the 255 bytes that file systems allow.
@@ -96,7 +92,7 @@ std::string temporary_stem(const std::filesystem::path& target) {
 std::filesystem::path temporary_path(const std::filesystem::path& target) {
   char hex[8];
   const auto end = std::to_chars(hex, hex + sizeof(hex), random_bits(), 16).ptr;
-  return folder_of(target) / (temporary_stem(target) + std::to_string(::getpid()) + "." + std::string(hex, end));
+  return folder_of(target) / (temporary_stem(target) + std::to_string(process_number()) + "." + std::string(hex, end));
 }
 
 /// Removes the temporary files of a target whose processes have died. Never throws: another save will try again.
@@ -107,8 +103,8 @@ void remove_stale(const std::filesystem::path& target) noexcept {
     std::filesystem::directory_iterator entries(folder_of(target), ignored);
     for (; !ignored && entries != std::filesystem::directory_iterator{}; entries.increment(ignored)) {
       const std::filesystem::path& path = entries->path();
-      const int pid = owner_of(path.filename().native(), stem);
-      if (pid != 0 && (pid == ::getpid() || !alive(pid))) remove_unlocked(path);
+      const int pid = owner_of(path.filename().string(), stem);
+      if (pid != 0 && (pid == process_number() || !process_lives(pid))) remove_unlocked(path);
     }
   } catch (...) {
     return;
@@ -125,12 +121,19 @@ namespace ferrite::io {
 
 using detail::refuse;
 using detail::refuse_errno;
-using detail::system_calls;
+using ferrite::detail::FileKind;
+using ferrite::detail::FileStatus;
+using ferrite::detail::give_file;
+using ferrite::detail::lock_file;
+using ferrite::detail::OpenFor;
+using ferrite::detail::remove_file;
+using ferrite::detail::status_of_path;
+using ferrite::detail::system_calls;
 
 /// The file that was at the target before.
 struct AtomicFile::Old {
   bool exists = false;
-  struct stat about {};
+  FileStatus about{};
 };
 
 namespace {
@@ -150,10 +153,10 @@ std::filesystem::path without_links(std::filesystem::path path, const std::strin
   refuse_errno(where, "cannot save the file", ELOOP);
 }
 
-int retried_fsync(int fd) {
+int retried_flush(int fd) {
   int result = 0;
   do {
-    result = system_calls().fsync(fd);
+    result = system_calls().flush(fd);
   } while (result != 0 && errno == EINTR);
   return result;
 }
@@ -166,17 +169,18 @@ AtomicFile::AtomicFile(const std::filesystem::path& target) : where_(detail::sho
   target_ = without_links(target, where_);
   folder_ = target_.parent_path().empty() ? std::filesystem::path(".") : target_.parent_path();
   Old old;
-  old.exists = ::lstat(target_.c_str(), &old.about) == 0;
+  old.exists = status_of_path(target_, old.about) == 0;
   if (!old.exists && errno != ENOENT) refuse_errno(where_, "cannot save the file", errno);
-  if (old.exists && S_ISDIR(old.about.st_mode)) refuse(where_, "cannot save the file: it is a folder");
-  if (old.exists && !S_ISREG(old.about.st_mode)) refuse(where_, "cannot save the file: it is not a regular file");
+  if (old.exists && old.about.kind == FileKind::folder) refuse(where_, "cannot save the file: it is a folder");
+  if (old.exists && old.about.kind != FileKind::regular)
+    refuse(where_, "cannot save the file: it is not a regular file");
   detail::remove_stale(target_);
   create(old);
 }
 
 AtomicFile::~AtomicFile() {
   if (fd_ >= 0) system_calls().close(fd_);
-  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+  if (!temporary_.empty()) remove_file(temporary_);
 }
 
 void AtomicFile::create(const Old& old) {
@@ -186,7 +190,7 @@ void AtomicFile::create(const Old& old) {
       if (old.exists) keep_mode(old);
     } catch (...) {
       system_calls().close(std::exchange(fd_, -1));
-      ::unlink(temporary_.c_str());
+      remove_file(temporary_);
       throw;
     }
     return;
@@ -198,15 +202,14 @@ void AtomicFile::create(const Old& old) {
 /// new files, else only its owner's.
 bool AtomicFile::try_create(bool shared) {
   const std::filesystem::path path = detail::temporary_path(target_);
-  const int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
-  const int fd = system_calls().open(path.c_str(), flags, shared ? 0666 : 0600);
+  const int fd = system_calls().open(path, shared ? OpenFor::creating : OpenFor::creating_private);
   if (fd < 0 && (errno == EEXIST || errno == EINTR)) return false;
   if (fd < 0) refuse_errno(where_, "cannot create a temporary file in the same folder", errno);
   fd_ = fd;
   temporary_ = path;
   if (claim()) return true;
   system_calls().close(std::exchange(fd_, -1));
-  ::unlink(temporary_.c_str());
+  remove_file(temporary_);
   temporary_.clear();
   return false;
 }
@@ -214,25 +217,25 @@ bool AtomicFile::try_create(bool shared) {
 /// Locks the temporary file, which shows other saves that it is in use. Returns false when one of them considered it
 /// stale between its creation and the lock. On file systems without locks it returns true.
 bool AtomicFile::claim() const {
-  if (::flock(fd_, LOCK_EX | LOCK_NB) != 0) return errno != EWOULDBLOCK;
-  struct stat about {};
-  return ::fstat(fd_, &about) != 0 || about.st_nlink > 0;
+  if (lock_file(fd_) != 0) return errno != EWOULDBLOCK;
+  FileStatus about;
+  return system_calls().status(fd_, about) != 0 || about.names > 0;
 }
 
 void AtomicFile::keep_mode(const Old& old) {
-  struct stat about {};
+  FileStatus about;
   const bool other =
-      ::fstat(fd_, &about) == 0 && (about.st_uid != old.about.st_uid || about.st_gid != old.about.st_gid);
-  const bool refused = other && ::fchown(fd_, old.about.st_uid, old.about.st_gid) != 0;
-  const mode_t kept = refused ? 0700 : 0777;  // no access for a group or world that the old owner did not mean
-  if (system_calls().fchmod(fd_, old.about.st_mode & kept) != 0)
+      system_calls().status(fd_, about) == 0 && (about.user != old.about.user || about.group != old.about.group);
+  const bool refused = other && give_file(fd_, old.about.user, old.about.group) != 0;
+  const std::uint32_t kept = refused ? 0700 : 0777;  // no access for a group or world that the old owner did not mean
+  if (system_calls().permit(fd_, old.about.permissions & kept) != 0)
     refuse_errno(where_, "cannot keep the permissions of the old file", errno);
 }
 
 void AtomicFile::write(std::span<const std::byte> bytes) {
   if (fd_ < 0) refuse(where_, "cannot write: the file is committed already");
   while (!bytes.empty()) {
-    const ssize_t put = system_calls().write(fd_, bytes.data(), std::min(bytes.size(), kMostAtOnce));
+    const std::ptrdiff_t put = system_calls().write(fd_, bytes.data(), std::min(bytes.size(), kMostAtOnce));
     if (put < 0 && errno == EINTR) continue;
     if (put < 0) refuse_errno(where_, "cannot write the file", errno);
     if (put == 0) refuse(where_, "cannot write the file: the system took 0 bytes");
@@ -242,8 +245,8 @@ void AtomicFile::write(std::span<const std::byte> bytes) {
 
 void AtomicFile::commit() {
   if (fd_ < 0) refuse(where_, "cannot commit: the file is committed already");
-  if (retried_fsync(fd_) != 0) refuse_errno(where_, "cannot flush the file to the disk", errno);
-  if (system_calls().rename(temporary_.c_str(), target_.c_str()) != 0)
+  if (retried_flush(fd_) != 0) refuse_errno(where_, "cannot flush the file to the disk", errno);
+  if (system_calls().replace(temporary_, target_) != 0)
     refuse_errno(where_, "cannot put the new file in its place", errno);
   temporary_.clear();
   // Closed only now, as the lock protects the temporary file until it has its name.
@@ -254,10 +257,10 @@ void AtomicFile::commit() {
 
 /// Makes the new name survive a power cut. File systems that report that they cannot flush folders are no error.
 void AtomicFile::flush_folder() {
-  const int fd = system_calls().open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+  const int fd = system_calls().open(folder_, OpenFor::folder);
   if (fd < 0 && errno == EACCES) return;  // the folder may be written but not read
   if (fd < 0) refuse_errno(where_, "saved, but the folder cannot be opened to flush it", errno);
-  const int result = retried_fsync(fd);
+  const int result = retried_flush(fd);
   const int error = errno;
   system_calls().close(fd);
   if (result != 0 && error != EINVAL && error != ENOTSUP)

@@ -1,35 +1,23 @@
-/// Reads regular files from front to back, whole into heap memory, or mapped; and holds the system calls for that.
+/// Reads regular files from front to back, whole into heap memory, or mapped.
 #include "ferrite/io/file/input_file.h"
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdio>
 #include <limits>
 #include <new>
 #include <string>
 
 #include "ferrite/io/detail/io_text.h"
-#include "ferrite/io/file/system_calls.h"
+#include "ferrite/tensor/system/files.h"
 
 namespace ferrite::io::detail {
-namespace {
 
-int open_file(const char* path, int flags, mode_t mode) { return ::open(path, flags, mode); }
-int stat_file(int fd, struct stat* out) { return ::fstat(fd, out); }
-
-}  // namespace
-
-SystemCalls& system_calls() noexcept {
-  static SystemCalls calls = {open_file, stat_file, ::read,   ::write, ::fchmod,
-                              ::fsync,   ::mmap,    ::munmap, ::close, std::rename};
-  return calls;
-}
-
+using ferrite::detail::FileKind;
+using ferrite::detail::FileStatus;
+using ferrite::detail::OpenFor;
+using ferrite::detail::page_bytes;
+using ferrite::detail::system_calls;
 Block::Block(std::uint64_t size, std::string_view where) {
   if (size > std::numeric_limits<std::size_t>::max())
     refuse(where, "too large for this machine: " + std::to_string(size) + " bytes");
@@ -46,12 +34,14 @@ namespace {
 /// Largest number of bytes that one call reads: Linux stops at 2^31 - 4096, macOS refuses more than 2^31 - 1.
 constexpr std::size_t kMostAtOnce = std::size_t{1} << 30;
 
-std::string_view kind_of(mode_t mode) {
-  if (S_ISDIR(mode)) return "a folder";
-  if (S_ISFIFO(mode)) return "a FIFO";
-  if (S_ISCHR(mode) || S_ISBLK(mode)) return "a device";
-  if (S_ISSOCK(mode)) return "a socket";
-  return "something else";
+std::string_view name_of(FileKind kind) {
+  switch (kind) {
+    case FileKind::folder: return "a folder";
+    case FileKind::fifo: return "a FIFO";
+    case FileKind::device: return "a device";
+    case FileKind::socket: return "a socket";
+    default: return "something else";
+  }
 }
 
 }  // namespace
@@ -60,11 +50,11 @@ InputFile::InputFile(const std::filesystem::path& path) : where_(shown(path)) {
   if (path.empty()) refuse("load", "the path is empty: ''");
   if (path.native().find('\0') != std::string::npos) refuse(where_, "the path holds a NUL");
   do {
-    fd_ = system_calls().open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
+    fd_ = system_calls().open(path, OpenFor::reading);
   } while (fd_ < 0 && errno == EINTR);
   if (fd_ < 0) refuse_errno(where_, "cannot open the file", errno);
   try {
-    check_regular();
+    size_ = present_size();
   } catch (...) {
     system_calls().close(fd_);
     throw;
@@ -73,20 +63,15 @@ InputFile::InputFile(const std::filesystem::path& path) : where_(shown(path)) {
 
 InputFile::~InputFile() { system_calls().close(fd_); }
 
-struct stat InputFile::status() const {
-  struct stat about {};
-  if (system_calls().fstat(fd_, &about) != 0) refuse_errno(where_, "cannot examine the file", errno);
-  return about;
-}
-
-void InputFile::check_regular() {
-  const struct stat about = status();
-  if (!S_ISREG(about.st_mode)) refuse(where_, "not a regular file: it is " + std::string(kind_of(about.st_mode)));
-  size_ = static_cast<std::uint64_t>(about.st_size);
+std::uint64_t InputFile::present_size() const {
+  FileStatus about;
+  if (system_calls().status(fd_, about) != 0) refuse_errno(where_, "cannot examine the file", errno);
+  if (about.kind != FileKind::regular) refuse(where_, "not a regular file: it is " + std::string(name_of(about.kind)));
+  return about.size;
 }
 
 std::size_t InputFile::read_some(std::span<std::byte> out) {
-  ssize_t got = 0;
+  std::ptrdiff_t got = 0;
   do {
     got = system_calls().read(fd_, out.data(), std::min(out.size(), kMostAtOnce));
   } while (got < 0 && errno == EINTR);
@@ -108,7 +93,7 @@ void InputFile::expect_end() {
 }
 
 void InputFile::expect_size() const {
-  const auto now = static_cast<std::uint64_t>(status().st_size);
+  const std::uint64_t now = present_size();
   if (now != size_)
     refuse(where_, "the file changed while it was being opened: it had " + counted(size_, "byte") + ", now " +
                        std::to_string(now));
@@ -123,16 +108,16 @@ WholeFile read_whole(const std::filesystem::path& path) {
 }
 
 Mapping::Mapping(const InputFile& file) {
-  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  const std::size_t page = page_bytes();
   if (file.size() > std::numeric_limits<std::size_t>::max() - page)
     refuse(file.where(), "too large for this machine: " + counted(file.size(), "byte"));
   file.expect_size();
   const auto bytes = static_cast<std::size_t>(file.size());
-  void* const at = system_calls().mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, file.descriptor(), 0);
-  if (at == MAP_FAILED) refuse_errno(file.where(), "cannot map the file", errno);
+  void* const at = system_calls().map(bytes, file.descriptor());
+  if (!at) refuse_errno(file.where(), "cannot map the file", errno);
   readable_ = {static_cast<const std::byte*>(at), (bytes + page - 1) / page * page};
 }
 
-Mapping::~Mapping() { system_calls().munmap(const_cast<std::byte*>(readable_.data()), readable_.size()); }
+Mapping::~Mapping() { system_calls().unmap(const_cast<std::byte*>(readable_.data()), readable_.size()); }
 
 }  // namespace ferrite::io::detail

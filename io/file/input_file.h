@@ -1,6 +1,5 @@
 #pragma once
 /// Reading a regular file from front to back, whole or mapped into memory.
-#include <sys/stat.h>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -50,8 +49,8 @@ class InputFile {
   int descriptor() const { return fd_; }
 
  private:
-  struct stat status() const;
-  void check_regular();
+  /// Returns the size of the file, which must be regular.
+  std::uint64_t present_size() const;
   std::size_t read_some(std::span<std::byte> out);
 
   std::string where_;

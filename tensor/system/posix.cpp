@@ -1,12 +1,20 @@
 /// The system as POSIX has it.
+#include <fcntl.h>
 #include <math.h>  // lgamma_r, which std does not name
 #include <pthread.h>
+#include <signal.h>
+#include <sys/file.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 
+#include "ferrite/tensor/system/files.h"
 #include "ferrite/tensor/system/system.h"
 
 #if defined(__GLIBC__)
@@ -43,5 +51,69 @@ std::string host_name() {
   std::array<char, 256> name{};
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
 }
+
+// ---- files ---------------------------------------------------------------------------------------------
+
+namespace {
+
+int open_file(const std::filesystem::path& path, OpenFor purpose) {
+  constexpr int reading = O_RDONLY | O_CLOEXEC | O_NONBLOCK, writing = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
+  switch (purpose) {
+    case OpenFor::reading: return ::open(path.c_str(), reading | O_NOCTTY);
+    case OpenFor::reading_no_link: return ::open(path.c_str(), reading | O_NOFOLLOW);
+    case OpenFor::creating: return ::open(path.c_str(), writing | O_NOFOLLOW, 0666);
+    case OpenFor::creating_private: return ::open(path.c_str(), writing | O_NOFOLLOW, 0600);
+    case OpenFor::appending: return ::open(path.c_str(), writing | O_APPEND, 0666);
+    case OpenFor::folder: return ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  }
+  return -1;
+}
+
+FileKind kind_of(mode_t mode) {
+  if (S_ISREG(mode)) return FileKind::regular;
+  if (S_ISDIR(mode)) return FileKind::folder;
+  if (S_ISFIFO(mode)) return FileKind::fifo;
+  if (S_ISCHR(mode) || S_ISBLK(mode)) return FileKind::device;
+  return S_ISSOCK(mode) ? FileKind::socket : FileKind::other;
+}
+int told(int result, const struct stat& about, FileStatus& out) {
+  if (result == 0)
+    out = {.kind = kind_of(about.st_mode),
+           .size = static_cast<std::uint64_t>(about.st_size),
+           .names = about.st_nlink,
+           .permissions = about.st_mode & 07777,
+           .user = about.st_uid,
+           .group = about.st_gid};
+  return result;
+}
+int status(int fd, FileStatus& out) {
+  struct stat about {};
+  return told(::fstat(fd, &about), about, out);
+}
+void* map(std::size_t n, int fd) {
+  void* const at = ::mmap(nullptr, n, PROT_READ, MAP_PRIVATE, fd, 0);
+  return at == MAP_FAILED ? nullptr : at;
+}
+int replace(const std::filesystem::path& from, const std::filesystem::path& to) {
+  return std::rename(from.c_str(), to.c_str());
+}
+
+}  // namespace
+
+SystemCalls& system_calls() noexcept {
+  static SystemCalls calls = {open_file, status, ::read, ::write, ::fchmod, ::fsync, map, ::munmap, ::close, replace};
+  return calls;
+}
+
+int status_of_path(const std::filesystem::path& path, FileStatus& out) {
+  struct stat about {};
+  return told(::lstat(path.c_str(), &about), about, out);
+}
+int lock_file(int fd) { return ::flock(fd, LOCK_EX | LOCK_NB); }
+int give_file(int fd, std::uint32_t user, std::uint32_t group) { return ::fchown(fd, user, group); }
+int cut_file(int fd, std::uint64_t size) { return ::ftruncate(fd, static_cast<off_t>(size)); }
+int remove_file(const std::filesystem::path& path) { return ::unlink(path.c_str()); }
+std::size_t page_bytes() noexcept { return static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)); }
+bool process_lives(int process) noexcept { return ::kill(process, 0) == 0 || errno != ESRCH; }
 
 }  // namespace ferrite::detail

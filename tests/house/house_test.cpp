@@ -105,7 +105,7 @@ std::vector<std::string> includes_against_the_subfolders(const Source& s) {
 
 /// Returns includes of headers that a source must not include. Headers in detail/ belong to the folder directly above,
 /// those in subfolders (except of nn/) to the top-level folder. Headers of tensor/kernel/ are open to all folders,
-/// those with packets to the kernels of all; the one of tensor/system/ is open to all.
+/// those with packets to the kernels of all; those of tensor/system/ are open to all.
 std::vector<std::string> internals_of_others(const Source& s) {
   if (!in_library(s)) return {};
   std::vector<std::string> faults;
@@ -113,7 +113,7 @@ std::vector<std::string> internals_of_others(const Source& s) {
     const std::size_t detail = header.find("/detail/");
     const bool own = detail == std::string::npos || s.path.starts_with(header.substr(0, detail + 1));
     const bool kernel = header.starts_with("tensor/kernel/") && (is_kernel(s) || !has_packets(header));
-    const bool system = header == "tensor/system/system.h";
+    const bool system = header.starts_with("tensor/system/");
     const bool inside = folder_of(header) == folder_of(s.path) || is_umbrella(header) || is_public_header({header, ""});
     if (!own || (!inside && !kernel && !system)) faults.push_back("includes " + header + ", which is not open to it");
   }
@@ -206,6 +206,15 @@ std::vector<std::string> printing_or_aborting(const Source& s) {
   static const std::regex pattern(
       R"(\bstd::(cout|cerr|clog|abort|exit|terminate|quick_exit)\b|\b(f?printf|puts|abort|assert|exit)\s*\()");
   return matches(code_of(s.text), pattern, "the library prints or aborts");
+}
+
+/// Returns what asks for a system, or calls it, outside of tensor/system/, where there is a file for each.
+std::vector<std::string> systems_asked_for(const Source& s) {
+  const bool writes_c = s.path == "exchange/freeze/casadi.cpp";  // for any system
+  if (!in_library(s) || s.path.starts_with("tensor/system/") || writes_c) return {};
+  static const std::regex pattern(
+      R"(_WIN32|_WIN64|__MINGW|__CYGWIN|#include <(windows|unistd|fcntl|pthread|signal|io|malloc|dlfcn|sys/\w+)\.h>)");
+  return matches(s.text, pattern, "it asks for a system, which is left to tensor/system/");
 }
 
 /// Returns calls of C functions that write state shared by threads, or read what setlocale and setenv change: lgamma
@@ -407,6 +416,9 @@ BOOST_AUTO_TEST_CASE(the_library_neither_prints_nor_aborts) {
 BOOST_AUTO_TEST_CASE(threads_share_nothing_of_the_c_library) {
   enforce(calls_with_shared_state,
           {"tensor/x.cpp", "return std::lgamma(x) + ::rand() + *strerror(1) + *getenv(name);\n"}, 4);
+}
+BOOST_AUTO_TEST_CASE(systems_are_asked_for_in_one_folder) {
+  enforce(systems_asked_for, {"io/x.cpp", "#include <unistd.h>\n#ifdef _WIN32\n#include <sys/stat.h>\n"}, 3);
 }
 BOOST_AUTO_TEST_CASE(headers_are_guarded) { enforce(headers_without_guard, {"nn/x.h", "int x;\n"}); }
 BOOST_AUTO_TEST_CASE(operations_are_known_by_identity) {

@@ -10,23 +10,27 @@
 #include <cerrno>
 #include <functional>
 
-#include "ferrite/io/file/system_calls.h"
 #include "ferrite/io/safetensors.h"
 #include "ferrite/tensor/ops.h"
+#include "ferrite/tensor/system/files.h"
 #include "saving.h"
 #include "temporary_folder.h"
 
 namespace {
 
 using ferrite::IoError;
-using ferrite::io::detail::system_calls;
-using ferrite::io::detail::SystemCalls;
+using ferrite::detail::system_calls;
+using ferrite::detail::SystemCalls;
 using io_test::content;
 using io_test::put;
 using io_test::save;
 using io_test::says;
 using io_test::TemporaryFolder;
 namespace io = ferrite::io;
+namespace fs = std::filesystem;
+using ferrite::detail::OpenFor;
+
+const SystemCalls real = system_calls();
 
 /// Replaces system calls in one test.
 class Broken {
@@ -43,7 +47,7 @@ class Broken {
 
 int calls_left = 0;
 
-ssize_t interrupted_write(int fd, const void* bytes, std::size_t n) {
+std::ptrdiff_t interrupted_write(int fd, const void* bytes, std::size_t n) {
   if (calls_left-- % 2 == 0) {
     errno = EINTR;
     return -1;
@@ -51,13 +55,13 @@ ssize_t interrupted_write(int fd, const void* bytes, std::size_t n) {
   return ::write(fd, bytes, std::min<std::size_t>(n, 3));
 }
 
-ssize_t full_disk(int fd, const void* bytes, std::size_t n) {
+std::ptrdiff_t full_disk(int fd, const void* bytes, std::size_t n) {
   if (calls_left-- > 0) return ::write(fd, bytes, std::min<std::size_t>(n, 2));
   errno = ENOSPC;
   return -1;
 }
 
-ssize_t interrupted_read(int fd, void* bytes, std::size_t n) {
+std::ptrdiff_t interrupted_read(int fd, void* bytes, std::size_t n) {
   if (calls_left-- % 2 == 0) {
     errno = EINTR;
     return -1;
@@ -112,7 +116,7 @@ BOOST_AUTO_TEST_CASE(interrupted_and_short_calls_are_continued) {
   const TemporaryFolder folder;
   Broken calls;
   calls->write = interrupted_write;
-  calls->fsync = interrupted_fsync;
+  calls->flush = interrupted_fsync;
   calls->read = interrupted_read;
   calls_left = 100;
   save(folder / "text", "some twenty characters");
@@ -139,14 +143,16 @@ BOOST_AUTO_TEST_CASE(every_failing_call_is_reported) {
     change(system_calls());
     check_keeps_old(message);
   };
-  broken([](SystemCalls& c) { c.write = [](int, const void*, std::size_t) -> ssize_t { return 0; }; }, "took 0 bytes");
-  broken([](SystemCalls& c) { c.fsync = failing<EIO>; }, "cannot flush the file to the disk: Input/output error");
-  broken([](SystemCalls& c) { c.fchmod = [](int, mode_t) { return failing<EPERM>(0); }; }, "keep the permissions");
-  broken([](SystemCalls& c) { c.rename = [](const char*, const char*) { return failing<EXDEV>(0); }; },
+  broken([](SystemCalls& c) { c.write = [](int, const void*, std::size_t) -> std::ptrdiff_t { return 0; }; },
+         "took 0 bytes");
+  broken([](SystemCalls& c) { c.flush = failing<EIO>; }, "cannot flush the file to the disk: Input/output error");
+  broken([](SystemCalls& c) { c.permit = [](int, std::uint32_t) { return failing<EPERM>(0); }; },
+         "keep the permissions");
+  broken([](SystemCalls& c) { c.replace = [](const fs::path&, const fs::path&) { return failing<EXDEV>(0); }; },
          "cannot put the new file in its place");
-  broken([](SystemCalls& c) { c.open = [](const char*, int, mode_t) { return failing<EMFILE>(0); }; },
+  broken([](SystemCalls& c) { c.open = [](const fs::path&, OpenFor) { return failing<EMFILE>(0); }; },
          "cannot create a temporary file in the same folder: Too many open files");
-  broken([](SystemCalls& c) { c.open = [](const char*, int, mode_t) { return failing<EEXIST>(0); }; },
+  broken([](SystemCalls& c) { c.open = [](const fs::path&, OpenFor) { return failing<EEXIST>(0); }; },
          "every name is taken");
 }
 
@@ -166,9 +172,10 @@ BOOST_AUTO_TEST_CASE(a_taken_temporary_name_is_left_alone) {
     tries = 0;
     {
       Broken calls;
-      calls->open = [](const char* path, int flags, mode_t mode) {
-        if ((flags & O_EXCL) != 0 && tries++ == 0) obstruct(taken = path);
-        return ::open(path, flags, mode);
+      calls->open = [](const fs::path& path, OpenFor purpose) {
+        const bool creates = purpose == OpenFor::creating || purpose == OpenFor::creating_private;
+        if (creates && tries++ == 0) obstruct(taken = path.string());
+        return real.open(path, purpose);
       };
       save("model", "new");
     }
@@ -201,9 +208,9 @@ BOOST_AUTO_TEST_CASE(what_is_no_file_is_neither_opened_nor_removed) {
   put(folder / (name + "4"), "stale");
   {
     Broken calls;
-    calls->open = [](const char* path, int flags, mode_t mode) {
-      opened.emplace_back(path);
-      return ::open(path, flags, mode);
+    calls->open = [](const fs::path& path, OpenFor purpose) {
+      opened.emplace_back(path.string());
+      return real.open(path, purpose);
     };
     save(folder / "model", "new");
   }
@@ -232,29 +239,29 @@ BOOST_AUTO_TEST_CASE(a_death_at_any_system_call_leaves_a_whole_file) {
       if (child == 0) {
         countdown = n, afterwards = after;
         SystemCalls& c = system_calls();
-        c.open = [](const char* path, int flags, mode_t mode) {
+        c.open = [](const fs::path& path, OpenFor purpose) {
           ticked(false);
-          const int fd = ::open(path, flags, mode);
+          const int fd = real.open(path, purpose);
           return ticked(true), fd;
         };
         c.write = [](int fd, const void* bytes, std::size_t size) {
           ticked(false);
-          const ssize_t put = ::write(fd, bytes, std::min<std::size_t>(size, 2));
+          const std::ptrdiff_t put = ::write(fd, bytes, std::min<std::size_t>(size, 2));
           return ticked(true), put;
         };
-        c.fsync = [](int fd) {
+        c.flush = [](int fd) {
           ticked(false);
           const int result = ::fsync(fd);
           return ticked(true), result;
         };
-        c.fchmod = [](int fd, mode_t mode) {
+        c.permit = [](int fd, std::uint32_t permissions) {
           ticked(false);
-          const int result = ::fchmod(fd, mode);
+          const int result = ::fchmod(fd, permissions);
           return ticked(true), result;
         };
-        c.rename = [](const char* from, const char* to) {
+        c.replace = [](const fs::path& from, const fs::path& to) {
           ticked(false);
-          const int result = ::rename(from, to);
+          const int result = real.replace(from, to);
           return ticked(true), result;
         };
         c.close = [](int fd) {
@@ -290,13 +297,13 @@ BOOST_AUTO_TEST_CASE(failures_after_the_rename_say_that_it_is_saved) {
     BOOST_TEST(folder.leftovers() == 0);
   };
   broken([](SystemCalls& c) { c.close = failing_close; }, "saved, but the file cannot be closed");
-  broken([](SystemCalls& c) { c.fsync = failing_for_folders<EIO>; }, "saved, but the folder cannot be flushed");
+  broken([](SystemCalls& c) { c.flush = failing_for_folders<EIO>; }, "saved, but the folder cannot be flushed");
 }
 
 BOOST_AUTO_TEST_CASE(a_file_system_that_cannot_flush_folders_is_no_error) {
   const TemporaryFolder folder;
   Broken calls;
-  calls->fsync = failing_for_folders<EINVAL>;
+  calls->flush = failing_for_folders<EINVAL>;
   save(folder / "model", "new");
   BOOST_TEST(content(folder / "model") == "new");
 }

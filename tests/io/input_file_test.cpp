@@ -7,16 +7,16 @@
 #include <cerrno>
 #include <fstream>
 
-#include "ferrite/io/file/system_calls.h"
 #include "ferrite/io/safetensors.h"
+#include "ferrite/tensor/system/files.h"
 #include "hostile_safetensors.h"
 #include "temporary_folder.h"
 
 namespace {
 
 using ferrite::IoError;
+using ferrite::detail::system_calls;
 using ferrite::io::read_safetensors;
-using ferrite::io::detail::system_calls;
 using io_test::TemporaryFolder;
 namespace fs = std::filesystem;
 namespace ut = boost::unit_test;
@@ -57,18 +57,18 @@ class Replaced {
 
 std::string path_to_cut;
 
-ssize_t cutting_read(int fd, void* bytes, std::size_t n) {
-  const ssize_t got = ::read(fd, bytes, std::min<std::size_t>(n, 8));
+std::ptrdiff_t cutting_read(int fd, void* bytes, std::size_t n) {
+  const std::ptrdiff_t got = ::read(fd, bytes, std::min<std::size_t>(n, 8));
   if (::truncate(path_to_cut.c_str(), 40) != 0) return -1;
   return got;
 }
 
-ssize_t growing_read(int fd, void* bytes, std::size_t n) {
+std::ptrdiff_t growing_read(int fd, void* bytes, std::size_t n) {
   std::ofstream(path_to_cut, std::ios::app) << "x";
   return ::read(fd, bytes, n);
 }
 
-ssize_t broken_read(int, void*, std::size_t) {
+std::ptrdiff_t broken_read(int, void*, std::size_t) {
   errno = EIO;
   return -1;
 }

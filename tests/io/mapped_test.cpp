@@ -14,11 +14,11 @@
 #include "ferrite/autograd/tape.h"
 #include "ferrite/compile/compile.h"
 #include "ferrite/io/any_file.h"
-#include "ferrite/io/file/system_calls.h"
 #include "ferrite/nn/optim/adam.h"
 #include "ferrite/nn/optim/sgd.h"
 #include "ferrite/nn/recurrent/gru.h"
 #include "ferrite/nn/stream/stream.h"
+#include "ferrite/tensor/system/files.h"
 #include "hostile_safetensors.h"
 #include "small_modules.h"
 #include "support/compare.h"
@@ -28,7 +28,7 @@
 namespace {
 
 using namespace io_test;
-using ferrite::io::detail::system_calls;
+using ferrite::detail::system_calls;
 using support::identical;
 namespace fs = std::filesystem;
 
@@ -82,14 +82,14 @@ boost::test_tools::assertion_result has_statm(boost::unit_test::test_unit_id) {
   return result;
 }
 
-void* refusing_mmap(void*, std::size_t, int, int, int, off_t) {
+void* refusing_map(std::size_t, int) {
   errno = ENODEV;
-  return MAP_FAILED;
+  return nullptr;
 }
 
 fs::path growing;
-void* unused_mmap(void*, std::size_t, int, int, int, off_t) { throw std::logic_error("mapped"); }
-ssize_t growing_read(int fd, void* bytes, std::size_t n) {
+void* unused_map(std::size_t, int) { throw std::logic_error("mapped"); }
+std::ptrdiff_t growing_read(int fd, void* bytes, std::size_t n) {
   std::ofstream(growing, std::ios::app) << "x";
   return ::read(fd, bytes, n);
 }
@@ -342,10 +342,10 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_mapped_is_refused) {
   BOOST_CHECK_THROW(io::read_safetensors(folder / "none", kMap), IoError);
   BOOST_CHECK_EXCEPTION(io::read_safetensors(folder.path(), kMap), IoError, says("not a regular file"));
   const auto calls = system_calls();
-  system_calls().mmap = refusing_mmap;
+  system_calls().map = refusing_map;
   BOOST_CHECK_EXCEPTION(io::read_safetensors(path, kMap), IoError, says("cannot map the file"));
   BOOST_TEST(io::read_safetensors(path).size() == 2U);
-  system_calls().mmap = unused_mmap;
+  system_calls().map = unused_map;
   system_calls().read = growing_read;
   growing = path;
   BOOST_CHECK_EXCEPTION(io::read_safetensors(path, kMap), IoError, says("the file changed while it was being opened"));
@@ -355,13 +355,14 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_mapped_is_refused) {
 BOOST_AUTO_TEST_CASE(the_mapping_ends_with_the_last_tensor) {
   static int mapped = 0;
   const auto calls = system_calls();
-  system_calls().mmap = [](void* at, std::size_t n, int protection, int flags, int fd, off_t offset) {
+  static const auto real = system_calls();
+  system_calls().map = [](std::size_t n, int fd) {
     ++mapped;
-    return ::mmap(at, n, protection, flags, fd, offset);
+    return real.map(n, fd);
   };
-  system_calls().munmap = [](void* at, std::size_t n) {
+  system_calls().unmap = [](void* at, std::size_t n) {
     --mapped;
-    return ::munmap(at, n);
+    return real.unmap(at, n);
   };
   const TemporaryFolder folder;
   const fs::path path = folder / "x.safetensors";

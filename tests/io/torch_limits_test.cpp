@@ -9,9 +9,9 @@
 #include <span>
 
 #include "counting.h"
-#include "ferrite/io/file/system_calls.h"
 #include "ferrite/io/torch.h"
 #include "ferrite/tensor/ops.h"
+#include "ferrite/tensor/system/files.h"
 #include "operations.h"
 #include "support/compare.h"
 #include "support/sanitized.h"
@@ -95,21 +95,21 @@ std::string short_tensors(std::size_t n) {
 /// Adds up the bytes read from files while it lives.
 class CountedReads {
  public:
-  CountedReads() : normal_(io::detail::system_calls().read) {
+  CountedReads() : normal_(ferrite::detail::system_calls().read) {
     total_ = 0;
-    io::detail::system_calls().read = [](int fd, void* to, std::size_t n) {
-      const ssize_t got = ::read(fd, to, n);
+    ferrite::detail::system_calls().read = [](int fd, void* to, std::size_t n) {
+      const std::ptrdiff_t got = ::read(fd, to, n);
       if (got > 0) total_ += static_cast<std::size_t>(got);
       return got;
     };
   }
-  ~CountedReads() { io::detail::system_calls().read = normal_; }
+  ~CountedReads() { ferrite::detail::system_calls().read = normal_; }
   CountedReads(const CountedReads&) = delete;
   CountedReads& operator=(const CountedReads&) = delete;
   std::size_t bytes() const { return total_; }
 
  private:
-  ssize_t (*normal_)(int, void*, std::size_t);
+  std::ptrdiff_t (*normal_)(int, void*, std::size_t);
   static inline std::size_t total_ = 0;
 };
 

@@ -14,7 +14,7 @@
 #include <functional>
 #include <string_view>
 
-#include "ferrite/io/file/system_calls.h"
+#include "ferrite/tensor/system/files.h"
 
 namespace train_test {
 
@@ -63,25 +63,26 @@ inline void pass(Moment moment) {
 
 /// Makes saving report its steps. Only for a child: it is never undone.
 inline void watch_saving() {
-  static const ferrite::io::detail::SystemCalls real = ferrite::io::detail::system_calls();
-  auto& calls = ferrite::io::detail::system_calls();
-  calls.open = [](const char* path, int flags, mode_t mode) {
-    if ((flags & O_CREAT) != 0) pass(Moment::open);
-    return real.open(path, flags, mode);
+  static const ferrite::detail::SystemCalls real = ferrite::detail::system_calls();
+  auto& calls = ferrite::detail::system_calls();
+  calls.open = [](const std::filesystem::path& path, ferrite::detail::OpenFor purpose) {
+    using ferrite::detail::OpenFor;
+    if (purpose == OpenFor::creating || purpose == OpenFor::creating_private) pass(Moment::open);
+    return real.open(path, purpose);
   };
   calls.write = [](int fd, const void* bytes, std::size_t n) {
     pass(Moment::write);
-    const ssize_t put = real.write(fd, bytes, n > 1 ? n / 2 : n);
+    const std::ptrdiff_t put = real.write(fd, bytes, n > 1 ? n / 2 : n);
     pass(Moment::half_write);
     return put;
   };
-  calls.fsync = [](int fd) {
+  calls.flush = [](int fd) {
     pass(Moment::flush);
-    return real.fsync(fd);
+    return real.flush(fd);
   };
-  calls.rename = [](const char* from, const char* to) {
+  calls.replace = [](const std::filesystem::path& from, const std::filesystem::path& to) {
     pass(Moment::rename);
-    const int result = real.rename(from, to);
+    const int result = real.replace(from, to);
     pass(Moment::renamed);
     return result;
   };
