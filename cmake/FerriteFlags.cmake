@@ -1,11 +1,13 @@
 # Flags of every target of ours, all of them compiled for any processor of the architecture but kernels
 # (FerriteKernels.cmake). No contraction behind our back and no fast math: docs/numerics.md, rule 4.
 function(ferrite_set_flags target)
-  set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF CXX_VISIBILITY_PRESET hidden
-                                             VISIBILITY_INLINES_HIDDEN ON)
+  set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF)
   get_target_property(kind ${target} TYPE)
-  if(kind STREQUAL "SHARED_LIBRARY")
-    set_target_properties(${target} PROPERTIES CXX_VISIBILITY_PRESET default)
+  if(NOT WIN32)  # where nothing is visible unless it is exported
+    set_target_properties(${target} PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+    if(kind STREQUAL "SHARED_LIBRARY")
+      set_target_properties(${target} PROPERTIES CXX_VISIBILITY_PRESET default)
+    endif()
   endif()
   target_compile_options(${target} PRIVATE
     -ffp-contract=off -fno-math-errno
@@ -18,6 +20,9 @@ function(ferrite_set_flags target)
     target_compile_options(${target} PRIVATE
       -Wno-maybe-uninitialized -Wno-uninitialized -Wno-ignored-attributes -Wno-array-bounds -Wno-restrict
       -Wno-stringop-overflow -Wno-stringop-overread)
+  endif()
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND WIN32)  # of templates of the standard library
+    target_compile_options(${target} PRIVATE -Wno-attributes)
   endif()
   if(FERRITE_BUILD_FUZZ)  # libFuzzer sees only what is compiled so
     # which grows loops until some are not unrolled as they ask for

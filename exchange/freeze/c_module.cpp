@@ -10,25 +10,34 @@
 namespace ferrite::exchange::detail {
 
 std::string CModule::constant(const Tensor& values, std::string_view what) {
-  const Tensor dense = contiguous(values);
-  const auto bytes = static_cast<std::size_t>(dense.numel() * size_of(dense.dtype()));
-  for (const auto& [known, name] : arrays_)
-    if (known.defined() && known.dtype() == dense.dtype() && known.numel() == dense.numel() &&
-        std::memcmp(known.raw(), dense.raw(), bytes) == 0)
-      return name;
+  if (const std::string known = array(values, 0); !known.empty()) return known;
   const std::string name = "nf_c" + std::to_string(arrays_.size());
-  if (is_float(dense.dtype())) has(dense.dtype());
-  constants_ += "/* " + c_comment(what) + " " + dense.shape().str() + " */\n" + c_array(name, dense);
-  arrays_.emplace_back(dense, name);
+  if (is_float(values.dtype())) has(values.dtype());
+  constants_ += "/* " + c_comment(what) + " " + values.shape().str() + " */\n" + c_array(name, values);
+  arrays_.push_back({contiguous(values), 0, name});
   return name;
 }
 
 std::string CModule::rows(const Tensor& values, std::int64_t row, const std::string& behind, std::string_view what) {
-  const std::string name = "nf_c" + std::to_string(arrays_.size());
-  has(values.dtype());
-  constants_ += "/* " + c_comment(what) + " " + values.shape().str() + " */\n" + c_rows(name, values, row, behind);
-  arrays_.emplace_back(Tensor(), name);
+  std::string name = behind.empty() ? array(values, row) : "";  // another one may be read less far
+  if (name.empty()) {
+    name = "nf_c" + std::to_string(arrays_.size());
+    has(values.dtype());
+    constants_ += "/* " + c_comment(what) + " " + values.shape().str() + " */\n" + c_rows(name, values, row, behind);
+    arrays_.push_back({contiguous(values), row, name});
+  }
   return "(const " + std::string(c_type(values.dtype())) + " *)" + name;
+}
+
+/// Returns the name of an array that has these elements already; "" if there is none.
+std::string CModule::array(const Tensor& values, std::int64_t row) const {
+  const Tensor dense = contiguous(values);
+  const auto bytes = static_cast<std::size_t>(dense.numel() * size_of(dense.dtype()));
+  for (const Array& a : arrays_)
+    if (a.row == row && a.values.dtype() == dense.dtype() && a.values.numel() == dense.numel() &&
+        std::memcmp(a.values.raw(), dense.raw(), bytes) == 0)
+      return a.name;
+  return "";
 }
 
 std::string CModule::kernel(std::string_view name, Dtype dtype) {

@@ -39,11 +39,18 @@ class CModule {
   bool has_doubles() const { return floats_.contains(Dtype::f64); }
 
  private:
+  struct Array {
+    Tensor values;
+    std::int64_t row = 0;  ///< elements of a row that begins with a vector; 0: of none
+    std::string name;
+  };
+  std::string array(const Tensor& values, std::int64_t row) const;
+
   CFunctions functions_;
   std::string constants_, kernels_, own_;
   std::set<Dtype> floats_;
   std::map<std::string, std::string> names_;  ///< by text or kind: the name that was given
-  std::vector<std::pair<Tensor, std::string>> arrays_;
+  std::vector<Array> arrays_;
   bool shared_ = false;
 };
 
