@@ -199,6 +199,26 @@ BOOST_AUTO_TEST_CASE(layers_gradients_and_scans) {
     BOOST_TEST((name == "linear_scan_grad" || name == "scan"), name << " is refused in " << n << " cases");
 }
 
+BOOST_AUTO_TEST_CASE(integers_of_both_signs_and_at_the_ends) {
+  if (!frozen::rounds_once()) return;
+  std::vector<ProgramCase> cases;
+  for (const Dtype dtype : {Dtype::i32, Dtype::i64}) {
+    const std::int64_t least = dtype == Dtype::i32 ? INT32_MIN : INT64_MIN;
+    const std::vector<std::int64_t> v{least, least + 1, -70, -7, -3, -1, 0, 1, 2, 3, 7, 31, 64, -(least + 1)};
+    const auto n = static_cast<std::int64_t>(v.size());
+    const Tensor a = cast(Tensor::from(v, {n, 1}), dtype), b = cast(Tensor::from(v, {1, n}), dtype);
+    for (const Primitive* op : exchange_test::all_operations()) {
+      if (!op->is_pointwise() || !op->block(dtype) || op->arity > 2) continue;
+      const auto f = [op](const Tensors& in) { return op->apply(OperandList(in), {}); };
+      cases.push_back(exchange_test::case_of(std::string(op->name), f, op->arity == 1 ? Tensors{a} : Tensors{a, b}, 0));
+    }
+  }
+  std::map<std::string, int> refused;
+  check(cases, refused);
+  BOOST_TEST(refused.empty());
+  BOOST_TEST(cases.size() > 30U);
+}
+
 // No vector is read behind the last column of a matrix that belongs to the caller; sanitizers see it.
 BOOST_AUTO_TEST_CASE(products_with_matrices_of_the_caller) {
   if (!frozen::rounds_once()) return;
