@@ -4,6 +4,7 @@
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <map>
 #include <random>
 
@@ -291,6 +292,27 @@ BOOST_AUTO_TEST_CASE(bad_states_are_refused) {
     const Bytes bad(f.saved, static_cast<std::byte>(byte));
     BOOST_TEST(f.restore(memory.data(), bad.data()) == 3);  // NF_BAD_STATE
     BOOST_TEST((memory == before), "a refused state has changed the instance");
+  }
+}
+
+// A number outside of the table is an error, where the stream throws; the step has then changed nothing.
+BOOST_AUTO_TEST_CASE(numbers_outside_of_a_table_are_refused) {
+  const auto net = dsl::tokens(5).embedding(3).gru(4).build(1);
+  Library library;
+  library.add("net", exchange::freeze(net, {1, 1, Dtype::i64}, {.name = "net"}));
+  BOOST_TEST_REQUIRE(library.build("cc -O1 -march=native") == "");
+  const auto f = library.functions<std::int64_t, float>("net");
+  Bytes memory(f.bytes);
+  std::vector<float> y(f.outputs), again(f.outputs);
+  f.init(memory.data());
+  const std::int64_t good = 3;
+  BOOST_TEST(f.step(memory.data(), &good, y.data()) == 0);
+  Bytes before(f.saved), after(f.saved);
+  f.save(memory.data(), before.data());
+  for (const std::int64_t bad : {std::int64_t{5}, std::int64_t{-6}, std::numeric_limits<std::int64_t>::min()}) {
+    BOOST_TEST(f.step(memory.data(), &bad, again.data()) == 1);  // NF_BAD_INDEX
+    f.save(memory.data(), after.data());
+    BOOST_TEST((before == after), bad << " has changed the state");
   }
 }
 
