@@ -251,8 +251,8 @@ def samples(name, checkouts):
         if all(folder for _, folder in given):
             run(sys.executable, ROOT / "bench" / "compare" / f"{name}.py", "--build", options.build, "--out", path,
                 *(part for pair in given for part in pair), pin=False)
-        import frozen
-        return frozen.tables(json.loads(path.read_text()))
+        import streams
+        return streams.tables(json.loads(path.read_text()))
     return section
 
 
@@ -389,7 +389,8 @@ def told(words):
 SECTIONS |= {f"{name}-words": told(words) for name, words in (
     ("findings", sentences.findings), ("cells", sentences.own_cells), ("steps", sentences.training_steps),
     ("gemm", sentences.products), ("convolutions", sentences.convolutions), ("threads", sentences.threads))}
-FROM_OTHERS = ("readme", "lost", "summary", "machine", "nam", "rtneural", "frozen")  # of results that carry their own dates
+# Sections of results that carry their own dates.
+FROM_OTHERS = ("readme", "lost", "summary", "machine", "nam", "rtneural", "frozen")
 
 
 def main():

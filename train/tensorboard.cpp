@@ -25,6 +25,16 @@
 #include "ferrite/train/detail/event_records.h"
 #include "ferrite/train/detail/utf8.h"
 
+namespace ferrite::train {
+
+using ferrite::detail::cut_file;
+using ferrite::detail::host_name;
+using ferrite::detail::OpenFor;
+using ferrite::detail::process_number;
+using ferrite::detail::system_calls;
+
+}  // namespace ferrite::train
+
 namespace ferrite::train::detail {
 namespace {
 
@@ -124,22 +134,22 @@ std::string framed(std::string_view content) {
 
 RecordFile::RecordFile(std::filesystem::path path) : path_(std::move(path)) {
   do {
-    fd_ = ferrite::detail::system_calls().open(path_, ferrite::detail::OpenFor::appending);
+    fd_ = system_calls().open(path_, OpenFor::appending);
   } while (fd_ < 0 && errno == EINTR);
   if (fd_ < 0) refuse(path_, "cannot create the file", errno);
 }
 
-RecordFile::~RecordFile() { ferrite::detail::system_calls().close(fd_); }
+RecordFile::~RecordFile() { system_calls().close(fd_); }
 
 void RecordFile::append(std::string_view content) {
   const std::string record = framed(content);
   for (std::string_view rest = record; !rest.empty();) {
-    const std::ptrdiff_t put = ferrite::detail::system_calls().write(fd_, rest.data(), rest.size());
+    const std::ptrdiff_t put = system_calls().write(fd_, rest.data(), rest.size());
     if (put < 0 && errno == EINTR) continue;
     if (put <= 0) {
       const int error = errno;
       // Part of a record would hide all following ones.
-      const bool restored = ferrite::detail::cut_file(fd_, static_cast<std::uint64_t>(size_)) == 0;
+      const bool restored = cut_file(fd_, static_cast<std::uint64_t>(size_)) == 0;
       refuse(path_, restored ? "cannot write the file" : "cannot write the file, which now ends in half a record",
              error);
     }
@@ -405,7 +415,7 @@ bool is_utf8(std::string_view text) {
 }
 
 std::string host() {
-  std::string name = ferrite::detail::host_name();
+  std::string name = host_name();
   std::ranges::replace(name, '/', '_');
   return name.empty() ? "host" : name;
 }
@@ -414,8 +424,8 @@ std::string name_of(double time, const std::string& suffix) {
   static std::atomic<int> count = 0;
   std::string seconds = std::to_string(static_cast<std::int64_t>(time));
   if (seconds.size() < 10) seconds.insert(0, 10 - seconds.size(), '0');
-  return "events.out.tfevents." + seconds + "." + host() + "." + std::to_string(ferrite::detail::process_number()) +
-         "." + std::to_string(count++) + suffix;
+  return "events.out.tfevents." + seconds + "." + host() + "." + std::to_string(process_number()) + "." +
+         std::to_string(count++) + suffix;
 }
 
 std::filesystem::path created(const std::filesystem::path& folder) {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares frozen nets (`ferrite freeze`, compiled by gcc -O3 -march=native) with the library's own streams, and with
-NeuralAmpModelerCore and RTNeural: nanoseconds a sample, in blocks of 64 and one by one, all in turn in one run, and all of it twice.
-Writes JSON and tables of ratios, peer / frozen, without those that the second run does not confirm.
+NeuralAmpModelerCore and RTNeural: nanoseconds a sample, in blocks of 64 and one by one, all in turn in one run, and all
+of it twice. Writes JSON and tables of ratios, peer / frozen, without those that the second run does not confirm.
 
     python3 bench/compare/frozen.py [--nam-core CHECKOUT] [--rtneural CHECKOUT] [--build build/release]
                                     [--out bench/results/frozen.json] [--rounds 9]
@@ -18,7 +18,7 @@ import sys
 
 import nam
 import rtneural
-from streams import HERE, compiled, machine, measured, text, today
+from streams import HERE, compiled, machine, measured, tables, today
 
 sys.path.insert(0, str(HERE.parent))
 from confirm import agree
@@ -84,13 +84,6 @@ def main():
     result = {"machine": machine(), "date": today(), "cells": found}
     pathlib.Path(a.out).write_text(json.dumps(result, indent=1) + "\n")
     print(tables(result))
-
-
-def tables(result):
-    """Returns the table of each group of cells that have the same peers."""
-    groups = dict.fromkeys(tuple(c["nanoseconds"]) for c in result["cells"])
-    return "\n\n".join(text(result | {"cells": [c for c in result["cells"] if tuple(c["nanoseconds"]) == peers]})
-                       for peers in groups)
 
 
 if __name__ == "__main__":

@@ -74,13 +74,20 @@ def text(result):
     lines = [f"{result['machine']}, {result['date']}, one thread. " + " ".join(sentences(cells, peers)), "",
              "| net | block | ours, ns a sample | " + " | ".join(f"{p} / ours" for p in peers) + " |",
              "|---|---|---|" + "---|" * len(peers)]
-    best = lambda c: min(c["nanoseconds"][p] for p in peers) / c["nanoseconds"]["Ferrite"]
+    best = lambda c: min(c["nanoseconds"][p] for p in confirmed(c, peers) or peers) / c["nanoseconds"]["Ferrite"]
     for c in sorted(cells, key=best):
         t = c["nanoseconds"]
         ratios = ((t[p] / t["Ferrite"] if p in confirmed(c, peers) else None) for p in peers)
         shown = " | ".join("-" if r is None else f"**{r:.2f}**" if r < 1 else f"{r:.2f}" for r in ratios)
         lines.append(f"| {c['net']} | {c['block']} | {t['Ferrite']:.0f} | {shown} |")
     return "\n".join(lines)
+
+
+def tables(result):
+    """Returns the table of each group of cells that have the same peers."""
+    groups = dict.fromkeys(tuple(c["nanoseconds"]) for c in result["cells"])
+    return "\n\n".join(text(result | {"cells": [c for c in result["cells"] if tuple(c["nanoseconds"]) == peers]})
+                       for peers in groups)
 
 
 def report(cells, out):

@@ -32,8 +32,6 @@ void each_operand(const LoweredStep& s, const F& f) {
     if (i.step == LoweredInstruction::Step::load) f(s.loop.accesses[i.access].value);
 }
 
-std::int64_t whole_vectors(std::int64_t n) { return (n + 15) / 16 * 16; }
-
 }  // namespace
 
 std::int64_t CWork::bytes() const {
@@ -143,15 +141,14 @@ void CBody::find_column_products() {
 /// Chooses the layout of a product's weights, so that vectors of columns are aligned; returns false if the product is
 /// better computed before the loop that reads it, because its vectors then have fewer empty lanes.
 bool CBody::lay_out(ColumnProduct& p, const LoweredLoop& reader) const {
-  const std::int64_t n = reader.extents[0], lanes = spec(p.b.value).dtype == Dtype::f64 ? 8 : 16;
+  const std::int64_t n = reader.extents[0], lanes = most_lanes_of(spec(p.b.value).dtype);
   if (p.terms <= ColumnProduct::kFewTerms || n % lanes == 0 || p.columns % n != 0) return true;
   if (!p.past.empty() || !own_constant(p.b)) return true;
   for (const LoweredAccess& a : reader.accesses)
     if (column_product(a.value) == &p && a.offset % n != 0) return true;
-  const auto vectors = [&](std::int64_t k) { return (k + lanes - 1) / lanes; };
-  const std::int64_t parts = p.columns / n;
-  if (n > 2 * lanes && vectors(p.columns) < parts * vectors(n)) return false;
-  if (p.terms * parts * vectors(n) * 64 <= ColumnProduct::kAlignedBytes) p.row = n;
+  const std::int64_t all_parts = p.columns / n * whole_vectors(n, lanes);
+  if (n > 2 * lanes && whole_vectors(p.columns, lanes) < all_parts) return false;
+  if (p.terms * all_parts * size_of(spec(p.b.value).dtype) <= ColumnProduct::kAlignedBytes) p.row = n;
   return true;
 }
 const Tensor* CBody::own_constant(const LoweredWindow& w) const {

@@ -57,10 +57,10 @@ struct ColumnProduct {
   std::vector<LoweredWindow> past{};
   std::int64_t past_terms = 0;
   std::string start{};   ///< where the sums over past frames lie
-  std::int64_t row = 0;  ///< if b is a constant that only this product reads: columns that begin with a vector
+  std::int64_t row = 0;  ///< if not 0, every `row` columns of b start a new vector; only this product reads b
 
   static constexpr std::int64_t kFewTerms = 4;  ///< up to this many, a sum is computed where it is read
-  /// The most bytes of weights whose rows begin with vectors: the first cache holds them.
+  /// The most bytes of weights that are padded to whole vectors: what a first-level cache holds.
   static constexpr std::int64_t kAlignedBytes = 30 << 10;
 };
 

@@ -17,8 +17,7 @@ void CCall::wants_floats() const {
 }
 void CCall::open(const Shape& shape, int without) const {
   for (int k = 0; k < shape.rank(); ++k)
-    if (k != without)
-      to.open("for (ptrdiff_t i" + text(k) + " = 0; i" + text(k) + " < " + text(shape[k]) + "; ++i" + text(k) + ")");
+    if (k != without) to.open(loop_over("i" + text(k), shape[k]));
 }
 void CCall::close(const Shape& shape, int without) const {
   for (int k = 0; k < shape.rank(); ++k)
@@ -63,17 +62,15 @@ Moved with_few_axes(const Moved& m) {
   }
   return few;
 }
-/// The fewest elements of a copy whose rows are long that is worth a function of its own.
+/// Copies of contiguous rows in blocks are written as functions from this number of elements on.
 constexpr std::int64_t kManyElements = 64;
 
+/// Writes copies of elements, as loops or as a call.
 void write_moves(const CCall& c, const std::string& to, const std::string& from, const Moved& all) {
   const Moved m = with_few_axes(all);
-  const auto line = [&](const std::string& y, const std::string& x) {
-    return "(" + y + steps_along(m.shape, m.to) + ")[0] = (" + x + steps_along(m.shape, m.from) + ")[0];";
-  };
   if (!c.body.lanes() || m.shape.rank() != 2 || m.shape.numel() < kManyElements || m.to[1] != 1 || m.from[1] != 1) {
     c.open(m.shape);
-    c.to.line(line(to, from));
+    c.to.line("(" + to + steps_along(m.shape, m.to) + ")[0] = (" + from + steps_along(m.shape, m.from) + ")[0];");
     return c.close(m.shape);
   }
   const std::string t(c_type(c.dtype())), rows = text(m.shape[0]), columns = text(m.shape[1]);
@@ -110,7 +107,7 @@ void write_integers(const CCall& c, const std::string& to, const std::string& fr
   std::string inner = from;
   for (int k = 0; k < rows.rank(); ++k) {
     const std::string j = "j" + text(k);
-    c.to.open("for (ptrdiff_t " + j + " = 0; " + j + " < " + text(rows[k]) + "; ++" + j + ")");
+    c.to.open(loop_over(j, rows[k]));
     inner += " + " + text(strides[k]) + " * " + j;
   }
   const std::string one = truth && total ? "(uint64_t)((" + inner + ")[0] != 0)" : "(" + inner + ")[0]";
@@ -146,7 +143,7 @@ void write_reduction(const CCall& c) {
     std::string inner = from;
     for (int k = 0; k < rows.rank(); ++k) {
       const std::string j = "j" + text(k);
-      c.to.open("for (ptrdiff_t " + j + " = 0; " + j + " < " + text(rows[k]) + "; ++" + j + ")");
+      c.to.open(loop_over(j, rows[k]));
       inner += " + " + text(row_strides[k]) + " * " + j;
     }
     c.to.line("(" + row + ")[r++] = (" + inner + ")[0];");

@@ -16,7 +16,7 @@ class ColumnsWriter : public PointsWriter {
   void write() {
     std::vector<const LoweredInstruction*> list;
     std::map<std::int64_t, std::vector<std::size_t>> by_terms;  // loads of products
-    std::size_t chains = 0;
+    std::int64_t chains = 0;
     for (const LoweredInstruction& i : loop_.instructions) {
       list.push_back(&i);
       if (i.step != Step::load) continue;
@@ -26,7 +26,7 @@ class ColumnsWriter : public PointsWriter {
     const std::string s = suffix(type_), lanes = this->lanes();
     const std::string n = text(loop_.extents[0]);
     begin_piece(0, loop_.extents[0], 0);
-    write_groups(loop_.extents[0], std::max<std::int64_t>(static_cast<std::int64_t>(chains), 1));
+    write_groups(loop_.extents[0], std::max<std::int64_t>(chains, 1));
     to_.open("for (ptrdiff_t g = 0; g < vectors; g += group)");
     for (const auto& [terms, loads] : by_terms) write_sums(terms, loads, list, s, lanes);
     to_.line("NF_UNROLL");
@@ -82,7 +82,7 @@ class ColumnsWriter : public PointsWriter {
     const LoweredAccess& a = loop_.accesses[i.access];
     const ColumnProduct& p = *body_.column_product(a.value);
     const std::string s = suffix(type_);
-    if (p.terms > ColumnProduct::kFewTerms) return "sum" + text(static_cast<std::int64_t>(i.slot)) + "[v]";
+    if (p.terms > ColumnProduct::kFewTerms) return "sum" + text(i.slot) + "[v]";
     std::string sum = start_of(p, s);
     for (std::int64_t k = 0; k < p.terms; ++k)
       sum = "nf_fma_" + s + "(nf_set_" + s + "((" + at(p.a.value, p.a.offset) + ")[" + text(k) + "]), " +
@@ -95,11 +95,12 @@ class ColumnsWriter : public PointsWriter {
     if (p.past.empty()) return "nf_set_" + s + "(0)";
     return "nf_load_" + s + "(" + parameters_.name(p.start, type_, false) + " + j)";
   }
+
   void write_sums(std::int64_t terms, const std::vector<std::size_t>& loads,
                   const std::vector<const LoweredInstruction*>& list, const std::string& s, const std::string& lanes) {
     const std::string v = "nf_" + s + " ";
-    const auto sum = [&](std::size_t k) { return "sum" + text(static_cast<std::int64_t>(list[k]->slot)) + "[v]"; };
-    for (const std::size_t k : loads) to_.line(v + "sum" + text(static_cast<std::int64_t>(list[k]->slot)) + "[group];");
+    const auto sum = [&](std::size_t k) { return "sum" + text(list[k]->slot) + "[v]"; };
+    for (const std::size_t k : loads) to_.line(v + "sum" + text(list[k]->slot) + "[group];");
     to_.line("NF_UNROLL");
     to_.open("for (int v = 0; v < group; ++v)");
     bool past = false;
@@ -109,7 +110,7 @@ class ColumnsWriter : public PointsWriter {
     for (const std::size_t k : loads)
       to_.line(sum(k) + " = " + start_of(*body_.column_product(loop_.accesses[list[k]->access].value), s) + ";");
     to_.close();
-    to_.open("for (ptrdiff_t k = 0; k < " + text(terms) + "; ++k)");
+    to_.open(loop_over("k", terms));
     std::map<std::string, std::string> rows;  // the operand of one term, by its address
     for (const std::size_t k : loads) {
       const ColumnProduct& p = *body_.column_product(loop_.accesses[list[k]->access].value);

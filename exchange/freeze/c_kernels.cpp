@@ -456,7 +456,7 @@ std::string c_kernel(std::string_view name, Dtype dtype) {
   text = replaced(text, "$T", wide ? "double" : "float");
   text = replaced(text, "$s", wide ? "d" : "f");
   text = replaced(text, "$S", wide ? "D" : "F");
-  return replaced(text, "$L", wide ? "8" : "16");
+  return replaced(text, "$L", std::to_string(most_lanes_of(dtype)));
 }
 
 }  // namespace ferrite::exchange::detail

@@ -111,9 +111,9 @@ std::string past_function(CBody& body, const ColumnProduct& p, const Taps& taps,
   f.line("NF_UNROLL");
   f.line("for (int v = 0; v < most; ++v) all[v] = " +
          (first ? "nf_set_" + s + "(0);" : "nf_load_" + s + "(sum + (g + v) * " + lanes + ");"));
-  f.open("for (ptrdiff_t k = 0; k < " + text(taps.taps) + "; ++k)");
+  f.open(loop_over("k", taps.taps));
   if (taps.count <= 8) f.line("NF_UNROLL");
-  f.open("for (ptrdiff_t c = 0; c < " + text(taps.count) + "; ++c)");
+  f.open(loop_over("c", taps.count));
   f.line("const " + v + "a = nf_set_" + s + "(x[frame * k + channel * c]);");
   f.line("NF_UNROLL");
   f.line("for (int v = 0; v < most; ++v) all[v] = nf_fma_" + s + "(a, nf_load_" + s + "(b + " + N + " * (" +

@@ -186,8 +186,7 @@ class LoopWriter : public PointsWriter {
       const std::string f = body_.module().kernel(i.node->op->name, dtype), memory = spilled_.at(i.in[0]);
       const std::string y = at(loop_.accesses[i.access].value, 0);
       const bool columns = loop_.across == Across::columns;
-      to_.line("for (ptrdiff_t i = 0; i < " + text(columns ? rest : first) + "; ++i) (" + y + ")[i] = " + f + "(" +
-               memory + " + " +
+      to_.line(loop_over("i", columns ? rest : first) + " (" + y + ")[i] = " + f + "(" + memory + " + " +
                (columns ? "i, " + text(rest) + ", " + text(first) : text(rest) + " * i, 1, " + text(rest)) + ");");
     }
   }

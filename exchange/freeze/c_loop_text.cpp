@@ -67,9 +67,7 @@ std::string LoopText::number(const std::array<std::byte, 8>& n, Dtype dtype) con
 }
 
 void LoopText::open_axes(int from, int to) {
-  for (int k = from; k < to; ++k)
-    to_.open("for (ptrdiff_t i" + text(k) + " = 0; i" + text(k) + " < " + text(loop_.extents[k]) + "; ++i" + text(k) +
-             ")");
+  for (int k = from; k < to; ++k) to_.open(loop_over("i" + text(k), loop_.extents[k]));
 }
 void LoopText::close_axes(int from, int to) {
   for (int k = from; k < to; ++k) to_.close();
@@ -159,7 +157,7 @@ std::string LoopText::integer(const LoweredInstruction& i, const std::vector<std
   const std::string within = b + " >= 0 && " + b + " < " + text(8 * size_of(dtype)) + " ? ";
   if (op == "bitwise_left_shift") return within + "(" + t + ")((" + u + ")" + a + " << " + b + ") : 0";
   if (op == "bitwise_right_shift") return within + "(" + t + ")" + a + " >> " + b + " : -(" + a + " < 0)";
-  // By 0 all three are 0. A rest that is not 0 has the sign of the dividend.
+  // A remainder of division by 0 is 0, and so is the quotient. In C, a remainder has the sign of the dividend.
   const std::string rest = "(" + b + " == 0 || " + b + " == -1 ? 0 : " + a + " % " + b + ")";
   const std::string crosses = "(" + rest + " != 0 && (" + rest + " < 0) != (" + b + " < 0))";
   if (op == "fmod") return rest;

@@ -16,10 +16,10 @@ class CModule {
  public:
   /// Returns the name of a constant array with the elements of a tensor. `what` describes it in a comment.
   std::string constant(const Tensor& values, std::string_view what);
-  /// Returns the address of such an array whose rows of `row` elements begin with vectors; `behind` is C for the number
-  /// of rows that vectors may read behind it, " + 2" or "".
+  /// Returns the address of a constant array in which each row of `row` elements starts a new vector. `behind` is the C
+  /// text that adds the rows past the end which vectors may read, " + 2" or "".
   std::string rows(const Tensor& values, std::int64_t row, const std::string& behind, std::string_view what);
-  /// Says that several programs read the constants, which therefore all have one layout.
+  /// Declares that several programs read the constants, so that each constant keeps one layout.
   void share_constants() { shared_ = true; }
   bool shares_constants() const { return shared_; }
   /// Returns the name of a kernel of c_kernels.h, "nf_rows_f", and makes it a part of the file.
@@ -41,7 +41,7 @@ class CModule {
  private:
   struct Array {
     Tensor values;
-    std::int64_t row = 0;  ///< elements of a row that begins with a vector; 0: of none
+    std::int64_t row = 0;  ///< elements of a row that starts a new vector; 0 if rows do not
     std::string name;
   };
   std::string array(const Tensor& values, std::int64_t row) const;

@@ -112,8 +112,7 @@ void CNested::write(CText& to) {
   body_.write(to, to);
   for (const Copy& c : copies_) {
     const std::int64_t n = body_.spec(program_.lowered.graph.outputs[c.result]).shape.numel();
-    to.line("for (ptrdiff_t i = 0; i < " + std::to_string(n) + "; ++i) (" + c.to + ")[i] = (" + result(c.result) +
-            ")[i];");
+    write_copy(to, c.to, result(c.result), n);
   }
 }
 

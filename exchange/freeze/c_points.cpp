@@ -92,8 +92,7 @@ void PointsWriter::keep(std::size_t slot, const std::string& memory) {
 bool PointsWriter::has_room(const LoweredAccess& a) const {
   const std::int64_t room = body_.place_of(a.value).room;
   if (room == CPlace::kAnyRoom) return true;
-  const std::int64_t most = most_lanes(), n = (end_ - begin_ + most - 1) / most * most;
-  std::int64_t last = a.offset + begin_ + n;
+  std::int64_t last = a.offset + begin_ + whole_vectors(end_ - begin_, most_lanes());
   for (int k = 0; k + 1 < loop_.extents.rank(); ++k)
     last += std::max<std::int64_t>(a.strides[k], 0) * (loop_.extents[k] - 1);
   return last <= room;

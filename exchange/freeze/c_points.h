@@ -55,7 +55,7 @@ class LoopText {
   std::string number(const std::array<std::byte, 8>& n, Dtype dtype) const;
   /// Returns the number of lanes of a vector, and the number that it always divides.
   std::string lanes() const { return lanes_of(type_); }
-  std::int64_t most_lanes() const { return type_ == Dtype::f64 ? 8 : 16; }
+  std::int64_t most_lanes() const { return most_lanes_of(type_); }
   /// Returns an operation on numbers.
   std::string applied(const LoweredInstruction& i, const std::vector<std::string>& in) const;
   void open_axes(int from, int to);

@@ -18,13 +18,13 @@ Shape batch_strides(const LoweredWindow& w, const Shape& batch) {
 
 struct Product {
   std::int64_t M, K, N, am, ak, bk, bn;
-  std::string rows{};  ///< the address of a constant b whose rows begin with vectors
+  std::string rows{};  ///< the address of a constant b whose rows are padded to whole vectors
 };
 
-/// Lets rows of a constant begin with vectors.
+/// Pads the rows of a constant to whole vectors, if nothing else reads it and it stays small.
 void align(const CCall& c, Product& p) {
   const Tensor* constant = c.body.own_constant(c.in(1));
-  const std::int64_t lanes = c.dtype() == Dtype::f64 ? 8 : 16, wide = (p.N + lanes - 1) / lanes * lanes;
+  const std::int64_t wide = whole_vectors(p.N, most_lanes_of(c.dtype()));
   if (!constant || p.bn != 1 || p.bk != p.N || p.N <= 16 || p.N == wide) return;
   if (p.K * wide * size_of(c.dtype()) <= ColumnProduct::kAlignedBytes)
     p.rows = c.body.module().rows(*constant, p.N, "", "constant");
@@ -41,7 +41,7 @@ void turn(const CCall& c, Product& p, std::string& b) {
     return;
   } else {
     const std::string copy = c.body.scratch(c.dtype(), p.K * p.N);
-    c.to.line("for (ptrdiff_t k = 0; k < " + text(p.K) + "; ++k)");
+    c.to.line(loop_over("k", p.K));
     c.to.line("  for (ptrdiff_t e = 0; e < " + text(p.N) + "; ++e) (" + copy + ")[k * " + text(p.N) + " + e] = (" + b +
               ")[k * " + text(p.bk) + " + e * " + text(p.bn) + "];");
     b = copy;

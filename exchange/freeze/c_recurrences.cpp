@@ -29,8 +29,8 @@ void write_linear_scan(const CCall& c) {
   const std::int64_t T = shape[1], W = shape.numel() / std::max<std::int64_t>(shape[0] * T, 1);
   const std::string s = suffix_of(c.dtype()), t(c_type(c.dtype()));
   const std::string of_a = c.dense(c.in(0)), of_b = c.dense(c.in(1)), of_h0 = h0 ? c.dense(c.in(2)) : "";
-  c.to.open("for (ptrdiff_t b = 0; b < " + text(shape[0]) + "; ++b)");
-  c.to.open("for (ptrdiff_t s = 0; s < " + text(T) + "; ++s)");
+  c.to.open(loop_over("b", shape[0]));
+  c.to.open(loop_over("s", T));
   c.to.line("const ptrdiff_t at = (b * " + text(T) + " + " + (reverse ? text(T - 1) + " - s" : "s") + ") * " + text(W) +
             ";");
   c.to.line("const " + t + " *const a = " + of_a + (same ? ";" : " + at;"));
@@ -66,8 +66,8 @@ void write_minimal_scan(const CCall& c) {
   const std::string s = suffix_of(c.dtype()), t(c_type(c.dtype())), v = "const nf_" + s + " ";
   const std::string gates = c.dense(c.in(0)), begin = c.dense(c.in(1));
   const std::string sigmoid = c.function("sigmoid"), where = "nf_select_" + s, ge = "nf_is_less_equal_" + s;
-  c.to.open("for (ptrdiff_t b = 0; b < " + text(B) + "; ++b)");
-  c.to.open("for (ptrdiff_t s = 0; s < " + text(T) + "; ++s)");
+  c.to.open(loop_over("b", B));
+  c.to.open(loop_over("s", T));
   c.to.line("const " + t + " *const g = " + gates + " + (b * " + text(T) + " + s) * " + text(G * H) + ";");
   c.to.line(t + " *const h = " + c.at(c.out()) + " + (b * " + text(T) + " + s) * " + text(H) + ";");
   c.to.line("const " + t + " *const before = s > 0 ? h - " + text(H) + " : " + begin + " + b * " + text(H) + ";");
@@ -122,13 +122,13 @@ void write_selective_scan(const CCall& c) {
   const std::string all = text(rows * D * N), decay = c.kernel("decay");
   c.to.line("for (ptrdiff_t i = 0; i < " + all + "; ++i) (" + state +
             ")[i] = " + (begin.empty() ? "0" : "(" + begin + ")[i]") + ";");
-  c.to.open("for (ptrdiff_t r = 0; r < " + text(rows * T) + "; ++r)");
+  c.to.open(loop_over("r", rows * T));
   each_channel(c, D, [&] {
     const auto get = [&](const std::string& from) { return "nf_get_" + s + "(" + from + ", left)"; };
     c.to.line(v + "in = " + get(of_x + " + r * " + text(D) + " + j") +
               ", d = " + get(delta + " + r * " + text(D) + " + j") + ", u = d * in;");
     c.to.line("nf_" + s + " y = " + (skip.empty() ? "nf_set_" + s + "(0)" : get(skip + " + j") + " * in") + ";");
-    c.to.open("for (ptrdiff_t k = 0; k < " + text(N) + "; ++k)");
+    c.to.open(loop_over("k", N));
     c.to.line(t + " *const h = " + state + " + (r / " + text(T) + " * " + text(D) + " + j) * " + text(N) + " + k;");
     const std::string stride = text(N);
     c.to.line(v + "keeps = " + decay + "(d * nf_gather_" + s + "(" + A + " + j * " + stride + " + k, " + stride +
@@ -153,7 +153,7 @@ void write_running(const CCall& c) {
   const std::string x = c.dense(c.in(0)), b = op == "linear_recurrence" ? c.dense(c.in(1)) : "", y = c.at(c.out());
   const std::string t(c_type(c.dtype())), n = text(axis.n), inner = text(axis.inner);
   if (axis.n == 0) return;
-  c.to.open("for (ptrdiff_t line = 0; line < " + text(axis.lines()) + "; ++line)");
+  c.to.open(loop_over("line", axis.lines()));
   c.to.line("const ptrdiff_t first = line / " + inner + " * " + text(axis.n * axis.inner) + " + line % " + inner + ";");
   if (op == "cumsum" && is_float(c.dtype()) && axis.inner == 1) {
     c.to.line(c.kernel("running_sum") + "(" + x + " + first, " + y + " + first, " + n + ", " + (a.reverse ? "1" : "0") +
@@ -186,11 +186,11 @@ void write_running_extreme(const CCall& c) {
   const std::string x = c.dense(c.in(0)), t(c_type(c.dtype())), inner = text(a.inner);
   const std::string better = c.node().op->name == "cummax" ? ">=" : "<=";
   if (a.n == 0) return;
-  c.to.open("for (ptrdiff_t line = 0; line < " + text(a.lines()) + "; ++line)");
+  c.to.open(loop_over("line", a.lines()));
   c.to.line("const ptrdiff_t first = line / " + inner + " * " + text(a.n * a.inner) + " + line % " + inner + ";");
   c.to.line(t + " best = (" + x + ")[first];");
   c.to.line("ptrdiff_t place = 0;");
-  c.to.open("for (ptrdiff_t k = 0; k < " + text(a.n) + "; ++k)");
+  c.to.open(loop_over("k", a.n));
   c.to.line("const ptrdiff_t at = first + k * " + inner + ";");
   c.to.line("const " + t + " v = (" + x + ")[at];");
   c.to.line("if (v " + better + " best || v != v) best = v, place = k;");

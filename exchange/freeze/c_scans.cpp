@@ -44,16 +44,15 @@ class ScanWriter {
   // ---- places ---------------------------------------------------------------------------------------------------
 
   std::string type(Dtype t) const { return std::string(c_type(t)); }
-  std::int64_t elements(const Spec& s) const { return s.shape.numel(); }
   const LoweredWindow& sum(std::size_t k) const { return c_.out(s_.carries + k); }
   const LoweredWindow& y(std::size_t k) const { return c_.out(s_.carries + s_.sums + k); }
 
   void place_operands() {
     for (std::size_t i = 0; i < c_.step.in.size(); ++i) operands_.push_back(c_.dense(c_.in(i)));
-    for (const Spec& s : parts_.chunks) chunks_.push_back(c_.body.scratch(s.dtype, elements(s) * steps_));
+    for (const Spec& s : parts_.chunks) chunks_.push_back(c_.body.scratch(s.dtype, s.shape.numel() * steps_));
     for (std::size_t o = 0; o < parts_.once.out.size(); ++o) {
       const Spec& s = parts_.once.graph.values[parts_.once.graph.outputs[o]];
-      once_[parts_.once.out[o].index] = c_.body.scratch(s.dtype, elements(s));
+      once_[parts_.once.out[o].index] = c_.body.scratch(s.dtype, s.shape.numel());
     }
     for (std::size_t k = 0; k < s_.carries; ++k) carries_.push_back(c_.body.fresh("carry"));
   }
@@ -98,9 +97,10 @@ class ScanWriter {
     CText& to = c_.to;
     for (std::size_t k = 0; k < s_.carries; ++k)
       to.line("const " + type(c_.in(k).spec.dtype) + " *" + carries_[k] + " = " + operands_[k] + ";");
-    to.open("for (ptrdiff_t " + step + " = 0; " + step + " < " + text(steps_) + "; ++" + step + ")");
+    to.open(loop_over(step, steps_));
     if (reverse_) to.line("const ptrdiff_t " + index + " = " + text(steps_ - 1) + " - " + step + ";");
-    for (const auto& [k, p] : parts_.carried) copy(address(p, index), carries_[k], elements(c_.in(k).spec));
+    for (const auto& [k, p] : parts_.carried)
+      write_copy(c_.to, address(p, index), carries_[k], c_.in(k).spec.shape.numel());
     const ScanStage& stage = parts_.step;
     CNested program(c_.body, stage.graph);
     for (std::size_t i = 0; i < stage.in.size(); ++i) program.input(i, address(stage.in[i], index));
@@ -110,7 +110,7 @@ class ScanWriter {
     for (std::size_t o = 0; o < stage.out.size(); ++o)
       if (stage.out[o].kind == Kind::carry && !program.has_place(o) && !program.is_input(o)) {
         const LoweredWindow& carry = c_.in(stage.out[o].index);
-        const std::int64_t n = (elements(carry.spec) + 15) / 16 * 16;
+        const std::int64_t n = whole_vectors(carry.spec.shape.numel());
         const std::string next = c_.body.fresh("next"), t = type(carry.spec.dtype);
         to.line(t + " *const " + next + " = " + c_.body.scratch(carry.spec.dtype, 2 * n) + " + " + step + " % 2 * " +
                 text(n) + ";");
@@ -119,7 +119,8 @@ class ScanWriter {
     program.write(to);
     write_carries(stage, program);
     to.close();
-    for (std::size_t k = 0; k < s_.carries; ++k) copy(c_.at(c_.out(k)), carries_[k], elements(c_.in(k).spec));
+    for (std::size_t k = 0; k < s_.carries; ++k)
+      write_copy(c_.to, c_.at(c_.out(k)), carries_[k], c_.in(k).spec.shape.numel());
   }
   /// Points the carries to their next values; some may be carries before the step, so all are read first.
   void write_carries(const ScanStage& stage, const CNested& program) {
@@ -137,15 +138,12 @@ class ScanWriter {
     }
     for (const auto& [carry, now] : moves) c_.to.line(carry + " = " + now + ";");
   }
-  void copy(const std::string& to, const std::string& from, std::int64_t n) {
-    c_.to.line("for (ptrdiff_t i = 0; i < " + text(n) + "; ++i) (" + to + ")[i] = (" + from + ")[i];");
-  }
 
   // ---- sums -----------------------------------------------------------------------------------------------------
 
   void write_sums() {
     for (std::size_t k = 0; k < s_.sums; ++k)
-      c_.to.line("for (ptrdiff_t i = 0; i < " + text(elements(sum(k).spec)) + "; ++i) (" + c_.at(sum(k)) + ")[i] = 0;");
+      c_.to.line(loop_over("i", sum(k).spec.shape.numel()) + " (" + c_.at(sum(k)) + ")[i] = 0;");
     for (const ScanTerm& t : parts_.terms) write_term(t);
   }
   /// Rows in the order of the steps: an address and the distance between rows.
@@ -160,7 +158,7 @@ class ScanWriter {
     if (t.rows == 1) return {at + " + " + text((all - 1) * width), -width};
     const std::string turned = c_.body.scratch(t.dtype, all * width);
     const std::int64_t n = t.rows * width;
-    c_.to.line("for (ptrdiff_t s = 0; s < " + text(steps_) + "; ++s)");
+    c_.to.line(loop_over("s", steps_));
     c_.to.line("  for (ptrdiff_t i = 0; i < " + text(n) + "; ++i)");
     c_.to.line("    (" + turned + ")[s * " + text(n) + " + i] = (" + at + ")[(" + text(steps_ - 1) + " - s) * " +
                text(n) + " + i];");
@@ -181,7 +179,7 @@ class ScanWriter {
       c_.to.line(module.kernel("row_sums", t.dtype) + "(" + b.at + ", " + text(b.step) + ", " + text(all) + ", " +
                  text(t.b_width) + ", " + total + ");");
     }
-    c_.to.line("for (ptrdiff_t i = 0; i < " + text(n) + "; ++i) (" + c_.at(sum(t.sum)) + ")[i] += (" + total + ")[i];");
+    c_.to.line(loop_over("i", n) + " (" + c_.at(sum(t.sum)) + ")[i] += (" + total + ")[i];");
   }
 
   const CCall& c_;

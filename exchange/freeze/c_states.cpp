@@ -10,7 +10,7 @@ namespace {
 /// all but small states.
 std::int64_t places(const FrozenState& s) {
   const std::int64_t n = s.spec.shape.numel();
-  return n < 8 ? n : (n + 15) / 16 * 16;
+  return n < 8 ? n : whole_vectors(n);
 }
 /// Returns whether a state lies at changing places.
 bool moves(const FrozenState& s) { return s.keeping == Keeping::line || s.keeping == Keeping::pair; }
@@ -32,10 +32,6 @@ bool is_zero(const Tensor& x) {
 }
 
 }  // namespace
-
-void write_copy(CText& to, const std::string& target, const std::string& from, std::int64_t n) {
-  to.line("for (ptrdiff_t i = 0; i < " + text(n) + "; ++i) (" + target + ")[i] = (" + from + ")[i];");
-}
 
 std::int64_t CStates::frames(const FrozenState& s) const {
   const std::int64_t past = s.spec.shape[0];
@@ -124,16 +120,14 @@ void CStates::write_commit(CText& to, std::size_t k, const std::string& next, st
               ");");
       break;
     case Keeping::store:
-      to.open("for (ptrdiff_t b = 0; b < " + text(s.spec.shape[0]) + "; ++b)");
+      to.open(loop_over("b", s.spec.shape[0]));
       write_copy(
           to,
           member + " + (b * " + text(s.spec.shape[1]) + " + (ptrdiff_t)" + counter_of(k) + "[b]) * " + text(s.frame),
           next + " + b * " + text(s.frame), s.frame);
       to.close();
       break;
-    case Keeping::counts:
-      to.line("for (ptrdiff_t b = 0; b < " + text(s.spec.shape[0]) + "; ++b) ++" + member + "[b];");
-      break;
+    case Keeping::counts: to.line(loop_over("b", s.spec.shape[0]) + " ++" + member + "[b];"); break;
   }
 }
 
@@ -143,10 +137,10 @@ void CStates::write_reset(CText& to, CModule& module) const {
     std::int64_t n = room(k) ? (s.keeping == Keeping::pair ? 2 : 1) * room(k) : s.spec.shape.numel();
     if (s.channel) n = s.frame * s.channel;
     if (is_zero(s.first))
-      to.line("for (ptrdiff_t i = 0; i < " + text(n) + "; ++i) n->" + names_[k] + "[i] = 0;");
+      to.line(loop_over("i", n) + " n->" + names_[k] + "[i] = 0;");
     else if (s.channel)
-      to.line("for (ptrdiff_t i = 0; i < " + text(s.spec.shape.numel()) + "; ++i) n->" + names_[k] + "[i % " +
-              text(s.frame) + " * " + text(s.channel) + " + i / " + text(s.frame) +
+      to.line(loop_over("i", s.spec.shape.numel()) + " n->" + names_[k] + "[i % " + text(s.frame) + " * " +
+              text(s.channel) + " + i / " + text(s.frame) +
               "] = " + module.constant(s.first, "first value of " + s.name) + "[i];");
     else
       write_copy(to, "n->" + names_[k], module.constant(s.first, "first value of " + s.name), s.spec.shape.numel());
@@ -159,7 +153,7 @@ void CStates::write_save(CText& to) const {
   to.line("unsigned char *at = (unsigned char *)to;");
   for (std::size_t k = 0; k < states_.size(); ++k) {
     const FrozenState& s = states_[k];
-    if (s.channel) to.line("for (ptrdiff_t c = 0; c < " + text(s.frame) + "; ++c)");
+    if (s.channel) to.line(loop_over("c", s.frame));
     to.line((s.channel ? "  at = nf_bytes(at, " + where(k) + " + c * " + text(s.channel)
                        : "at = nf_bytes(at, " + where(k)) +
             ", " + text(bytes(s) / (s.channel ? s.frame : 1)) + ");");
@@ -196,9 +190,8 @@ void CStates::write_restore(CText& to) const {
     if (moves(states_[k])) to.line("n->" + names_[k] + "_at = 0;");
     const std::int64_t channel = states_[k].channel, frame = states_[k].frame;
     if (channel)
-      to.line("for (ptrdiff_t c = 0; c < " + text(frame) + "; ++c) nf_bytes(n->" + names_[k] + " + c * " +
-              text(channel) + ", at + c * " + text(bytes(states_[k]) / frame) + ", " + text(bytes(states_[k]) / frame) +
-              ");");
+      to.line(loop_over("c", frame) + " nf_bytes(n->" + names_[k] + " + c * " + text(channel) + ", at + c * " +
+              text(bytes(states_[k]) / frame) + ", " + text(bytes(states_[k]) / frame) + ");");
     else
       to.line("nf_bytes(n->" + names_[k] + ", at, " + text(bytes(states_[k])) + ");");
     to.line("at += " + text(bytes(states_[k])) + ";");

@@ -53,7 +53,4 @@ class CStates {
   bool wide_masks_;  ///< whether truth values take 64 bits
 };
 
-/// Writes the copy of n elements.
-void write_copy(CText& to, const std::string& target, const std::string& from, std::int64_t n);
-
 }  // namespace ferrite::exchange::detail

@@ -35,11 +35,21 @@ std::string plus(const std::string& a, std::int64_t factor, const std::string& i
 inline std::string loop_over(const std::string& i, std::int64_t n) {
   return "for (ptrdiff_t " + i + " = 0; " + i + " < " + text(n) + "; ++" + i + ")";
 }
+/// Writes a copy of n elements that lie next to each other.
+inline void write_copy(CText& to, const std::string& target, const std::string& from, std::int64_t n) {
+  to.line(loop_over("i", n) + " (" + target + ")[i] = (" + from + ")[i];");
+}
 /// Returns the last letter of the names of C functions for a dtype, "f" or "d".
 inline std::string suffix_of(Dtype dtype) { return dtype == Dtype::f64 ? "d" : "f"; }
 /// Returns the name of the number of elements of a vector.
 inline std::string lanes_of(Dtype dtype) { return dtype == Dtype::f64 ? "NF_LANES_D" : "NF_LANES_F"; }
 
+/// Returns the number of elements of the largest vector of a dtype, which all others divide.
+constexpr std::int64_t most_lanes_of(Dtype dtype) { return dtype == Dtype::f64 ? 8 : 16; }
+/// Returns n rounded up to a multiple of `lanes`.
+constexpr std::int64_t whole_vectors(std::int64_t n, std::int64_t lanes = 16) {
+  return (n + lanes - 1) / lanes * lanes;
+}
 /// Returns n numbers as whole vectors, "NF_WIDE_F(28)".
 inline std::string wide_of(Dtype dtype, std::int64_t n) {
   return std::string(dtype == Dtype::f64 ? "NF_WIDE_D(" : "NF_WIDE_F(") + std::to_string(n) + ")";
@@ -57,7 +67,8 @@ std::string c_number_at(const void* at, Dtype dtype);
 
 /// Returns the definition of a constant array with the elements of a row-major tensor, lines up to 100 columns.
 std::string c_array(std::string_view name, const Tensor& values);
-/// Returns the same with rows of `row` elements that begin with vectors: "float name[84 + behind][NF_WIDE_F(28)]".
+/// Returns the definition of a constant array in which each row of `row` elements starts a new vector:
+/// "float name[84 + behind][NF_WIDE_F(28)]".
 std::string c_rows(std::string_view name, const Tensor& values, std::int64_t row, const std::string& behind);
 
 /// Returns a text that is safe inside a comment.

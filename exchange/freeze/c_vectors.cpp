@@ -650,51 +650,23 @@ constexpr Words kDoubleWords = {{"@T", "double"}, {"@I", "int64_t"}, {"@U", "uin
                                 {"@i", "l"},      {"@N", "D"},       {"@K", "__mmask8"},          {"@p", "pd"},
                                 {"@e", "epi64"},  {"@a", "f64"},     {"@W", "4503599627370496.0"}};
 
+constexpr Words kLanesOfFloats = {
+    {"@K", "nf_lanes_f"}, {"@I", "int32_t"}, {"@o", "i"}, {"@C", "0, 1, 2, 3, 4, 5, 6, 7"}};
+constexpr Words kLanesOfDoubles = {{"@K", "nf_lanes_d"}, {"@I", "int64_t"}, {"@o", "l"}, {"@C", "0, 1, 2, 3"}};
+
 std::string floats() {
-  return with(kTypes, kFloatWords) +
-         with(kMemory, {{"@T", "float"},
-                        {"@s", "f"},
-                        {"@K", "nf_lanes_f"},
-                        {"@e", "ps"},
-                        {"@x", ""},
-                        {"@L", "float"},
-                        {"@I", "int32_t"},
-                        {"@o", "i"},
-                        {"@C", "0, 1, 2, 3, 4, 5, 6, 7"}}) +
-         with(kMemory, {{"@T", "int32_t"},
-                        {"@s", "i"},
-                        {"@K", "nf_lanes_f"},
-                        {"@e", "epi32"},
-                        {"@x", "i"},
-                        {"@L", "int"},
-                        {"@I", "int32_t"},
-                        {"@o", "i"},
-                        {"@C", "0, 1, 2, 3, 4, 5, 6, 7"}}) +
-         with(kIntegers, kFloatWords) + kIntegersOfFloats + kFmaOfFloats + kFmaOfFloatLanes +
-         with(kNumbers, kFloatWords);
+  const Words floats = {{"@T", "float"}, {"@s", "f"}, {"@e", "ps"}, {"@x", ""}, {"@L", "float"}};
+  const Words integers = {{"@T", "int32_t"}, {"@s", "i"}, {"@e", "epi32"}, {"@x", "i"}, {"@L", "int"}};
+  return with(kTypes, kFloatWords) + with(with(kMemory, floats), kLanesOfFloats) +
+         with(with(kMemory, integers), kLanesOfFloats) + with(kIntegers, kFloatWords) + kIntegersOfFloats +
+         kFmaOfFloats + kFmaOfFloatLanes + with(kNumbers, kFloatWords);
 }
 std::string doubles() {
-  return with(kTypes, kDoubleWords) +
-         with(kMemory, {{"@T", "double"},
-                        {"@s", "d"},
-                        {"@K", "nf_lanes_d"},
-                        {"@e", "pd"},
-                        {"@x", "d"},
-                        {"@L", "double"},
-                        {"@I", "int64_t"},
-                        {"@o", "l"},
-                        {"@C", "0, 1, 2, 3"}}) +
-         with(kMemory, {{"@T", "int64_t"},
-                        {"@s", "l"},
-                        {"@K", "nf_lanes_d"},
-                        {"@e", "epi64"},
-                        {"@x", "i"},
-                        {"@L", "long long"},
-                        {"@I", "int64_t"},
-                        {"@o", "l"},
-                        {"@C", "0, 1, 2, 3"}}) +
-         with(kIntegers, kDoubleWords) + kIntegersOfDoubles + kFmaOfDoubles + kFmaOfDoubleLanes +
-         with(kNumbers, kDoubleWords);
+  const Words doubles = {{"@T", "double"}, {"@s", "d"}, {"@e", "pd"}, {"@x", "d"}, {"@L", "double"}};
+  const Words integers = {{"@T", "int64_t"}, {"@s", "l"}, {"@e", "epi64"}, {"@x", "i"}, {"@L", "long long"}};
+  return with(kTypes, kDoubleWords) + with(with(kMemory, doubles), kLanesOfDoubles) +
+         with(with(kMemory, integers), kLanesOfDoubles) + with(kIntegers, kDoubleWords) + kIntegersOfDoubles +
+         kFmaOfDoubles + kFmaOfDoubleLanes + with(kNumbers, kDoubleWords);
 }
 
 }  // namespace

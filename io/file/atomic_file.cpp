@@ -20,12 +20,25 @@
 #include "ferrite/tensor/system/files.h"
 #include "ferrite/tensor/system/system.h"
 
+namespace ferrite::io {
+
+using ferrite::detail::FileKind;
+using ferrite::detail::FileStatus;
+using ferrite::detail::give_file;
+using ferrite::detail::lock_file;
+using ferrite::detail::OpenFor;
+using ferrite::detail::process_lives;
+using ferrite::detail::process_number;
+using ferrite::detail::remove_file;
+using ferrite::detail::status_of_path;
+using ferrite::detail::system_calls;
+
+}  // namespace ferrite::io
+
 // ---- temporary files -----------------------------------------------------------------------------------
 
 namespace ferrite::io::detail {
 namespace {
-
-using namespace ferrite::detail;
 
 constexpr std::size_t kLongestName = 190;
 
@@ -121,14 +134,6 @@ namespace ferrite::io {
 
 using detail::refuse;
 using detail::refuse_errno;
-using ferrite::detail::FileKind;
-using ferrite::detail::FileStatus;
-using ferrite::detail::give_file;
-using ferrite::detail::lock_file;
-using ferrite::detail::OpenFor;
-using ferrite::detail::remove_file;
-using ferrite::detail::status_of_path;
-using ferrite::detail::system_calls;
 
 /// The file that was at the target before.
 struct AtomicFile::Old {

@@ -1,13 +1,13 @@
 #pragma once
-/// Files as POSIX and Windows have them: posix.cpp and windows.cpp implement it. Calls return -1, or null, and set
-/// errno where they fail.
+/// Access to files on POSIX and Windows, implemented in posix.cpp and windows.cpp. Calls that fail return -1 or null
+/// and set errno.
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
 
 namespace ferrite::detail {
 
-/// What a path or a descriptor stands for.
+/// The kind of object that a path or a descriptor refers to.
 enum class FileKind : std::uint8_t { regular, folder, fifo, device, socket, other };
 
 struct FileStatus {
@@ -18,7 +18,7 @@ struct FileStatus {
   std::uint32_t user = 0, group = 0;
 };
 
-/// What a file is opened for. Descriptors are not inherited by other programs.
+/// The purpose for which a file is opened. Other programs do not inherit the descriptor.
 enum class OpenFor : std::uint8_t {
   reading,           ///< also what is no file, without waiting for it
   reading_no_link,   ///< the same, but no symbolic link
@@ -40,13 +40,13 @@ struct SystemCalls {
   void* (*map)(std::size_t n, int fd);  ///< the first n bytes, for reading
   int (*unmap)(void* at, std::size_t n);
   int (*close)(int fd);
-  int (*replace)(const std::filesystem::path& from, const std::filesystem::path& to);  ///< renames `from`
+  int (*replace)(const std::filesystem::path& from, const std::filesystem::path& to);  ///< renames `from` over `to`
 };
 SystemCalls& system_calls() noexcept;
 
-/// Tells what a path itself stands for, also if it is a symbolic link.
+/// Describes the object at a path without following a symbolic link.
 int status_of_path(const std::filesystem::path& path, FileStatus& out);
-/// Locks a file for this process; fails with EWOULDBLOCK if another process has it locked.
+/// Locks a file for this process; fails with EWOULDBLOCK if another process holds the lock.
 int lock_file(int fd);
 /// Gives a file to another owner, where the system allows that.
 int give_file(int fd, std::uint32_t user, std::uint32_t group);

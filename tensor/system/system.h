@@ -1,6 +1,6 @@
 #pragma once
-/// What POSIX and Windows do differently, besides files: posix.cpp and windows.cpp implement it, and nothing else asks
-/// for the system.
+/// Memory, processes and terminals on POSIX and Windows, implemented in posix.cpp and windows.cpp. No other source of
+/// the library asks which system it runs on.
 #include <cstddef>
 #include <string>
 
@@ -15,7 +15,7 @@ void trim_free_memory() noexcept;
 /// Calls f in every child process that `fork` makes from now on. On Windows no process is forked.
 void after_fork(void (*f)());
 
-/// Returns log |Gamma(x)|, without a variable that threads share.
+/// Returns log |Gamma(x)| without writing to state that threads share.
 double log_gamma(double x) noexcept;
 
 /// Returns the number of this process.

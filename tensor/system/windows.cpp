@@ -47,7 +47,7 @@ std::string host_name() {
 
 namespace {
 
-/// Sets errno to what the last error of Windows is in C; returns -1.
+/// Translates the last error of Windows to errno and returns -1.
 int failed() {
   switch (::GetLastError()) {
     case ERROR_FILE_NOT_FOUND:
@@ -72,7 +72,7 @@ int failed() {
 
 HANDLE handle_of(int fd) { return reinterpret_cast<HANDLE>(::_get_osfhandle(fd)); }
 
-/// Files are opened so that others may rename, replace and remove them meanwhile, as on POSIX.
+/// Opens a file that others may rename, replace and remove meanwhile, as on POSIX.
 int open_file(const std::filesystem::path& path, OpenFor purpose) {
   if (purpose == OpenFor::folder) return errno = EACCES, -1;  // the file system keeps its folders by itself
   const bool reads = purpose == OpenFor::reading || purpose == OpenFor::reading_no_link;
@@ -151,7 +151,7 @@ int status_of_path(const std::filesystem::path& path, FileStatus& out) {
   ::_close(fd);
   return result;
 }
-/// Locks a byte far behind the end, so that the file can still be read and written.
+/// Locks one byte far past the end, so that the file can still be read and written.
 int lock_file(int fd) {
   OVERLAPPED where{};
   where.OffsetHigh = 0x40000000;

@@ -355,7 +355,7 @@ BOOST_AUTO_TEST_CASE(the_text_is_the_same_each_time) {
   BOOST_TEST(exchange::freeze(other, {1, 2, Dtype::f32}).header != a.header);  // the hash of the model
 }
 
-// What nets of this size consist of is mostly their weights: the text is at most three times theirs. It holds no
+// The text of a net of 32 units is mostly its weights, and at most three times as long. It holds no
 // function that nothing calls.
 BOOST_AUTO_TEST_CASE(the_text_is_short) {
   const auto net = dsl::sequence(1).gru(32).linear(1).build(1);

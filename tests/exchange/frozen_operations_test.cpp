@@ -35,7 +35,7 @@ const std::set<std::string, std::less<>> kWithoutC{
     // types that are only stored, truth values, lengths with large prime factors
     "cast", "fft", "irfft", "pad", "rank_index", "rfft", "sort", "topk"};
 
-/// Cases that become one C function: its inputs are those of all of them, one after the other.
+/// Several cases as one C function, whose inputs are those of the first case, then those of the second, and so on.
 struct Group {
   std::vector<ProgramCase> cases;
 
@@ -69,7 +69,7 @@ exchange::FrozenNet frozen_group(const Group& g, const std::string& name) {
   return exchange::freeze(g, specs, {.name = name});
 }
 
-/// Returns elements as C reads them, in memory that ends behind the last one. Truth values have `mask` bytes.
+/// Returns elements as C reads them, in memory that ends with the last one. Truth values have `mask` bytes.
 Bytes in_c(const Tensor& t, std::size_t mask) {
   const Tensor x = contiguous(t);
   const auto n = static_cast<std::size_t>(x.numel());
@@ -219,7 +219,7 @@ BOOST_AUTO_TEST_CASE(integers_of_both_signs_and_at_the_ends) {
   BOOST_TEST(cases.size() > 30U);
 }
 
-// No vector is read behind the last column of a matrix that belongs to the caller; sanitizers see it.
+// Vectors must not read past the last column of a matrix that belongs to the caller; sanitizers notice it.
 BOOST_AUTO_TEST_CASE(products_with_matrices_of_the_caller) {
   if (!frozen::rounds_once()) return;
   std::vector<ProgramCase> cases;

@@ -1,3 +1,3 @@
-/// Boost.Test itself, compiled with a program for a system on which there is no library of it.
+/// Compiles Boost.Test into a program, for systems without its library.
 #define BOOST_TEST_NO_MAIN
 #include <boost/test/included/unit_test.hpp>

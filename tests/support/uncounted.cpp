@@ -1,4 +1,4 @@
-/// What counted.h declares, on systems where requests for memory are not counted: nothing is ever requested.
+/// Implements alloc/counted.h without counting, for systems whose requests for memory cannot be intercepted.
 #include "alloc/counted.h"
 
 counted::Counts counted::counts() { return {}; }
