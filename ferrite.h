@@ -101,6 +101,7 @@
 #include "ferrite/nn/replicas.h"
 #include "ferrite/nn/stream/generate.h"
 #include "ferrite/nn/stream/stream.h"
+#include "ferrite/nn/stream/stream_slot.h"
 #include "ferrite/nn/summary.h"
 #include "ferrite/tensor/activations.h"
 #include "ferrite/tensor/allclose.h"
