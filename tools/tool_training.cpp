@@ -21,11 +21,11 @@
 #include "ferrite/tensor/threads.h"
 #include "ferrite/train/adapt.h"
 #include "ferrite/train/fit.h"
+#include "ferrite/train/net_file.h"
 #include "ferrite/train/split.h"
 #include "ferrite/train/windows.h"
-#include "subject.h"
+#include "ferrite/train/words.h"
 #include "tool_config.h"
-#include "words.h"
 
 namespace ferrite::tools {
 namespace {
@@ -245,7 +245,7 @@ void train(const std::filesystem::path& path, const TrainingChoice& choice, std:
   const auto seed = static_cast<std::uint64_t>(c.whole("seed", 0, 0));
   const std::filesystem::path folder = beside(path, c.text("output", path.stem().string()));
   set_threads(static_cast<int>(c.whole("threads", 1, 1)));
-  const dsl::Network net = c.with("net", [&] { return parse_words(words).build(seed); });
+  const dsl::Network net = c.with("net", [&] { return train::parse_words(words).build(seed); });
   const Parts parts = read_parts(path, c.table("data"));
   const train::DataLoader training = loader_of(parts.training, c.table("loader"), true);
   std::optional<train::DataLoader> validation;
@@ -293,13 +293,13 @@ void train(const std::filesystem::path& path, const TrainingChoice& choice, std:
         << " is as it was. To train longer, raise training.epochs; to start over, pass --restart\n";
     return;
   }
-  io::save(net, written, {.metadata = {{kNet, words}}});
+  train::save_net(net, words, written);
   out << written.string() << " is written\n";
 }
 
 void run(const std::filesystem::path& path, const std::filesystem::path& input, const std::filesystem::path& output,
          std::ostream& out) {
-  const dsl::Network net = trained(path);
+  const dsl::Network net = train::read_network(path);
   const Tensor y = net(read_input(input));
   if (output.empty())
     out << y.str() << '\n';

@@ -1,5 +1,5 @@
 /// Parses networks in words: a small reader of the builder's own spelling.
-#include "words.h"
+#include "ferrite/train/words.h"
 
 #include <algorithm>
 #include <charconv>
@@ -11,7 +11,7 @@
 #include "ferrite/io/suggest.h"
 #include "ferrite/nn/layers/layers.h"
 
-namespace ferrite::tools {
+namespace ferrite::train {
 namespace {
 
 /// A word with its numbers, such as "gru(64, 2)".
@@ -167,4 +167,4 @@ dsl::Builder parse_words(const std::string& text) {
   return b;
 }
 
-}  // namespace ferrite::tools
+}  // namespace ferrite::train
