@@ -1,5 +1,5 @@
 // Things that are compiled once: the library, for all scripts that use the flags of a release, and templates that take
-// long.
+// long. And the version, which several files name.
 #include <boost/test/unit_test.hpp>
 #include <regex>
 #include <string>
@@ -35,9 +35,24 @@ std::vector<std::string> parsers_of_json(const std::vector<Source>& all) {
   return found;
 }
 
+/// Returns what the first group of a pattern is in a text, or nothing.
+std::string first_match(const std::string& text, const char* pattern) {
+  std::smatch found;
+  return std::regex_search(text, found, std::regex(pattern)) ? found[1].str() : std::string();
+}
+
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(build)
+
+BOOST_AUTO_TEST_CASE(one_version_is_named_everywhere) {
+  const fs::path root = FERRITE_SOURCE_DIR;
+  const std::string version = first_match(read(root / "CMakeLists.txt"), R"(project\(Ferrite VERSION ([\d.]+) )");
+  BOOST_TEST(std::regex_match(version, std::regex(R"(\d+\.\d+\.\d+)")), version);
+  BOOST_TEST(first_match(read(root / "pyproject.toml"), R"(\nversion = "([\d.]+)")") == version);
+  BOOST_TEST(first_match(read(root / "packaging/vcpkg/ports/ferrite/vcpkg.json"), R"("version": "([\d.]+)")") == version);
+  BOOST_TEST(first_match(read(root / "tests/tools/ferrite_test.sh"), R"("ferrite ([\d.]+)" "\$tool" --version)") == version);
+}
 
 BOOST_AUTO_TEST_CASE(the_demo_the_tests_and_the_benchmarks_share_one_build) {
   BOOST_TEST(builds_of_their_own({"scripts/x", "  configure build/x -DCMAKE_BUILD_TYPE=Release\n"}).size() == 1U);
