@@ -35,23 +35,21 @@ std::vector<std::string> parsers_of_json(const std::vector<Source>& all) {
   return found;
 }
 
-/// Returns what the first group of a pattern is in a text, or nothing.
-std::string first_match(const std::string& text, const char* pattern) {
-  std::smatch found;
-  return std::regex_search(text, found, std::regex(pattern)) ? found[1].str() : std::string();
-}
-
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(build)
 
 BOOST_AUTO_TEST_CASE(one_version_is_named_everywhere) {
-  const fs::path root = FERRITE_SOURCE_DIR;
-  const std::string version = first_match(read(root / "CMakeLists.txt"), R"(project\(Ferrite VERSION ([\d.]+) )");
-  BOOST_TEST(std::regex_match(version, std::regex(R"(\d+\.\d+\.\d+)")), version);
-  BOOST_TEST(first_match(read(root / "pyproject.toml"), R"(\nversion = "([\d.]+)")") == version);
-  BOOST_TEST(first_match(read(root / "packaging/vcpkg/ports/ferrite/vcpkg.json"), R"("version": "([\d.]+)")") == version);
-  BOOST_TEST(first_match(read(root / "tests/tools/ferrite_test.sh"), R"("ferrite ([\d.]+)" "\$tool" --version)") == version);
+  const auto named_in = [](const char* path, const char* pattern) {
+    const std::string text = read(fs::path(FERRITE_SOURCE_DIR) / path);
+    std::smatch found;
+    return std::regex_search(text, found, std::regex(pattern)) ? found[1].str() : std::string("none");
+  };
+  const std::string version = named_in("CMakeLists.txt", R"re(project\(Ferrite VERSION (\d+\.\d+\.\d+) )re");
+  BOOST_TEST(version != "none");
+  BOOST_TEST(named_in("pyproject.toml", R"re(\nversion = "([\d.]+)")re") == version);
+  BOOST_TEST(named_in("packaging/vcpkg/ports/ferrite/vcpkg.json", R"re("version": "([\d.]+)")re") == version);
+  BOOST_TEST(named_in("tests/tools/ferrite_test.sh", R"re("ferrite ([\d.]+)" "\$tool" --version)re") == version);
 }
 
 BOOST_AUTO_TEST_CASE(the_demo_the_tests_and_the_benchmarks_share_one_build) {
