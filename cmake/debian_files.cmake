@@ -1,5 +1,5 @@
 # Run by cpack on what is about to be packed: adds the files that Debian asks for (copyright, changelogs), compresses manual
-# pages, and takes debugging information out of static libraries. Times are those of SOURCE_DATE_EPOCH if it is set.
+# pages, and strips libraries and programs. Times are those of SOURCE_DATE_EPOCH if it is set.
 cmake_policy(VERSION 3.25)
 set(source "${CMAKE_CURRENT_LIST_DIR}/..")
 
@@ -36,8 +36,11 @@ foreach(component ${CPACK_COMPONENTS_ALL})
     execute_process(COMMAND strip --strip-debug --enable-deterministic-archives "${library}" COMMAND_ERROR_IS_FATAL ANY)
   endforeach()
   file(GLOB_RECURSE programs "${root}/bin/*")
-  foreach(program ${programs})
-    execute_process(COMMAND strip --strip-unneeded "${program}" COMMAND_ERROR_IS_FATAL ANY)
+  file(GLOB_RECURSE shared "${root}/lib/*.so.*")
+  foreach(file ${programs} ${shared})
+    if(NOT IS_SYMLINK "${file}")
+      execute_process(COMMAND strip --strip-unneeded "${file}" COMMAND_ERROR_IS_FATAL ANY)
+    endif()
   endforeach()
   # As any umask would have it.
   file(CHMOD_RECURSE "${root}" FILE_PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ

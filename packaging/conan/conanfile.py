@@ -9,7 +9,7 @@ from conan.tools.cmake import CMake, CMakeDeps, CMakeToolchain, cmake_layout
 from conan.tools.files import copy, load
 
 SOURCES = ("CMakeLists.txt", "LICENSE", "ferrite.h", "inference.h", "cmake/*", "tensor/*", "autograd/*", "compile/*", "nn/*",
-           "dsl/*", "io/*", "exchange/*", "train/*", "tools/*")
+           "dsl/*", "io/*", "exchange/*", "train/*", "tools/*", "packaging/debian/copyright")
 
 
 class Ferrite(ConanFile):
@@ -72,7 +72,9 @@ class Ferrite(ConanFile):
         cmake.build()
 
     def package(self):
-        copy(self, "LICENSE", src=self.source_folder, dst=os.path.join(self.package_folder, "licenses"))
+        licences = os.path.join(self.package_folder, "licenses")
+        copy(self, "LICENSE", src=self.source_folder, dst=licences)
+        copy(self, "copyright", src=os.path.join(self.source_folder, "packaging", "debian"), dst=licences)
         CMake(self).install()
 
     def package_info(self):
