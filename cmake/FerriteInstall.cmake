@@ -1,7 +1,11 @@
 # cmake --install: public headers, the library, and files for find_package and pkg-config. Internal headers are not
 # installed: those in folders called detail, and in subfolders other than those of nn/.
+#
+# Everything belongs to a component, by which packages are divided (FerritePackage.cmake): ferrite_development, all that
+# programs are built with, unless a rule names another one; ferrite_command, the command (tools/); and python.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME ferrite_development)
 
 set(FERRITE_PACKAGE_FOLDER "${CMAKE_INSTALL_LIBDIR}/cmake/Ferrite")
 
@@ -14,7 +18,7 @@ function(ferrite_install_component name export headers)
     include(\"${folder}/cmake_install.cmake\")
   else()
     message(STATUS \"Not installed, because it was not built: the component ${name}\")
-  endif()")
+  endif()" COMPONENT ferrite_development)
 endfunction()
 
 set(of_components)
@@ -59,3 +63,7 @@ if(CMAKE_SYSTEM_NAME STREQUAL "Linux")
 endif()
 configure_file("${PROJECT_SOURCE_DIR}/cmake/ferrite.pc.in" "${PROJECT_BINARY_DIR}/ferrite.pc" @ONLY)
 install(FILES "${PROJECT_BINARY_DIR}/ferrite.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+
+# The list of what is compiled in, where scripts/sbom.py has written one.
+install(FILES "${PROJECT_BINARY_DIR}/ferrite.spdx.json" DESTINATION "${CMAKE_INSTALL_DATADIR}/ferrite" OPTIONAL)
+unset(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME)

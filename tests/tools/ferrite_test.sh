@@ -154,7 +154,7 @@ expect 0 "epoch 1/5" "$tool" train "$folder/first.toml" --restart
 config "s/epochs = 3/epochs = 1000000/; s/^early_stopping.*//" endless
 if timeout -s INT 5 "$tool" train "$folder/endless.toml" >"$folder/endless.log" 2>&1; then echo "it ended"; failures=$((failures + 1)); fi
 expect 0 "interrupted; run the same command again to continue from the last save" cat "$folder/endless.log"
-expect 0 "ferrite 0.1.0" "$tool" --version
+expect 0 "ferrite 0.2.0" "$tool" --version
 expect 2 "there is no command 'trian'; did you mean 'train'?" "$tool" trian x.toml
 expect 2 "there is no command 'xyzzy'; ferrite --help lists them" "$tool" xyzzy
 for words in man --help "completion bash" info "summary $gru"; do
