@@ -44,7 +44,7 @@ foreach(tool ar ranlib rc dlltool)
 endforeach()
 
 # FERRITE_SYSROOT is a folder with the headers that need no library: nlohmann, Eigen, Boost.
-set(CMAKE_FIND_ROOT_PATH "${FERRITE_SYSROOT}")
+set(CMAKE_FIND_ROOT_PATH "${FERRITE_SYSROOT}" "${FERRITE_SYSROOT}/usr")
 set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
 set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
