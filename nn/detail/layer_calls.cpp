@@ -11,9 +11,9 @@ namespace ferrite::nn::detail {
 namespace {
 
 /// Whether a chain runs on this thread.
-FERRITE_PER_THREAD constinit PerThread<bool> inside_chain(false);
+FERRITE_PER_THREAD constinit ferrite::detail::PerThread<bool> inside_chain(false);
 /// Identity of the lengths that the innermost call of this thread passes on.
-FERRITE_PER_THREAD constinit PerThread<const void*> passed_on(nullptr);
+FERRITE_PER_THREAD constinit ferrite::detail::PerThread<const void*> passed_on(nullptr);
 
 const void* identity_of(const Tensor& lengths) { return lengths.defined() ? lengths.identity() : nullptr; }
 
