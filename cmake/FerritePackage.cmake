@@ -33,6 +33,10 @@ function(ferrite_package component package section summary text)
   endforeach()
 endfunction()
 
+set(of_c)
+if(TARGET ferrite_c)
+  set(of_c "libferrite-c1 (= ${PROJECT_VERSION}-1)")
+endif()
 ferrite_package(ferrite_development libferrite-dev libdevel "neural networks on the CPU - headers and static library"
 "Ferrite is a C++20 library that trains and runs neural networks, recurrent
 ones above all, on the CPU: whole sequences, or one step at a time without
@@ -40,7 +44,15 @@ allocation.
 .
 This package has what programs are built with: headers, the static library,
 and files for CMake and pkg-config."
-  SUGGESTS ferrite libpng-dev)
+  DEPENDS ${of_c} SUGGESTS ferrite libpng-dev)
+if(TARGET ferrite_c)
+  ferrite_package(ferrite_c_library libferrite-c1 libs "neural networks on the CPU - C interface"
+"Ferrite is a C++20 library that trains and runs neural networks, recurrent
+ones above all, on the CPU.
+.
+This package has the shared library with which programs in C and other
+languages load networks from files, run them and stream them.")
+endif()
 if(TARGET ferrite_tool)
   ferrite_package(ferrite_command ferrite science "neural networks on the CPU - command"
 "Ferrite is a C++20 library that trains and runs neural networks, recurrent

@@ -1,10 +1,9 @@
 /// Trains nets by a configuration, and runs trained nets.
 #include "tool_training.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <csignal>
+#include <cstdlib>
 #include <ostream>
 #include <string_view>
 
@@ -18,6 +17,7 @@
 #include "ferrite/nn/optim/adam.h"
 #include "ferrite/nn/optim/rmsprop.h"
 #include "ferrite/nn/optim/sgd.h"
+#include "ferrite/tensor/system/files.h"
 #include "ferrite/tensor/threads.h"
 #include "ferrite/train/adapt.h"
 #include "ferrite/train/fit.h"
@@ -209,7 +209,9 @@ class Interruptions {
   static void say(int) {
     constexpr std::string_view kText =
         "\nferrite: interrupted; run the same command again to continue from the last save\n";
-    if (write(STDERR_FILENO, kText.data(), kText.size()) < 0) _exit(2);  // the output is closed
+    constexpr int kStandardError = 2;
+    if (ferrite::detail::system_calls().write(kStandardError, kText.data(), kText.size()) < 0)
+      std::_Exit(2);  // the output is closed
     std::signal(SIGINT, SIG_DFL);
     std::raise(SIGINT);
   }

@@ -1,5 +1,5 @@
-/// A guitar amplifier as a plug-in: it plays a net from a `.nam` file, which can be replaced while it plays. One source for
-/// CLAP, VST3, LV2 and JACK; the framework DPF has the wrappers.
+/// A guitar amplifier as a plug-in: it plays a net from a `.nam` file, which can be replaced while it plays. One source
+/// for CLAP, VST3, LV2 and JACK; the framework DPF has the wrappers.
 #include <ferrite/io/nam.h>
 #include <ferrite/nn/stream/stream_slot.h>
 #include <ferrite/tensor/denormals.h>
@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <filesystem>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -21,8 +22,8 @@ namespace {
 
 using namespace ferrite;
 
-constexpr const char* kModel = "model";      // the state that names the file; empty: the net that is built in
-constexpr double kSmooth = 0.02;             // seconds in which a knob takes effect, and one net follows another
+constexpr const char* kModel = "model";  // the state that names the file; empty: the net that is built in
+constexpr double kSmooth = 0.02;         // seconds in which a knob takes effect, and one net follows another
 enum Knob : uint32_t { input, output, knobs };
 
 float gain_of(float decibels) { return std::pow(10.0F, decibels / 20); }
@@ -61,12 +62,13 @@ class Amp final : public DISTRHO::Plugin {
   // On any thread but the audio thread.
   DISTRHO::String getState(const char*) const override {
     const std::lock_guard lock(loading_);
-    return path_.c_str();
+    return DISTRHO::String(path_.c_str());
   }
   void setState(const char*, const char* path) override {
     const std::lock_guard lock(loading_);
     try {
-      io::NamModel model = *path ? io::read_nam(std::filesystem::u8path(path)) : builtin();
+      io::NamModel model =
+          *path ? io::read_nam(std::filesystem::path(reinterpret_cast<const char8_t*>(path))) : builtin();
       put(model);
       model_ = std::move(model);
       path_ = path;

@@ -122,8 +122,8 @@ std::unique_ptr<Layer> evaluating_copy(const Layer& layer);
 /// Refuses, while it lives, calls of layers that would begin from zeros in the middle of a stream (Layer::operator()).
 class SingleStep {
  public:
-  SingleStep() : before_(std::exchange(in_single_step, true)) {}
-  ~SingleStep() { in_single_step = before_; }
+  SingleStep() : before_(std::exchange(in_single_step(), true)) {}
+  ~SingleStep() { in_single_step() = before_; }
   SingleStep(const SingleStep&) = delete;
   SingleStep& operator=(const SingleStep&) = delete;
 

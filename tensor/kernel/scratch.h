@@ -4,6 +4,7 @@
 #include <memory>
 #include <new>
 
+#include "ferrite/tensor/system/per_thread.h"
 #include "ferrite/tensor/tensor.h"
 
 namespace ferrite::detail {
@@ -45,11 +46,11 @@ struct KernelMemory {
 };
 
 /// The memory of the caller that lends it to this thread, or null.
-inline constinit thread_local KernelMemory* lent_kernel_memory = nullptr;
+FERRITE_PER_THREAD extern constinit PerThread<KernelMemory*> lent_kernel_memory;
 
 /// Returns the workspaces of kernels on this thread.
 inline KernelMemory& kernel_memory() {
-  if (lent_kernel_memory) return *lent_kernel_memory;
+  if (KernelMemory* const lent = lent_kernel_memory()) return *lent;
   thread_local KernelMemory own;
   return own;
 }
@@ -58,8 +59,8 @@ inline KernelMemory& kernel_memory() {
 /// whatever thread they run.
 class LendKernelMemory {
  public:
-  explicit LendKernelMemory(KernelMemory& memory) : before_(lent_kernel_memory) { lent_kernel_memory = &memory; }
-  ~LendKernelMemory() { lent_kernel_memory = before_; }
+  explicit LendKernelMemory(KernelMemory& memory) : before_(lent_kernel_memory()) { lent_kernel_memory() = &memory; }
+  ~LendKernelMemory() { lent_kernel_memory() = before_; }
   LendKernelMemory(const LendKernelMemory&) = delete;
   LendKernelMemory& operator=(const LendKernelMemory&) = delete;
 

@@ -25,6 +25,23 @@ void trim_free_memory() noexcept { (void)::_heapmin(); }
 
 void after_fork(void (*)()) {}
 
+#if !defined(__clang__)
+}  // namespace ferrite::detail
+
+// The C runtime's own: the beginning of the section that is copied for each thread, and the place of this program's or
+// library's copies among those of the thread.
+extern "C" char* _tls_start;
+extern "C" unsigned long _tls_index;
+
+namespace ferrite::detail {
+
+void* copy_of_thread(const void* variable) noexcept {
+  char** copies = nullptr;
+  __asm__("movq %%gs:0x58, %0" : "=r"(copies));  // ThreadLocalStoragePointer of the thread environment block
+  return copies[_tls_index] + (static_cast<const char*>(variable) - reinterpret_cast<const char*>(&_tls_start));
+}
+#endif
+
 double log_gamma(double x) noexcept { return std::lgamma(x); }  // the C library of Windows keeps no sign
 
 int process_number() noexcept { return ::_getpid(); }
