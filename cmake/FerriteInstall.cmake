@@ -49,6 +49,8 @@ foreach(folder ${FERRITE_COMPONENTS} nn/layers nn/losses nn/optim nn/recurrent n
   list(REMOVE_ITEM headers ${of_components})
   install(FILES ${headers} DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/ferrite/${folder}")
 endforeach()
+install(FILES "${PROJECT_SOURCE_DIR}/tensor/system/per_thread.h"  # the one of its folder that others include
+        DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/ferrite/tensor/system")
 install(FILES "${PROJECT_SOURCE_DIR}/ferrite.h" "${PROJECT_SOURCE_DIR}/inference.h"
         DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/ferrite")
 

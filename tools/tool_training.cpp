@@ -310,7 +310,8 @@ void run(const std::filesystem::path& path, const std::filesystem::path& input, 
 }
 
 void summary(const std::string& net, std::ostream& out) {
-  out << (net.find('(') == std::string::npos ? trained(net) : parse_words(net).build(/*seed=*/0)).summary();
+  out << (net.find('(') == std::string::npos ? train::read_network(net) : train::parse_words(net).build(/*seed=*/0))
+             .summary();
 }
 
 }  // namespace ferrite::tools

@@ -79,7 +79,7 @@ class Amp final : public DISTRHO::Plugin {
 
   // While no audio runs.
   void sampleRateChanged(double) override { prepare(); }
-  void activate() override { slot_->reset(); }
+  void activate() override { prepare(); }
 
   // On the audio thread: no lock, no allocation, nothing freed.
   void run(const float** in, float** out, uint32_t frames) override {

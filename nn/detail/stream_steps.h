@@ -286,9 +286,6 @@ std::unique_ptr<WindowFunction> window_program(const std::string& kind, const Sp
                                                const std::function<Tensor(const Tensor&)>& f,
                                                const std::function<Variable(const Variable&)>& originals = {});
 
-/// Returns the program of `Windowed::over`.
-std::unique_ptr<WindowFunction> program_of_window(const Windowed& layer, const StepWindow& window, const StepRows& in);
-
 /// Returns a step that keeps a window of inputs and makes outputs of it with a function. Throws ValueError for a window
 /// that cannot be streamed.
 std::unique_ptr<Step> window_step(const StepWindow& window, const StepRows& in,
