@@ -1,4 +1,5 @@
 """Writes what a build contains as SPDX 2.3 JSON: scripts/sbom.py BUILD [--output FILE]; by default BUILD/ferrite.spdx.json.
+BUILD is a build of Ferrite by Ninja, or of a project that contains it.
 
 Nothing is taken from a list of intentions: the compiler's own records of the headers that each object was made from
 (`ninja -t deps`) say which libraries are compiled in, and each header's Debian package says its version. A library whose
@@ -43,10 +44,8 @@ def headers_by_product(build):
             if product:
                 found[product].add(line.strip())
         else:
-            target = re.match(r"(?:(\w+)/)?(?:.*/)?CMakeFiles/(\w+)\.dir/", line)
-            product = None
-            if target and target.group(1) in (None, "CMakeFiles", "tools") and target.group(2).startswith("ferrite"):
-                product = PRODUCTS.get(target.group(2), "ferrite")
+            target = re.search(r"CMakeFiles/(ferrite\w*)\.dir/", line)
+            product = PRODUCTS.get(target.group(1), "ferrite") if target else None
     return found
 
 
@@ -74,9 +73,11 @@ def main():
     parser.add_argument("--output", type=pathlib.Path)
     arguments = parser.parse_args()
     cache = (arguments.build / "CMakeCache.txt").read_text()
-    version = re.search(r"^CMAKE_PROJECT_VERSION:STATIC=(.*)$", cache, re.MULTILINE).group(1)
-    source = os.path.realpath(re.search(r"^CMAKE_HOME_DIRECTORY:INTERNAL=(.*)$", cache, re.MULTILINE).group(1))
-    build = os.path.realpath(arguments.build)
+    project = re.search(r"^Ferrite_SOURCE_DIR:STATIC=(.*)$", cache, re.MULTILINE)
+    if not project:
+        sys.exit(f"sbom: {arguments.build}: no build of Ferrite, or of a project that contains it")
+    source, build = os.path.realpath(project.group(1)), os.path.realpath(arguments.build)
+    version = re.search(r"project\(Ferrite VERSION ([0-9.]+)", pathlib.Path(source, "CMakeLists.txt").read_text()).group(1)
     products = headers_by_product(build)
     if not products:
         sys.exit(f"sbom: {build}: nothing of Ferrite was built there by Ninja")
