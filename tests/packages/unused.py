@@ -1,7 +1,7 @@
 """Fails if the archive of the sources has files that nobody needs: unused.py SOURCE BUILD.
 
-A file is needed if the build of the library and the command reads it, which Ninja knows, if it is installed, or if it is
-in the list below.
+A file is needed if the build of the library and the command reads it, which Ninja knows, if it is installed, or if it
+is in the list below.
 """
 import fnmatch
 import os
@@ -11,8 +11,8 @@ import subprocess
 import sys
 
 # What people read, what packages are made with, and what other systems and MPI compile.
-OTHERS = ("LICENSE", "*.md", "CMakePresets.json", "packaging/debian/copyright", "cmake/*", "*/system/*", "distributed/*",
-          "tensor/kernel/levels/*")
+OTHERS = ("LICENSE", "*.md", "CMakePresets.json", "packaging/debian/copyright", "cmake/*", "*/system/*",
+          "distributed/*")
 
 
 def ninja(build, *arguments):
