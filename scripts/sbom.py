@@ -1,8 +1,10 @@
-"""Writes what a build contains as SPDX 2.3 JSON: scripts/sbom.py BUILD [--output FILE]; by default BUILD/ferrite.spdx.json.
+#!/usr/bin/env python3
+"""Writes what a build contains as SPDX 2.3 JSON: scripts/sbom.py BUILD [--output FILE], else BUILD/ferrite.spdx.json.
+BUILD is a build of Ferrite by Ninja, or of a project that contains it.
 
-Nothing is taken from a list of intentions: the compiler's own records of the headers that each object was made from
-(`ninja -t deps`) say which libraries are compiled in, and each header's Debian package says its version. A library whose
-licence is not in the table below is an error, so that a new one is noticed. The time is that of SOURCE_DATE_EPOCH if it is set.
+The compiler's records of the headers that each object was made from (`ninja -t deps`) say which libraries are compiled
+in, and each header's Debian package says its version. A library whose licence is not in the table below is an error, so
+that a new one is noticed. The time is that of SOURCE_DATE_EPOCH if it is set.
 """
 import argparse
 import collections
@@ -18,20 +20,25 @@ import sys
 # By Debian package: the name, the licence, the copyright and the page of a library, and whether it is compiled in
 # ("static") or linked at run time ("dynamic").
 LIBRARIES = {
-    "nlohmann-json3-dev": ("nlohmann-json", "MIT", "2013-2022 Niels Lohmann", "https://github.com/nlohmann/json", "static"),
-    "libprotozero-dev": ("protozero", "BSD-2-Clause AND Apache-2.0", "Mapbox", "https://github.com/mapbox/protozero", "static"),
+    "nlohmann-json3-dev": ("nlohmann-json", "MIT", "2013-2022 Niels Lohmann", "https://github.com/nlohmann/json",
+                           "static"),
+    "libprotozero-dev": ("protozero", "BSD-2-Clause AND Apache-2.0", "Mapbox", "https://github.com/mapbox/protozero",
+                         "static"),
     "libcli11-dev": ("CLI11", "BSD-3-Clause", "2017-2020 University of Cincinnati",
                      "https://github.com/CLIUtils/CLI11", "static"),
-    "libtomlplusplus-dev": ("tomlplusplus", "MIT", "2020-2022 Mark Gillard", "https://github.com/marzer/tomlplusplus", "static"),
-    "libpng-dev": ("libpng", "libpng-2.0", "1995-2022 The PNG Reference Library Authors", "http://www.libpng.org", "dynamic"),
+    "libtomlplusplus-dev": ("tomlplusplus", "MIT", "2020-2022 Mark Gillard", "https://github.com/marzer/tomlplusplus",
+                            "static"),
+    "libpng-dev": ("libpng", "libpng-2.0", "1995-2022 The PNG Reference Library Authors", "http://www.libpng.org",
+                   "dynamic"),
     "zlib1g-dev": ("zlib", "Zlib", "1995-2022 Jean-loup Gailly and Mark Adler", "https://zlib.net", "dynamic"),
     "libopenmpi-dev": ("openmpi", "BSD-3-Clause", "The Open MPI authors", "https://www.open-mpi.org", "dynamic"),
 }
 # The compiler's own headers and those of the C and C++ libraries.
-TOOLCHAIN = re.compile(r"(libc6-dev|linux-libc-dev|libgcc-\d+-dev|libstdc\+\+-\d+-dev|libc\+\+-.*dev|clang.*|libclang.*|g\+\+.*)(-.*)?$")
-# The targets of CMake by product: what is installed as one file or two.
-PRODUCTS = {"ferrite_onnx": "ferrite-onnx", "ferrite_png": "ferrite-png", "ferrite_mpi": "ferrite-mpi",
-            "ferrite_c": "ferrite-c", "ferrite_tool": "ferrite-command"}
+TOOLCHAIN = re.compile(
+    r"(libc6-dev|linux-libc-dev|libgcc-\d+-dev|libstdc\+\+-\d+-dev|libc\+\+-.*dev|clang.*|libclang.*|g\+\+.*)(-.*)?$")
+# The targets of CMake by product, what is installed as one file or two; the kernels are parts of the library.
+PRODUCTS = {"ferrite": "ferrite", "ferrite_core": "ferrite", "ferrite_c": "ferrite-c", "ferrite_onnx": "ferrite-onnx",
+            "ferrite_png": "ferrite-png", "ferrite_mpi": "ferrite-mpi", "ferrite_tool": "ferrite-command"}
 
 
 def headers_by_product(build):
@@ -43,10 +50,9 @@ def headers_by_product(build):
             if product:
                 found[product].add(line.strip())
         else:
-            target = re.match(r"(?:(\w+)/)?(?:.*/)?CMakeFiles/(\w+)\.dir/", line)
-            product = None
-            if target and target.group(1) in (None, "CMakeFiles", "tools") and target.group(2).startswith("ferrite"):
-                product = PRODUCTS.get(target.group(2), "ferrite")
+            target = re.search(r"CMakeFiles/(ferrite\w*)\.dir/", line)
+            name = re.sub(r"^ferrite_kernels_\w+$", "ferrite", target.group(1)) if target else None
+            product = PRODUCTS.get(name)
     return found
 
 
@@ -63,8 +69,9 @@ def package_of(files):
 
 
 def version_of(package):
-    """Returns the version of a Debian package without the packager's part: 3.11.2-2 is 3.11.2."""
-    out = subprocess.run(["dpkg-query", "-W", "-f", "${Version}", package], check=True, capture_output=True, text=True).stdout
+    """Returns the version of a Debian package without the packager's part, as 3.11.2, and with it, as 3.11.2-2."""
+    query = ["dpkg-query", "-W", "-f", "${Version}", package]
+    out = subprocess.run(query, check=True, capture_output=True, text=True).stdout
     return re.sub(r"^\d+:", "", out).rsplit("-", 1)[0].split("+")[0], out
 
 
@@ -74,15 +81,19 @@ def main():
     parser.add_argument("--output", type=pathlib.Path)
     arguments = parser.parse_args()
     cache = (arguments.build / "CMakeCache.txt").read_text()
-    version = re.search(r"^CMAKE_PROJECT_VERSION:STATIC=(.*)$", cache, re.MULTILINE).group(1)
-    source = os.path.realpath(re.search(r"^CMAKE_HOME_DIRECTORY:INTERNAL=(.*)$", cache, re.MULTILINE).group(1))
-    build = os.path.realpath(arguments.build)
+    project = re.search(r"^Ferrite_SOURCE_DIR:STATIC=(.*)$", cache, re.MULTILINE)
+    if not project:
+        sys.exit(f"sbom: {arguments.build}: no build of Ferrite, or of a project that contains it")
+    source, build = os.path.realpath(project.group(1)), os.path.realpath(arguments.build)
+    text = pathlib.Path(source, "CMakeLists.txt").read_text()
+    version = re.search(r"project\(Ferrite VERSION ([0-9.]+)", text).group(1)
     products = headers_by_product(build)
     if not products:
         sys.exit(f"sbom: {build}: nothing of Ferrite was built there by Ninja")
 
     epoch = os.environ.get("SOURCE_DATE_EPOCH")
-    time = datetime.datetime.fromtimestamp(int(epoch), datetime.timezone.utc) if epoch else datetime.datetime.now(datetime.timezone.utc)
+    utc = datetime.timezone.utc
+    time = datetime.datetime.fromtimestamp(int(epoch), utc) if epoch else datetime.datetime.now(utc)
     packages, relationships, used = [], [], {}
 
     def identifier(name):
@@ -93,7 +104,8 @@ def main():
                  "filesAnalyzed": False, "licenseConcluded": licence, "licenseDeclared": licence,
                  "copyrightText": copyright_text, "supplier": "NOASSERTION"}
         if purl:
-            entry["externalRefs"] = [{"referenceCategory": "PACKAGE-MANAGER", "referenceType": "purl", "referenceLocator": purl}]
+            entry["externalRefs"] = [
+                {"referenceCategory": "PACKAGE-MANAGER", "referenceType": "purl", "referenceLocator": purl}]
         packages.append(entry)
 
     def relate(one, kind, other):
@@ -106,7 +118,7 @@ def main():
             if not path.startswith((source + "/", build + "/")):
                 outside.add(path)
         owners = package_of(outside)
-        unknown = sorted(path for path in outside if path not in owners and "/lib/gcc" not in path and "/lib/clang" not in path)
+        unknown = sorted(path for path in outside - set(owners) if "/lib/gcc" not in path and "/lib/clang" not in path)
         if unknown:
             sys.exit(f"sbom: {product} includes files that belong to no package: {unknown[:3]}")
         add(product, version, "MIT", "2026 The Ferrite authors", "NOASSERTION")
@@ -124,10 +136,10 @@ def main():
                 add(name, used[owner][0], licence, copyright_text, page, f"pkg:deb/debian/{owner}@{used[owner][1]}")
             relate(identifier(product), "STATIC_LINK" if linkage == "static" else "DYNAMIC_LINK", identifier(name))
 
-    content = json.dumps([packages, relationships], sort_keys=True)
+    digest = hashlib.sha256(json.dumps([packages, relationships], sort_keys=True).encode()).hexdigest()[:32]
     document = {
         "spdxVersion": "SPDX-2.3", "dataLicense": "CC0-1.0", "SPDXID": "SPDXRef-DOCUMENT", "name": f"ferrite-{version}",
-        "documentNamespace": f"https://spdx.org/spdxdocs/ferrite-{version}-{hashlib.sha256(content.encode()).hexdigest()[:32]}",
+        "documentNamespace": f"https://spdx.org/spdxdocs/ferrite-{version}-{digest}",
         "creationInfo": {"created": time.strftime("%Y-%m-%dT%H:%M:%SZ"),
                          "creators": ["Organization: The Ferrite authors", "Tool: ferrite-sbom"]},
         "packages": packages, "relationships": relationships}

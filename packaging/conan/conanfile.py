@@ -8,8 +8,8 @@ from conan.tools.build import check_min_cppstd
 from conan.tools.cmake import CMake, CMakeDeps, CMakeToolchain, cmake_layout
 from conan.tools.files import copy, load
 
-SOURCES = ("CMakeLists.txt", "LICENSE", "ferrite.h", "inference.h", "cmake/*", "tensor/*", "autograd/*", "compile/*", "nn/*",
-           "dsl/*", "io/*", "exchange/*", "train/*", "tools/*", "packaging/debian/copyright")
+SOURCES = ("CMakeLists.txt", "LICENSE", "ferrite.h", "inference.h", "cmake/*", "tensor/*", "autograd/*", "compile/*",
+           "nn/*", "dsl/*", "io/*", "exchange/*", "train/*", "tools/*", "packaging/debian/copyright")
 
 
 class Ferrite(ConanFile):
@@ -81,7 +81,7 @@ class Ferrite(ConanFile):
         # Ferrite's own CMake and pkg-config files are used as they were installed.
         self.cpp_info.set_property("cmake_find_mode", "none")
         self.cpp_info.builddirs = [os.path.join("lib", "cmake", "Ferrite")]
-        self.cpp_info.libs = [name for option, name in ((self.options.onnx, "ferrite_onnx"), (self.options.png, "ferrite_png"))
-                              if option] + ["ferrite"]
+        components = ((self.options.onnx, "ferrite_onnx"), (self.options.png, "ferrite_png"))
+        self.cpp_info.libs = [name for option, name in components if option] + ["ferrite"]
         if self.settings.os in ("Linux", "FreeBSD"):
             self.cpp_info.system_libs = ["pthread", "m"]
