@@ -13,7 +13,7 @@ using namespace nets;
 
 namespace {
 
-constexpr std::int64_t kLength = 40000, kFrames = frames_of(kLength);  // clips of 2.5 s
+constexpr std::int64_t kLength = 6 * 16000, kFrames = frames_of(kLength);  // clips of training
 constexpr std::int64_t kIgnored = -100;
 
 /// Recordings of one part: of each keyword, of other words, and sentences.
@@ -28,24 +28,22 @@ std::vector<std::vector<Utterance>> read_keywords(const std::filesystem::path& f
   return all;
 }
 
-/// Returns the class of each frame of a clip in which a keyword is spoken between two 10 ms: the word for 200 ms from
-/// its end on; from its second third to there, and for 100 ms after that, either answer is right.
-std::vector<std::int64_t> classes(std::size_t word, std::int64_t begin, std::int64_t end) {
-  std::vector<std::int64_t> target(static_cast<std::size_t>(kFrames), 0);
+/// Marks the class of each frame around a keyword that is spoken between two 10 ms: the word for 200 ms from its end
+/// on; from its second third to there, and for 100 ms after that, either answer is right.
+void mark(std::vector<std::int64_t>& target, std::size_t word, std::int64_t begin, std::int64_t end) {
   for (std::int64_t f = 0; f < kFrames; ++f) {
     const std::int64_t at = f + 1;  // the middle of the frame
     auto& t = target[static_cast<std::size_t>(f)];
     if (at >= begin + (end - begin) / 3 && at < end + 30) t = kIgnored;
     if (at >= end - 2 && at < end + 20) t = static_cast<std::int64_t>(word) + 1;
   }
-  return target;
 }
 
 const Utterance& any(const std::vector<Utterance>& from, Draw& draw) {
   return from[static_cast<std::size_t>(draw.below(static_cast<int>(from.size())))];
 }
 
-/// Returns features [N, F, 32] and classes [N, F] of clips with keywords, other words, sentences or nothing.
+/// Returns features [N, F, 32] and classes [N, F] of clips with keywords, other words, sentences and pauses.
 train::Dataset dataset(const Speech& speech, std::size_t n, std::uint64_t seed) {
   const dsl::Network features = mel_features().build(0);
   Tensors x, y;
@@ -53,27 +51,17 @@ train::Dataset dataset(const Speech& speech, std::size_t n, std::uint64_t seed) 
     Draw draw(seed * 1000003 + i);
     Clip clip = silence(kLength);
     std::vector<std::int64_t> target(static_cast<std::size_t>(kFrames), 0);
-    const double kind = draw(0, 1), gain = std::pow(10, draw(-6, 0) / 20);
-    if (kind < 0.6) {
+    for (auto at = static_cast<std::int64_t>(draw(5, 100)); at < kLength / 160 - 20;) {
+      const double kind = draw(0, 1), gain = std::pow(10, draw(-6, 0) / 20);
       const auto word = static_cast<std::size_t>(draw.below(static_cast<int>(kKeywords.size())));
-      const Utterance& u = any(speech.keywords[word], draw);
-      const auto begin = static_cast<std::int64_t>(draw(20, 140));
-      place(clip, u, static_cast<std::size_t>(begin), gain);
-      if (draw(0, 1) < 0.3) {  // somebody has just said something else
-        const Utterance& before = any(draw(0, 1) < 0.5 ? speech.others : speech.sentences, draw);
-        const std::size_t most = static_cast<std::size_t>(std::max<std::int64_t>(0, begin - 12));
-        const std::size_t length = std::min(before.active.size(), most);
-        Utterance part = before;
-        part.samples.erase(part.samples.begin(), part.samples.end() - static_cast<std::ptrdiff_t>(length * 160));
-        part.active.erase(part.active.begin(), part.active.end() - static_cast<std::ptrdiff_t>(length));
-        place(clip, part, most - length, gain);
-      }
-      target = classes(word, begin, begin + static_cast<std::int64_t>(u.active.size()));
-    } else if (kind < 0.75) {
-      place(clip, any(speech.others, draw), static_cast<std::size_t>(draw(0, 80)), gain);
-      place(clip, any(speech.others, draw), static_cast<std::size_t>(draw(110, 180)), gain);
-    } else if (kind < 0.97) {
-      place(clip, any(speech.sentences, draw), static_cast<std::size_t>(draw(0, 60)), gain);
+      const Utterance& u = any(kind < 0.6   ? speech.keywords[word]
+                               : kind < 0.8 ? speech.others
+                                            : speech.sentences,
+                               draw);
+      const std::int64_t end = at + std::ssize(u.active);
+      place(clip, u, static_cast<std::size_t>(at), gain);
+      if (kind < 0.6) mark(target, word, at, end);
+      at = end + static_cast<std::int64_t>(kind < 0.6 ? draw(35, 150) : draw(12, 120));
     }
     record(clip, {.lowest_snr = 0}, draw);
     x.push_back(select(features(Tensor::from(clip.samples, {1, kLength, 1})), 0, 0));
@@ -82,44 +70,72 @@ train::Dataset dataset(const Speech& speech, std::size_t n, std::uint64_t seed) 
   return train::Dataset({stack(x, 0), stack(y, 0)});
 }
 
-/// Returns what a detector hears in a sound, and at which frames.
-std::vector<std::size_t> heard(nn::Stream& stream, const Samples& sound, float threshold) {
-  std::vector<std::size_t> words;
+/// A keyword that a detector hears, or that somebody has said.
+struct Event {
+  std::size_t word;
+  std::int64_t begin, end;  ///< in frames; of what is heard, both are the frame in which it is heard
+};
+
+/// Returns what a detector hears in a sound.
+std::vector<Event> heard(nn::Stream& stream, const Samples& sound, float threshold) {
+  std::vector<Event> words;
   std::array<float, kClasses> p{};
   Detector detector(threshold);
   stream.reset();
+  std::int64_t frame = 0;
   for (const float v : sound)
-    if (stream.feed(std::span(&v, 1), p))
-      if (const auto word = detector.frame(p)) words.push_back(*word);
+    if (stream.feed(std::span(&v, 1), p)) {
+      if (const auto word = detector.frame(p)) words.push_back({*word, frame, frame});
+      ++frame;
+    }
   return words;
 }
 
-/// Prints for each keyword how many of its recordings are heard, and as which.
+/// Says all keywords in a random order, with pauses of one to three seconds, in clips of a minute, and prints of each
+/// how many are heard, at most 0.5 s after their end.
 void hits(const char* name, const nn::Layer& net, const std::vector<std::vector<Utterance>>& keywords,
           const Conditions& c, float threshold, bool each) {
+  std::vector<std::pair<std::size_t, const Utterance*>> order;
+  for (std::size_t word = 0; word < keywords.size(); ++word)
+    for (const Utterance& u : keywords[word]) order.emplace_back(word, &u);
+  Draw draw(77000);
+  for (std::size_t i = order.size(); i > 1; --i)
+    std::swap(order[i - 1], order[static_cast<std::size_t>(draw.below(static_cast<int>(i)))]);
   nn::Stream stream = net.stream();
-  std::size_t right = 0, wrong = 0, all = 0;
-  for (std::size_t word = 0; word < keywords.size(); ++word) {
-    std::size_t good = 0, i = 0;
-    for (const Utterance& u : keywords[word]) {
-      Draw draw(77000 + 1000 * word + i++);
-      Clip clip = silence(kLength);
-      place(clip, u, static_cast<std::size_t>(draw(30, 130)), 1);
-      record(clip, c, draw);
-      const auto words = heard(stream, clip.samples, threshold);
-      if (words.size() == 1 && words[0] == word)
-        ++good;
-      else if (!words.empty())
-        ++wrong;
+  std::array<std::size_t, kKeywords.size()> right{}, said{};
+  std::size_t wrong = 0, all = 0, extra = 0;
+  for (std::size_t next = 0; next < order.size();) {
+    Clip clip = silence(60 * 16000);
+    std::vector<Event> truth;
+    for (auto at = static_cast<std::int64_t>(draw(50, 150)); at < 5850 && next < order.size(); ++next) {
+      const Utterance& u = *order[next].second;
+      truth.push_back({order[next].first, at, at + std::ssize(u.active)});
+      place(clip, u, static_cast<std::size_t>(at), 1);
+      at += std::ssize(u.active) + static_cast<std::int64_t>(draw(100, 300));
     }
-    if (each)
-      std::printf("  %-6s %5.1f %% of %zu\n", std::string(kKeywords[word]).c_str(),
-                  100.0 * static_cast<double>(good) / static_cast<double>(i), i);
-    right += good, all += i;
+    record(clip, c, draw);
+    std::vector<Event> events = heard(stream, clip.samples, threshold);
+    for (const Event& t : truth) {
+      bool good = false, other = false;
+      std::erase_if(events, [&](const Event& e) {
+        if (e.begin < t.begin || e.begin > t.end + 50) return false;
+        (e.word == t.word ? good : other) = true;
+        return true;
+      });
+      right[t.word] += good && !other, said[t.word] += 1, wrong += other;
+    }
+    extra += events.size();
   }
-  std::printf("%-36s %5.1f %% right, %4.1f %% heard as another word, %zu clips\n", name,
-              100.0 * static_cast<double>(right) / static_cast<double>(all),
-              100.0 * static_cast<double>(wrong) / static_cast<double>(all), all);
+  std::size_t good = 0;
+  for (std::size_t word = 0; word < kKeywords.size(); ++word) {
+    if (each)
+      std::printf("  %-6s %5.1f %%\n", std::string(kKeywords[word]).c_str(),
+                  100.0 * static_cast<double>(right[word]) / static_cast<double>(said[word]));
+    good += right[word], all += said[word];
+  }
+  std::printf("%-34s %5.1f %% of %zu right, %4.1f %% heard as another word, %zu alarms in pauses\n", name,
+              100.0 * static_cast<double>(good) / static_cast<double>(all), all,
+              100.0 * static_cast<double>(wrong) / static_cast<double>(all), extra);
   std::fflush(stdout);
 }
 
@@ -188,8 +204,8 @@ bool test(const nn::Layer& net, const std::filesystem::path& folder) {
 int main(int argc, char** argv) try {
   std::string out = "keywords.safetensors", tested, fixture, folder = FERRITE_BUILD "/speech";
   std::uint64_t seed = 1;
-  std::int64_t epochs = 12;
-  std::size_t count = 6000;
+  std::int64_t epochs = 30;
+  std::size_t count = 3000;
   CLI::App app("Trains a net that hears ten keywords, or tests one");
   app.add_option("--out", out, "The file to write"), app.add_option("--test", tested, "A file to test instead");
   app.add_option("--speech", folder, "The folder of scripts/make_speech");
@@ -206,7 +222,7 @@ int main(int argc, char** argv) try {
     const train::Dataset data = dataset(speech, count, seed);
     const dsl::Network part = keywords_head(dsl::sequence(kBands)).build(seed);
     train::adapt(part, data);
-    const train::DataLoader loader(data, {.batch_size = 32, .seed = seed});
+    const train::DataLoader loader(data, {.batch_size = 16, .seed = seed});
     nn::Adam adam(part.parameters(), {.learning_rate = 5e-3});
     nn::FunctionSchedule schedule(adam, nn::cosine_rate(epochs * loader.batches()));
     train::FitOptions options{.loss = "cross_entropy_classes_last", .optimizer = &adam, .epochs = epochs};

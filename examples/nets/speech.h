@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <numeric>
 #include <string>
 
 #include "keywords.h"
@@ -17,23 +18,30 @@ inline constexpr std::int64_t kFrame = 400, kHop = 160;
 constexpr std::int64_t frames_of(std::int64_t samples) { return samples < kFrame ? 0 : 1 + (samples - kFrame) / kHop; }
 
 /// Returns a signal at 16 kHz from one at another rate, by a sinc in a Hann window.
-inline Samples at_speech_rate(const Samples& x, double rate) {
-  if (rate == kSpeechRate) return x;
-  const double ratio = rate / kSpeechRate, cut = std::min(1.0, 1 / ratio);
-  const auto n = static_cast<std::size_t>(static_cast<double>(x.size()) / ratio);
-  const int half = static_cast<int>(16 / cut);
-  Samples y(n);
-  for (std::size_t i = 0; i < n; ++i) {
-    const double at = static_cast<double>(i) * ratio;
-    const auto centre = static_cast<std::ptrdiff_t>(at);
-    double sum = 0;
-    for (std::ptrdiff_t k = centre - half + 1; k <= centre + half; ++k) {
-      if (k < 0 || k >= static_cast<std::ptrdiff_t>(x.size())) continue;
-      const double d = at - static_cast<double>(k), p = std::numbers::pi * cut * d;
-      const double window = 0.5 + 0.5 * std::cos(std::numbers::pi * d / half);
-      sum += x[static_cast<std::size_t>(k)] * cut * (p == 0 ? 1 : std::sin(p) / p) * window;
+inline Samples at_speech_rate(const Samples& x, std::int64_t rate) {
+  constexpr std::int64_t target = 16000;
+  if (rate == target) return x;
+  const std::int64_t phases = target / std::gcd(rate, target);  // sample i lies between those of x as i + phases does
+  const double cut = std::min(1.0, static_cast<double>(target) / static_cast<double>(rate));
+  const auto half = static_cast<std::int64_t>(16 / cut);
+  std::vector<double> taps;
+  for (std::int64_t phase = 0; phase < phases; ++phase)
+    for (std::int64_t k = 1 - half; k <= half; ++k) {
+      const double d =
+          static_cast<double>(phase * rate % target) / static_cast<double>(target) - static_cast<double>(k);
+      const double p = std::numbers::pi * cut * d,
+                   window = 0.5 + 0.5 * std::cos(std::numbers::pi * d / static_cast<double>(half));
+      taps.push_back(cut * (p == 0 ? 1 : std::sin(p) / p) * window);
     }
-    y[i] = static_cast<float>(sum);
+  const std::int64_t n = std::ssize(x) * target / rate;
+  Samples y(static_cast<std::size_t>(n));
+  for (std::int64_t i = 0; i < n; ++i) {
+    const std::int64_t centre = i * rate / target;
+    const double* tap = &taps[static_cast<std::size_t>(i % phases * 2 * half)];
+    double sum = 0;
+    for (std::int64_t k = centre + 1 - half; k <= centre + half; ++k, ++tap)
+      if (k >= 0 && k < std::ssize(x)) sum += *tap * x[static_cast<std::size_t>(k)];
+    y[static_cast<std::size_t>(i)] = static_cast<float>(sum);
   }
   return y;
 }
@@ -83,7 +91,7 @@ inline Utterance utterance(Samples x) {
 inline Utterance read_utterance(const std::filesystem::path& path) {
   const ferrite::io::Audio audio = ferrite::io::read_wav(path);
   const ferrite::Tensor mono = ferrite::select(audio.samples, 0, 0);
-  return utterance(at_speech_rate(mono.to_vector<float>(), static_cast<double>(audio.rate)));
+  return utterance(at_speech_rate(mono.to_vector<float>(), audio.rate));
 }
 
 /// Reads all recordings of a folder, in the order of their names. Throws for a folder without recordings.
@@ -124,11 +132,18 @@ inline void place(Clip& clip, const Utterance& u, std::size_t at, double gain) {
   for (std::size_t i = 0; i < u.active.size() && at + i < clip.active.size(); ++i)
     if (u.active[i]) clip.active[at + i] = true;
 }
-/// Adds a room and noise, and chooses the level of the microphone.
+/// Adds a room and one or two noises, and chooses the level of the microphone.
 inline void record(Clip& clip, const Conditions& c, Draw& draw) {
   if (draw(0, 1) < c.rooms) add_room(clip.samples, draw(0.1, 0.8), draw(0.1, 0.6), draw);
   const double snr = draw(c.lowest_snr, c.highest_snr), level = std::pow(10, draw(-40, 0) / 20);
-  const Samples background = noise(static_cast<Noise>(c.first_noise + draw.below(c.noises)), clip.samples.size(), draw);
+  const auto any = [&] { return static_cast<Noise>(c.first_noise + draw.below(c.noises)); };
+  Samples background = noise(any(), clip.samples.size(), draw);
+  if (draw(0, 1) < 0.4) {  // two at once
+    const Samples other = noise(any(), clip.samples.size(), draw);
+    const double share = draw(0.2, 1);
+    for (std::size_t t = 0; t < background.size(); ++t)
+      background[t] = static_cast<float>((background[t] + share * other[t]) / std::sqrt(1 + share * share));
+  }
   const double gain = 0.12 * std::pow(10, -snr / 20);  // speech has about half of its loudest level on average
   for (std::size_t t = 0; t < clip.samples.size(); ++t)
     clip.samples[t] = std::clamp(static_cast<float>(level * (clip.samples[t] + gain * background[t])), -1.0F, 1.0F);
