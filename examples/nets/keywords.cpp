@@ -229,7 +229,7 @@ int main(int argc, char** argv) try {
     options.clip_norm = 1, options.schedule = &schedule, options.callbacks = {train::ProgressBar(std::cout)};
     train::fit(part, loader, options);
     copy_trained(part, net);
-    io::save(net, out, {.metadata = {{"net", kKeywordsWords}}});
+    io::save(net, out, {.metadata = {{"ferrite.net", kKeywordsWords}}});
   } else {
     io::load(net, tested);
   }

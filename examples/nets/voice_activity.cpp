@@ -97,10 +97,28 @@ bool row(const char* name, const std::vector<Clip>& all, const nn::Layer& net, c
   return streamed(stream, all[0]) == net(sound(all[0])).to_vector<float>();
 }
 
+/// Prints in how many frames of a recording our net and Silero's agree.
+void compare(const nn::Layer& net, const nn::Layer& silero, const std::filesystem::path& recording) {
+  const io::Audio audio = io::read_wav(recording);
+  Samples x = at_speech_rate(select(audio.samples, 0, 0).to_vector<float>(), audio.rate);
+  x.resize(x.size() / 512 * 512);
+  const std::vector<float> ours = net(Tensor::from(x, {1, std::ssize(x), 1})).to_vector<float>();
+  const std::vector<float> theirs = silero(Tensor::from(x, {1, std::ssize(x) / 512, 512})).to_vector<float>();
+  Scores s{ours, {}};
+  std::size_t speech = 0;
+  for (std::size_t f = 0; f < ours.size(); ++f) {
+    s.speech.push_back(theirs[std::min((f * kHop + kFrame / 2) / 512, theirs.size() - 1)] > 0.5F);
+    speech += s.speech.back();
+  }
+  std::printf("%s: Silero hears speech in %.1f %% of frames; ours agrees in %.1f %%, area under the curve %.4f\n",
+              recording.filename().c_str(), 100.0 * static_cast<double>(speech) / static_cast<double>(ours.size()),
+              100 * (1 - s.error(0.5F)), s.area_under_roc());
+}
+
 }  // namespace
 
 int main(int argc, char** argv) try {
-  std::string out = "voice_activity.safetensors", tested, folder = FERRITE_BUILD "/speech", silero;
+  std::string out = "voice_activity.safetensors", tested, folder = FERRITE_BUILD "/speech", silero, recording;
   std::uint64_t seed = 1;
   std::int64_t epochs = 25;
   std::size_t count = 1000;
@@ -108,6 +126,7 @@ int main(int argc, char** argv) try {
   app.add_option("--out", out, "The file to write"), app.add_option("--test", tested, "A file to test instead");
   app.add_option("--speech", folder, "The folder of scripts/make_speech");
   app.add_option("--silero", silero, "silero_vad.jit, to compare with");
+  app.add_option("--recording", recording, "A recording of people, on which both nets are compared");
   app.add_option("--seed", seed), app.add_option("--epochs", epochs), app.add_option("--clips", count);
   CLI11_PARSE(app, argc, argv);
 
@@ -130,7 +149,8 @@ int main(int argc, char** argv) try {
     options.clip_norm = 1, options.schedule = &schedule, options.callbacks = {train::ProgressBar(std::cout)};
     train::fit(part, loader, options);
     copy_trained(part, net);
-    io::save(net, out, {.metadata = {{"net", kVoiceActivityWords}, {"energy_threshold", std::to_string(quiet)}}});
+    io::save(net, out,
+             {.metadata = {{"ferrite.net", kVoiceActivityWords}, {"energy_threshold", std::to_string(quiet)}}});
   } else {
     const io::TensorFile file = io::read_safetensors(tested);
     io::load(net, file);
@@ -156,6 +176,7 @@ int main(int argc, char** argv) try {
               clips({&sentences, &languages}, 10, kTested, {.first_noise = kTrainedNoises, .noises = 2}, 1003), net,
               beside, quiet);
   same &= row("another synthesiser (flite)", clips({&flite}, 10, kTested, {}, 1004), net, beside, quiet);
+  if (other && !recording.empty()) compare(net, *other, recording);
   std::cout << (same ? "as a stream the same bits\n" : "as a stream OTHER BITS\n");
   return same ? 0 : 1;
 } catch (const std::exception& e) {

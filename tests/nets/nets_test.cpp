@@ -38,16 +38,18 @@ dsl::Network keywords() {
   return net;
 }
 
-/// Calls `f` with every parameter of a net set to zeros in turn, one after the other.
+/// Sets every parameter but small biases to zeros in turn; returns the names of those of which `noticed` returns false.
 template <class F>
-void with_damage(const nn::Layer& net, F f) {
+std::vector<std::string> unnoticed_damage(const nn::Layer& net, F noticed) {
+  std::vector<std::string> names;
   for (const auto& [name, variable] : net.named_parameters()) {
-    if (variable.peek().numel() < 16) continue;  // a bias may be small
+    if (variable.peek().numel() < 16) continue;
     const Tensor good = variable.peek();
     variable.assign(zeros(good.shape()));
-    BOOST_TEST_CONTEXT("without " << name) { f(); }
+    if (!noticed()) names.push_back(name);
     variable.assign(good);
   }
+  return names;
 }
 
 /// Returns all outputs of a stream for a sound of one channel, one after the other.
@@ -146,8 +148,9 @@ BOOST_AUTO_TEST_CASE(every_file_is_below_100_kilobytes) {
 }
 
 BOOST_AUTO_TEST_CASE(the_files_say_what_nets_they_are) {
-  BOOST_TEST(io::read_safetensors(net_path("voice_activity.safetensors")).metadata().at("net") == kVoiceActivityWords);
-  BOOST_TEST(io::read_safetensors(net_path("keywords.safetensors")).metadata().at("net") == kKeywordsWords);
+  BOOST_TEST(io::read_safetensors(net_path("voice_activity.safetensors")).metadata().at("ferrite.net") ==
+             kVoiceActivityWords);
+  BOOST_TEST(io::read_safetensors(net_path("keywords.safetensors")).metadata().at("ferrite.net") == kKeywordsWords);
   BOOST_TEST(io::read_nam(net_path("amplifier.nam")).sample_rate.value() == Amplifier::rate);
 }
 
@@ -210,7 +213,9 @@ BOOST_AUTO_TEST_CASE(the_derivatives_of_the_triode_are_those_of_its_current) {
 BOOST_AUTO_TEST_CASE(the_amplifier_sounds_as_its_circuit) {
   const auto net = amplifier();
   BOOST_TEST(amplifier_error(*net) < kAmplifierError);
-  with_damage(*net, [&] { BOOST_TEST(amplifier_error(*net) > kAmplifierError); });
+  // The last product for the next layer has none: the format contains it, but nothing reads its result.
+  const auto missed = unnoticed_damage(*net, [&] { return amplifier_error(*net) > kAmplifierError; });
+  BOOST_TEST(missed == std::vector<std::string>{"arrays.1.layers.6.layer1x1.weight"}, boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_CASE(voices_are_told_from_noise) {
@@ -222,7 +227,9 @@ BOOST_AUTO_TEST_CASE(voices_are_told_from_noise) {
       BOOST_TEST(s.error(0.5F) < kActivityError);
     }
   }
-  with_damage(net, [&] { BOOST_TEST(activity_scores(net, Noise::pink).error(0.5F) > kActivityError); });
+  const auto missed =
+      unnoticed_damage(net, [&] { return activity_scores(net, Noise::pink).error(0.5F) > kActivityError; });
+  BOOST_TEST(missed == std::vector<std::string>{}, boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_CASE(keywords_are_heard_and_sentences_are_not) {
@@ -230,7 +237,8 @@ BOOST_AUTO_TEST_CASE(keywords_are_heard_and_sentences_are_not) {
   BOOST_TEST(keywords_heard(net, Noise::pink) >= 9U);
   BOOST_TEST(keywords_heard(net, Noise::traffic) >= 9U);
   BOOST_TEST(heard(net, conversation(Noise::pink)).empty());
-  with_damage(net, [&] { BOOST_TEST(keywords_heard(net, Noise::pink) < 9U); });
+  const auto missed = unnoticed_damage(net, [&] { return keywords_heard(net, Noise::pink) < 9; });
+  BOOST_TEST(missed == std::vector<std::string>{}, boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_CASE(streams_have_the_bits_of_whole_runs) {
