@@ -117,7 +117,7 @@ bool test(const nn::Layer& net, const std::vector<double>& linear) {
 int main(int argc, char** argv) try {
   std::string out = "amplifier.nam", tested;
   std::uint64_t seed = 1;
-  std::int64_t epochs = 12;
+  std::int64_t epochs = 16;
   double seconds = 120;
   CLI::App app("Trains a net that sounds as a valve amplifier, or tests one");
   app.add_option("--out", out, "The `.nam` file to write");

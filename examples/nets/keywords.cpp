@@ -204,8 +204,8 @@ bool test(const nn::Layer& net, const std::filesystem::path& folder) {
 int main(int argc, char** argv) try {
   std::string out = "keywords.safetensors", tested, fixture, folder = FERRITE_BUILD "/speech";
   std::uint64_t seed = 1;
-  std::int64_t epochs = 30;
-  std::size_t count = 3000;
+  std::int64_t epochs = 24;
+  std::size_t count = 5000;
   CLI::App app("Trains a net that hears ten keywords, or tests one");
   app.add_option("--out", out, "The file to write"), app.add_option("--test", tested, "A file to test instead");
   app.add_option("--speech", folder, "The folder of scripts/make_speech");

@@ -120,7 +120,7 @@ void compare(const nn::Layer& net, const nn::Layer& silero, const std::filesyste
 int main(int argc, char** argv) try {
   std::string out = "voice_activity.safetensors", tested, folder = FERRITE_BUILD "/speech", silero, recording;
   std::uint64_t seed = 1;
-  std::int64_t epochs = 25;
+  std::int64_t epochs = 20;
   std::size_t count = 1000;
   CLI::App app("Trains a net that hears whether somebody speaks, or tests one");
   app.add_option("--out", out, "The file to write"), app.add_option("--test", tested, "A file to test instead");
