@@ -61,6 +61,13 @@ expect 0 "#include <my_echo.h>" cat "$folder/My-Echo/examples/Stream/Stream.ino"
 expect 0 "lstm.nam --arduino My-Echo" head -n 3 "$folder/My-Echo/src/my_echo.c"
 expect 0 "8 files of the net amp" "$tool" freeze "$nam/lstm.nam" --browser "$folder/page" --name amp
 expect 0 "clang --target=wasm32" cat "$folder/page/README.md"
+# The trained nets, whose words contain spectra.
+nets="$sources/data/nets"
+expect 0 "mel_bands" "$tool" summary "$nets/keywords.safetensors"
+for net in keywords.safetensors voice_activity.safetensors amplifier.nam; do
+  expect 0 "$folder/frozen.c, $folder/frozen.h: " "$tool" freeze "$nets/$net" -o "$folder/frozen.c"
+done
+expect 2 "net: power_spectrum(400): takes 2 numbers" "$tool" summary "sequence(1).power_spectrum(400)"
 expect 2 "give one of --output, --arduino and --browser" "$tool" freeze "$nam/lstm.nam"
 expect 2 "give one of --output, --arduino and --browser" "$tool" freeze "$nam/lstm.nam" -o "$folder/a.c" --browser "$folder/b"
 expect 2 "the output must end with .c" "$tool" freeze "$nam/lstm.nam" -o "$folder/a.bin"
