@@ -93,6 +93,55 @@ configure_release() {
   configure build/release -DCMAKE_BUILD_TYPE=Release ${start[@]+"${start[@]}"} "$@"
 }
 
+# debian_sysroot FOLDER ARCHITECTURE PACKAGE...: unpacks Debian packages of another architecture in FOLDER/sysroot, with
+# lists and archives of their own: the system's packages are not changed. Sets SYSROOT.
+debian_sysroot() {
+  local folder="$ROOT/$1" architecture="$2" package
+  SYSROOT="$folder/sysroot"
+  shift 2
+  [ "$(cat "$SYSROOT/complete" 2>/dev/null)" != "$*" ] || return 0
+  say "fetching libraries for $architecture"
+  rm -rf "$folder/debs" "$SYSROOT"
+  mkdir -p "$folder/apt/lists/partial" "$folder/apt/archives/partial" "$folder/debs" "$SYSROOT"
+  : >"$folder/apt/status"
+  apt_there() {
+    apt-get -qq -o Dir::State="$folder/apt" -o Dir::State::status="$folder/apt/status" -o Dir::Cache="$folder/apt" \
+      -o APT::Architecture="$architecture" -o APT::Architectures="$architecture" -o APT::Sandbox::User=root "$@"
+  }
+  apt_there update >/dev/null 2>&1 || true  # a source without it does not matter; a missing package does
+  (cd "$folder/debs" && apt_there download "$@")
+  for package in "$folder"/debs/*.deb; do dpkg-deb -x "$package" "$SYSROOT"; done
+  echo "$*" >"$SYSROOT/complete"
+}
+CROSS_TEST_LIBRARIES=(libeigen3-dev nlohmann-json3-dev libspdlog-dev libspdlog1.10 libfmt-dev libfmt9 zlib1g-dev zlib1g
+  libboost1.74-dev libboost-test1.74-dev libboost-test1.74.0 libprotozero-dev)
+
+# header_sysroot FOLDER: makes a folder with the headers that need no library of their own: nlohmann, Boost, Eigen. Sets
+# SYSROOT.
+header_sysroot() {
+  local name
+  SYSROOT="$ROOT/$1/sysroot"
+  mkdir -p "$SYSROOT/usr/include" "$SYSROOT/usr/share/cmake"
+  cp -r /usr/share/cmake/nlohmann_json "$SYSROOT/usr/share/cmake/"
+  for name in nlohmann boost eigen3; do ln -sfn "/usr/include/$name" "$SYSROOT/usr/include/$name"; done
+}
+
+# comparable_lines: of what tests/digests prints, the lines that are equal on all machines of a family: without requests
+# for memory, which are counted on Linux alone, the bytes of packed weights, which depend on the width of packets, and
+# functions of doubles, which are those of each C library.
+comparable_lines() { tr -d '\r' | grep -vE '\.cost\.| saved |/f64'; }
+
+# compare_lines HERE THERE: prints how many lines are equal, or which differ; fails where any does.
+compare_lines() {
+  if diff "$1" "$2" >"$2.differences"; then
+    say "$(wc -l <"$1") lines of bits are equal"
+  else
+    head -n 20 "$2.differences" | cut -c1-200
+    say "$(grep -c '^[<]' "$2.differences") of $(wc -l <"$1") lines of bits differ: $2.differences"
+    return 1
+  fi
+}
+
 seconds_since() { echo "$(($(date +%s) - $1)) s"; }
 
 # eigen5: makes FERRITE_EIGEN5 name a folder with the headers of Eigen 5, which come from a package of PyPI.

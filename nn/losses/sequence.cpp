@@ -314,10 +314,10 @@ class RnntGrid {
         const T before = alpha[static_cast<std::size_t>(t * n + u)] + all;
         const T next = t + 1 == row_.T && u + 1 == n ? T(0) : after[place];
         T rest = next + scores_[blank_at(t, u)];
-        to[blank_at(t, u)] -= g * std::exp(before + rest);
+        to[blank_at(t, u)] -= g * exp_rounded(before + rest);
         if (u + 1 < n) {
           const T other = after[place + 1] + scores_[label_at(t, u)];
-          to[label_at(t, u)] -= g * std::exp(before + other);
+          to[label_at(t, u)] -= g * exp_rounded(before + other);
           rest = log_add(rest, other);
         }
         after[place] = rest;

@@ -3,6 +3,8 @@
 /// the table of an instruction set.
 #include <cstdint>
 
+#include "ferrite/tensor/kernel/kernels.h"
+
 namespace ferrite::detail {
 
 /// An axis of an image: element q is element q * stride + shift of the operand, or zero where there is none.
@@ -100,9 +102,9 @@ struct WeightProduct {
 struct PositionRow {
   std::int64_t image, g;
 };
-/// A part of the gradient of weights, with lanes along the rows of positions: lanes [rows, terms], packets, += sums
-/// over all positions of g's row times the image at the offset of a term. Each lane sums at most 256 packets in one
-/// chain. Image and g are read up to a packet past the last element that counts.
+/// A part of the gradient of weights, with lanes along the rows of positions: lanes [rows, terms, kReductionLanes] +=
+/// sums over all positions of g's row times the image at the offset of a term. Each lane adds at most 256 products in
+/// one chain. Image and g are read up to a packet past the last element that counts.
 template <class T>
 struct WeightDots {
   std::int64_t terms;
@@ -142,9 +144,9 @@ struct PlaneProduct {
   std::int64_t out_step, out_row;
 };
 /// The gradient of the weights of planes: totals [planes, K, K] = the sums over images of g [height, width] times the
-/// elements that the taps read. Lanes run along rows of g, and each sums an image in one chain of at most 256 packets;
-/// then the lanes are summed in ascending order, as by WeightDots and sums of its lanes. There are at most
-/// kMostPlanePackets packets in a row. The source is that of the first plane.
+/// elements that the taps read. The kReductionLanes lanes run along rows of g, and each sums an image in one chain of
+/// at most 256 products; then the lanes are summed in ascending order, as by WeightDots and sums of its lanes. A row
+/// has at most kMostPlanePackets times as many elements as there are lanes. The source is that of the first plane.
 template <class T>
 struct PlaneDots {
   std::int64_t images, planes;
@@ -207,8 +209,8 @@ struct ConvolutionKernels {
                     std::int64_t columns);
   void (*weights)(const WeightProduct<T>& p);
   void (*dots)(const WeightDots<T>& p);
-  /// Sums the lanes of each packet: to[i] = the sum of the lanes of packet i, in ascending order.
-  void (*sum_lanes)(const T* packets, std::int64_t count, T* to);
+  /// Sums the kReductionLanes lanes of each sum: to[i] = those of sum i, in ascending order.
+  void (*sum_lanes)(const T* sums, std::int64_t count, T* to);
   void (*line)(const LineProduct<T>& p);
   /// Computes planes with `taps` rows and columns of taps, a size that `is_plane_kernel` accepts.
   void (*planes)(std::int64_t taps, const PlaneProduct<T>& p);

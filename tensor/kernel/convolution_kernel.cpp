@@ -573,35 +573,37 @@ void weights(const WeightProduct<T>& p) {
   });
 }
 
-/// Sums lanes over rows of positions, and adds them to totals where a chain is 256 packets long.
+/// Sums one part of the lanes, a packet, over rows of positions, and adds them to totals where a chain is 256 long.
 template <class T, int MR, int NR>
 class Dots {
  public:
-  Dots(const WeightDots<T>& p, std::int64_t k, std::int64_t row) : p_(p), k_(k), row_(row) {
+  Dots(const WeightDots<T>& p, std::int64_t k, std::int64_t row, std::int64_t part)
+      : p_(p), k_(k), row_(row), part_(part) {
 #pragma GCC unroll 16
     for (int r = 0; r < NR; ++r)
 #pragma GCC unroll 16
-      for (int m = 0; m < MR; ++m) totals_[r][m] = load_raw(lanes(r) + m * kLanes<T>);
+      for (int m = 0; m < MR; ++m) totals_[r][m] = load_raw(lanes(r) + m * L);
   }
 
   [[gnu::noinline]] void run() {
     constexpr std::int64_t W = kLanes<T>;
-    const std::int64_t packets = packets_of<T>(p_.length);
-    const std::int64_t whole = p_.length / W;
-    const Mask<T> tail = first_lanes<T>(p_.length - whole * W);
+    const std::int64_t groups = (p_.length + L - 1) / L;  // of all lanes
+    const std::int64_t whole = (p_.length - part_ + L - W) / L, left = p_.length - part_ - whole * L;
+    const Mask<T> tail = first_lanes<T>(left);
     Sums<T, MR, NR> acc;
     clear(acc);
     std::int64_t chained = 0;
     for (std::int64_t i = 0; i < p_.count; ++i) {
-      const T* const image = p_.image + p_.position_rows[i].image;
-      const T* const g = p_.g + row_ * p_.g_row + p_.position_rows[i].g;
-      for (std::int64_t j = 0; j < packets;) {
-        const std::int64_t n = std::min(packets - j, kBlockK - chained);
+      const T* const image = p_.image + p_.position_rows[i].image + part_;
+      const T* const g = p_.g + row_ * p_.g_row + p_.position_rows[i].g + part_;
+      for (std::int64_t j = 0; j < groups;) {
+        const std::int64_t n = std::min(groups - j, kBlockK - chained);
         const std::int64_t end = j + n;
         for (; j < std::min(end, whole); ++j)
-          add(acc, image + j * W, g + j * W, [](const T* from) { return Packet<T>::load(from).raw; });
-        for (; j < end; ++j)
-          add(acc, image + j * W, g + j * W, [&](const T* from) { return or_zero(tail, Packet<T>::load(from)).raw; });
+          add(acc, image + j * L, g + j * L, [](const T* from) { return Packet<T>::load(from).raw; });
+        if (j < end && left > 0)
+          add(acc, image + j * L, g + j * L, [&](const T* from) { return or_zero(tail, Packet<T>::load(from)).raw; });
+        j = end;
         chained += n;
         if (chained == kBlockK) {
           flush(acc);
@@ -613,11 +615,12 @@ class Dots {
 #pragma GCC unroll 16
     for (int r = 0; r < NR; ++r)
 #pragma GCC unroll 16
-      for (int m = 0; m < MR; ++m) store_raw(lanes(r) + m * W, totals_[r][m]);
+      for (int m = 0; m < MR; ++m) store_raw(lanes(r) + m * L, totals_[r][m]);
   }
 
  private:
-  T* lanes(int r) const { return p_.lanes + ((row_ + r) * p_.terms + k_) * kLanes<T>; }
+  static constexpr std::int64_t L = kReductionLanes<T>;
+  T* lanes(int r) const { return p_.lanes + ((row_ + r) * p_.terms + k_) * L + part_; }
   static void clear(Sums<T, MR, NR>& acc) {
     for (auto& line : acc)
       for (auto& sum : line) sum = RawPacket<T>{};
@@ -643,7 +646,7 @@ class Dots {
   }
 
   const WeightDots<T>& p_;
-  std::int64_t k_, row_;
+  std::int64_t k_, row_, part_;  ///< the first term, row and lane
   Sums<T, NR, MR> totals_;
 };
 
@@ -653,20 +656,23 @@ void dots(const WeightDots<T>& p) {
   equal_groups(p.rows, kRows, [&](std::int64_t row, std::int64_t n) {
     with_count<kRows>(n, [&](auto rows) {
       equal_groups(p.terms, kTerms, [&](std::int64_t k, std::int64_t size) {
-        with_count<kTerms>(size, [&](auto terms) { Dots<T, terms, rows>(p, k, row).run(); });
+        with_count<kTerms>(size, [&](auto terms) {
+          for (std::int64_t part = 0; part < std::min(p.length, kReductionLanes<T>); part += kLanes<T>)
+            Dots<T, terms, rows>(p, k, row, part).run();
+        });
       });
     });
   });
 }
 
 template <class T>
-void sum_packets(const T* packets, std::int64_t count, T* to) {
-  constexpr std::int64_t W = kLanes<T>;
-  alignas(64) T last[static_cast<std::size_t>(W * W)] = {}, found[static_cast<std::size_t>(W)];
+void sum_all_lanes(const T* sums, std::int64_t count, T* to) {
+  constexpr std::int64_t W = kLanes<T>, L = kReductionLanes<T>;
+  alignas(64) T last[static_cast<std::size_t>(W * L)] = {}, found[static_cast<std::size_t>(W)];
   const std::int64_t whole = count / W * W;
-  sum_lanes(packets, whole, to);
+  sum_lanes(sums, whole, to);
   if (whole == count) return;
-  std::copy_n(packets + whole * W, (count - whole) * W, last);
+  std::copy_n(sums + whole * L, (count - whole) * L, last);
   sum_lanes(last, W, found);
   std::copy_n(found, count - whole, to + whole);
 }
@@ -705,7 +711,7 @@ constexpr ConvolutionKernels<T> kernels_of() {
           .transpose = transpose<T>,
           .weights = weights<T>,
           .dots = dots<T>,
-          .sum_lanes = sum_packets<T>,
+          .sum_lanes = sum_all_lanes<T>,
           .line = line<T>,
           .planes = planes<T>,
           .spread = spread<T>,

@@ -17,20 +17,24 @@ Mask<T> first_lanes(std::int64_t n) {
   return Packet<T>(__builtin_convertvector(lane_numbers<T>(), RawPacket<T>)) < Packet<T>(static_cast<T>(n));
 }
 
-/// Sums lanes: found[k] = the sum of the lanes of packet k of `packets` in ascending order. n packets count; both
-/// arrays have room for n rounded up to the number of lanes of a packet.
+/// Sums lanes: found[k] = the sum of the kReductionLanes lanes of sum k of `sums` in ascending order. n sums count;
+/// both arrays have room for n rounded up to the number of lanes of a packet.
 template <class T>
-void sum_lanes(const T* packets, std::int64_t n, T* found) {
+void sum_lanes(const T* sums, std::int64_t n, T* found) {
   constexpr int W = kLanes<T>;
+  constexpr std::int64_t L = kReductionLanes<T>;
   alignas(64) T turned[static_cast<std::size_t>(W * W)];
   for (std::int64_t k = 0; k < n; k += W) {
-    if constexpr (W > 1) {
-      transpose_square<T>(packets + k * W, W, turned, W);
-    } else {
-      turned[0] = packets[k];
+    Packet<T> total;
+    for (std::int64_t part = 0; part < L; part += W) {
+      if constexpr (W > 1) {
+        transpose_square<T>(sums + k * L + part, L, turned, W);
+      } else {
+        turned[0] = sums[k * L + part];
+      }
+      total = part == 0 ? Packet<T>::load(turned) : total + Packet<T>::load(turned);
+      for (int i = 1; i < W; ++i) total = total + Packet<T>::load(turned + i * W);
     }
-    Packet<T> total = Packet<T>::load(turned);
-    for (int i = 1; i < W; ++i) total = total + Packet<T>::load(turned + i * W);
     total.store(found + k);
   }
 }
@@ -290,24 +294,32 @@ template <class T, int K, int S>
     sum_rows<T, K, S, false>(source, columns, packets, last, height, g, width, acc);
   }
 #pragma GCC unroll 32
-  for (int k = 0; k < K * K; ++k) store_raw(sums + k * kLanes<T>, load_raw(sums + k * kLanes<T>) + acc[k]);
+  for (std::int64_t k = 0; k < K * K; ++k) {
+    T* const lanes = sums + k * kReductionLanes<T>;
+    store_raw(lanes, load_raw(lanes) + acc[k]);
+  }
 }
 
 template <class T, int K, int S>
 void sum_planes(const PlaneDots<T>& p) {
-  constexpr int W = kLanes<T>, kSums = K * K;
-  PlaneColumns<T, K, S> columns[kMostPlanePackets];
-  std::int64_t packets = 0;
-  for (std::int64_t at = 0; at < p.width; at += W) columns[packets++] = {p.source, at, p.width};
+  constexpr std::int64_t W = kLanes<T>, L = kReductionLanes<T>, kSums = K * K, kParts = L / W;
+  // The columns of each part of the lanes.
+  PlaneColumns<T, K, S> columns[static_cast<std::size_t>(kParts)][kMostPlanePackets];
+  std::int64_t packets[static_cast<std::size_t>(kParts)] = {};
+  for (std::int64_t at = 0; at < p.width; at += W) {
+    const std::int64_t part = at / W % kParts;
+    columns[part][packets[part]++] = {p.source, at, p.width};
+  }
   // The lanes of as many planes at a time as make whole squares to transpose.
-  alignas(64) T sums[static_cast<std::size_t>(W * kSums * W)], found[static_cast<std::size_t>(W * kSums)];
+  alignas(64) T sums[static_cast<std::size_t>(W * kSums * L)], found[static_cast<std::size_t>(W * kSums)];
   for (std::int64_t plane = 0; plane < p.planes; plane += W) {
     const std::int64_t n = std::min<std::int64_t>(W, p.planes - plane), whole = (n * kSums + W - 1) / W * W;
-    std::fill_n(sums, whole * W, T(0));
+    std::fill_n(sums, whole * L, T(0));
     for (std::int64_t image = 0; image < p.images; ++image)
       for (std::int64_t i = 0; i < n; ++i)
-        sum_plane<T, K, S>(p, columns, packets, p.source.x + image * p.x_image + (plane + i) * p.x_step,
-                           p.g + image * p.g_image + (plane + i) * p.g_step, sums + i * kSums * W);
+        for (std::int64_t part = 0; part < kParts && packets[part] > 0; ++part)
+          sum_plane<T, K, S>(p, columns[part], packets[part], p.source.x + image * p.x_image + (plane + i) * p.x_step,
+                             p.g + image * p.g_image + (plane + i) * p.g_step, sums + i * kSums * L + part * W);
     sum_lanes(sums, n * kSums, found);
     std::copy_n(found, n * kSums, p.totals + plane * kSums);
   }

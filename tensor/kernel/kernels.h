@@ -75,6 +75,10 @@ struct ChainKernels {
 };
 
 inline constexpr std::int64_t kReductionBlock = 1024;  ///< elements (docs/numerics.md, rule 3)
+/// Lanes that sums are dealt out to: a property of the dtype, not of the machine, whose packets hold all of them or a
+/// part.
+template <class T>
+inline constexpr std::int64_t kReductionLanes = sizeof(T) == 8 ? 8 : 16;
 inline constexpr std::int64_t kReductionColumns = 64;  ///< most columns that are reduced together
 
 /// Consecutive rows of a block; each joins the lane of its number.

@@ -10,9 +10,9 @@ namespace ferrite::detail::FERRITE_LEVEL {
 
 constexpr std::int64_t kBlock = kReductionBlock;
 
-/// Number of lanes that a block is dealt out to: a property of the dtype, not of the machine.
+/// Number of lanes that a block is dealt out to.
 template <class T>
-constexpr std::int64_t kSplit = sizeof(T) == 8 ? 8 : 16;
+constexpr std::int64_t kSplit = kReductionLanes<T>;
 
 struct SumOf {
   template <class T>

@@ -1,10 +1,12 @@
 /// The selective scan: packets across channels, some states at a time in registers, steps ascending; and its gradient.
 #include "ferrite/tensor/kernel/selective_scan.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <numbers>
 
+#include "ferrite/tensor/kernel/kernels.h"
 #include "ferrite/tensor/kernel/packet.h"
 #include "ferrite/tensor/kernel/packet_exp.h"
 #include "ferrite/tensor/kernel/tile.h"
@@ -123,27 +125,34 @@ void forward(const ScanSteps<T>& s, T* state, T* y) {
 
 // ---- the gradient --------------------------------------------------------------------------------------
 
-/// Sums lanes: to[i] = the sum of the lanes of packet i of `count`. Both arrays end with a whole number of W packets.
+/// Sums over channels are dealt out to as many lanes on every machine.
 template <class T>
-void add_lanes(const T* packets, std::int64_t count, T* to) {
-  constexpr int W = kLanes<T>;
+inline constexpr std::int64_t kSumLanes = kReductionLanes<T>;
+
+/// Sums lanes: to[i] = the sum of the lanes of sum i of `count`, by halving: lane k meets lane k + half. Both arrays
+/// end with a whole number of W sums.
+template <class T>
+void add_lanes(const T* sums, std::int64_t count, T* to) {
+  constexpr std::int64_t W = kLanes<T>, L = kSumLanes<T>;
   for (std::int64_t i = 0; i < count; i += W) {
-    RawPacket<T> block[static_cast<std::size_t>(W)];
-    for (int k = 0; k < W; ++k) block[k] = load_raw(packets + (i + k) * W);
-    transpose_raw(block);
-    for (int half = W / 2; half > 0; half /= 2)
-      for (int k = 0; k < half; ++k) block[k] += block[k + half];
-    store_raw(to + i, block[0]);
+    RawPacket<T> lanes[static_cast<std::size_t>(L / W)][static_cast<std::size_t>(W)];
+    for (std::int64_t part = 0; part < L / W; ++part) {
+      for (std::int64_t k = 0; k < W; ++k) lanes[part][k] = load_raw(sums + (i + k) * L + part * W);
+      transpose_raw(lanes[part]);
+    }
+    for (std::int64_t half = L / 2; half > 0; half /= 2)
+      for (std::int64_t k = 0; k < half; ++k) lanes[k / W][k % W] += lanes[(k + half) / W][(k + half) % W];
+    store_raw(to + i, lanes[0][0]);
   }
 }
 
 /// The workspace of the walk back over some steps.
 template <class T>
 struct Walk {
-  static constexpr std::size_t W = static_cast<std::size_t>(kLanes<T>), S = kScanSteps;
+  static constexpr std::size_t W = static_cast<std::size_t>(kLanes<T>), L = kSumLanes<T>, S = kScanSteps;
   alignas(64) T states[(S + 1) * kStates * W];  ///< before the first step, after each
   alignas(64) T decays[S * kStates * W];
-  alignas(64) T of_B[S * kStates * W], of_C[S * kStates * W];             ///< by lane, over the packets so far
+  alignas(64) T of_B[S * kStates * L], of_C[S * kStates * L];             ///< by lane, over the packets so far
   alignas(64) T of_u[S * kScanChannels], of_exponent[S * kScanChannels];  ///< sums over states, [packet, step, lane]
 };
 
@@ -171,7 +180,7 @@ template <int Count, class T>
   }
 }
 
-/// Walks back over the states n, n + 1, ... of a packet. The first packet begins the sums over channels, the first
+/// Walks back over the states n, n + 1, ... of a packet. The first packets begin the sums over channels, the first
 /// states begin those over states.
 template <int Count, class T>
 [[gnu::always_inline]] inline void walk_back(const ScanSteps<T>& s, const ScanBack<T>& g, std::int64_t n,
@@ -200,9 +209,10 @@ template <int Count, class T>
       const P of_product = carry[j] * before;  // of delta A
       sum_exponent = fma(of_product, a[j], sum_exponent);
       of_a[j] = fma(of_product, delta, of_a[j]);
-      T *const B_lanes = walk.of_B + place, *const C_lanes = walk.of_C + place;
-      (c > 0 ? fma(arriving, u, P::load(B_lanes)) : arriving * u).store(B_lanes);
-      (c > 0 ? fma(dy, after, P::load(C_lanes)) : dy * after).store(C_lanes);
+      const std::int64_t sum = (t * Count + j) * kSumLanes<T> + c % kSumLanes<T>;
+      T *const B_lanes = walk.of_B + sum, *const C_lanes = walk.of_C + sum;
+      (c >= kSumLanes<T> ? fma(arriving, u, P::load(B_lanes)) : arriving * u).store(B_lanes);
+      (c >= kSumLanes<T> ? fma(dy, after, P::load(C_lanes)) : dy * after).store(C_lanes);
     }
     sum_u.store(of_u);
     sum_exponent.store(of_exponent);
@@ -229,6 +239,10 @@ void backward(const ScanSteps<T>& s, const ScanBack<T>& g) {
   Walk<T> walk;
   for (std::int64_t n = 0; n < s.states; n += kStates) {
     const std::int64_t count = s.states - n < kStates ? s.states - n : kStates;
+    if (s.channels <= kSumLanes<T> - W) {  // some lanes have no channel
+      std::fill_n(walk.of_B, s.steps * count * kSumLanes<T>, T(0));
+      std::fill_n(walk.of_C, s.steps * count * kSumLanes<T>, T(0));
+    }
     with_count<kStates>(count, [&](auto states) {
       for (std::int64_t c = 0; c < s.channels; c += W) {
         const std::int64_t lanes = s.channels - c < W ? s.channels - c : W;

@@ -165,8 +165,8 @@ inline Bits64 bits64(std::uint64_t v) { return Bits64{} + v; }
 
 // ---- one instruction each ------------------------------------------------------------------------------
 
-/// Return a * b + c; the smaller and the larger of two, where a NaN in `a` stays (one in `b` stays on some machines);
-/// the square root; and, where kRoundsToWhole, the nearest whole number, halves to even.
+/// Return a * b + c; the smaller and the larger of two, which is `a` where either is NaN or both are equal (0 and -0
+/// are); the square root; and, where kRoundsToWhole, the nearest whole number, halves to even.
 #define FERRITE_ON_VECTORS(fma, min, max, sqrt, V)                        \
   [[gnu::always_inline]] inline V fma_raw(V a, V b, V c) { return fma; }  \
   [[gnu::always_inline]] inline V min_raw(V a, V b) { return min(b, a); } \
@@ -174,6 +174,17 @@ inline Bits64 bits64(std::uint64_t v) { return Bits64{} + v; }
   [[gnu::always_inline]] inline V sqrt_raw(V x) { return sqrt(x); }
 #define FERRITE_ROUNDING(nearest, V) \
   [[gnu::always_inline]] inline V nearest_raw(V x) { return nearest; }
+
+/// Return the smaller and the larger of two as the instructions of x86 do: `a` where either is NaN or both are equal.
+/// (Those of NEON return a NaN wherever it is, and tell 0 from -0.)
+template <class V>
+[[gnu::always_inline]] inline V smaller(V b, V a) {
+  return b < a ? b : a;
+}
+template <class V>
+[[gnu::always_inline]] inline V larger(V b, V a) {
+  return b > a ? b : a;
+}
 
 #if defined(__AVX512F__)
 FERRITE_ON_VECTORS(_mm512_fmadd_ps(a, b, c), _mm512_min_ps, _mm512_max_ps, _mm512_sqrt_ps, RawFloats)
@@ -191,22 +202,14 @@ FERRITE_ON_VECTORS(a* b + c, _mm256_min_pd, _mm256_max_pd, _mm256_sqrt_pd, RawDo
 FERRITE_ROUNDING(_mm256_round_ps(x, 8), RawFloats)
 FERRITE_ROUNDING(_mm256_round_pd(x, 8), RawDoubles)
 #elif defined(__aarch64__)
-FERRITE_ON_VECTORS(vfmaq_f32(c, a, b), vminq_f32, vmaxq_f32, vsqrtq_f32, RawFloats)
-FERRITE_ON_VECTORS(vfmaq_f64(c, a, b), vminq_f64, vmaxq_f64, vsqrtq_f64, RawDoubles)
+FERRITE_ON_VECTORS(vfmaq_f32(c, a, b), smaller, larger, vsqrtq_f32, RawFloats)
+FERRITE_ON_VECTORS(vfmaq_f64(c, a, b), smaller, larger, vsqrtq_f64, RawDoubles)
 FERRITE_ROUNDING(vrndnq_f32(x), RawFloats)
 FERRITE_ROUNDING(vrndnq_f64(x), RawDoubles)
 #elif defined(__SSE2__)
 FERRITE_ON_VECTORS(a* b + c, _mm_min_ps, _mm_max_ps, _mm_sqrt_ps, RawFloats)
 FERRITE_ON_VECTORS(a* b + c, _mm_min_pd, _mm_max_pd, _mm_sqrt_pd, RawDoubles)
 #else
-template <class V>
-[[gnu::always_inline]] inline V smaller(V b, V a) {
-  return b < a ? b : a;
-}
-template <class V>
-[[gnu::always_inline]] inline V larger(V b, V a) {
-  return b > a ? b : a;
-}
 template <class V>
 [[gnu::always_inline]] inline V root(V x) {
   for (int i = 0; i < static_cast<int>(sizeof(x) / sizeof(x[0])); ++i) x[i] = std::sqrt(x[i]);

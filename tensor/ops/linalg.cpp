@@ -328,8 +328,8 @@ struct Slogdet {
       T sign = odd ? T(-1) : T(1), total = 0;
       for (std::int64_t k = 0; k < in[0].shape()[-1]; ++k) {
         const T p = pivot(k);
-        sign *= p > 0 ? T(1) : p < 0 ? T(-1) : p;  // 0 and NaN
-        total += std::log(std::abs(p));
+        sign *= p > 0 ? T(1) : p < 0 ? T(-1) : p;                             // 0 and NaN
+        total += static_cast<T>(std::log(static_cast<double>(std::abs(p))));  // rounded once
       }
       Writer::data<T>(out[0])[i] = sign;
       Writer::data<T>(out[1])[i] = sign == 0 ? -std::numeric_limits<T>::infinity() : total;

@@ -104,6 +104,17 @@ inline std::int64_t difference_from_reference(const Primitive& op, const Tensors
   return first_difference(doubles(apply(op, in, attrs)[0]), doubles(composed[0]));
 }
 
+/// Returns the dtype of an operand. The first operand of `where` is its condition, a bool next to operands of another
+/// dtype.
+Dtype operand_dtype(const Primitive& op, std::size_t operand, Dtype dtype);
+/// Returns the values with which a pointwise operation is tested, one column for each operand: its domain and special
+/// values; of several operands the cross product of fewer.
+std::vector<std::vector<double>> columns_of(const Primitive& op, Dtype dtype);
+/// Returns columns as tensors.
+Tensors operands_of(const Primitive& op, const std::vector<std::vector<double>>& columns, Dtype dtype);
+/// Returns the inputs of a sample with `real` for the dtype of its floats; `call` chooses the random ones.
+Tensors inputs_of(const Primitive& op, const Sample& sample, Dtype real, std::uint32_t call);
+
 /// Returns the fault of directional derivatives (autograd/jvp.h) of a function of float tensors, along random
 /// directions: <u, J v> must be <J'u, v>, and J v the difference quotient. Empty: no fault.
 std::string fault_of_jvp(const std::function<Tensor(const Tensors&)>& f, const Tensors& points);

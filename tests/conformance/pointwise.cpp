@@ -12,9 +12,6 @@ namespace {
 
 using ferrite::RandomKey;
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-
 /// The largest error of a kernel: units in the last place, or an absolute amount. Unlisted operations: 4 units.
 struct Bound {
   double units = 4;
@@ -48,53 +45,6 @@ Bound bound_of(const Primitive& op) {
 }
 
 bool takes(const Primitive& op, Dtype dtype) { return op.block(dtype) != nullptr; }
-
-/// Returns the dtype of an operand. The first operand of `where` is its condition, a bool next to operands of another
-/// dtype.
-Dtype operand_dtype(const Primitive& op, std::size_t operand, Dtype dtype) {
-  return op.name == "where" && operand == 0 ? Dtype::boolean : dtype;
-}
-
-/// Returns the values to try for an operand: the domain with its ends, and special floats.
-std::vector<double> candidates(const Primitive& op, Dtype dtype, bool many) {
-  const auto [low, high] = oracles::of(op).domain;
-  std::vector<double> v;
-  if (dtype == Dtype::boolean) return {0, 1};
-  if (!ferrite::is_float(dtype)) return {0, 1, -1, 2, 3, -7, 100, 46340, -46341, std::trunc(low), std::trunc(high)};
-  v = {low,   high,   0.0,   -0.0, 1,     -1,    0.5,  kInf, -kInf,  kNan,
-       1e-40, -1e-40, 3e-39, 1e38, -1e38, 1e-30, 88.9, -88,  -103.5, 1e5};
-  const int n = many ? 4000 : 12;
-  for (int i = 0; i <= n; ++i) v.push_back(low + (high - low) * i / n);
-  for (double& x : v)
-    if (dtype == Dtype::f32) x = static_cast<double>(static_cast<float>(x));
-  return v;
-}
-
-/// Returns the cross product of candidates, one column for each operand.
-std::vector<std::vector<double>> columns_of(const Primitive& op, Dtype dtype) {
-  const auto arity = static_cast<std::size_t>(op.arity);
-  std::vector<std::vector<double>> columns(arity);
-  if (arity == 1) {
-    columns[0] = candidates(op, dtype, true);
-    return columns;
-  }
-  std::vector<std::size_t> at(arity, 0);
-  std::vector<std::vector<double>> lists;
-  for (std::size_t j = 0; j < arity; ++j) lists.push_back(candidates(op, operand_dtype(op, j, dtype), false));
-  for (;;) {
-    for (std::size_t j = 0; j < arity; ++j) columns[j].push_back(lists[j][at[j]]);
-    std::size_t j = 0;
-    while (j < arity && ++at[j] == lists[j].size()) at[j++] = 0;
-    if (j == arity) return columns;
-  }
-}
-
-Tensors operands_of(const Primitive& op, const std::vector<std::vector<double>>& columns, Dtype dtype) {
-  Tensors in;
-  for (std::size_t j = 0; j < columns.size(); ++j)
-    in.push_back(tensor_of(columns[j], {static_cast<std::int64_t>(columns[j].size())}, operand_dtype(op, j, dtype)));
-  return in;
-}
 
 /// Returns whether an oracle in doubles is valid for this integer case: no overflow.
 bool representable(double v, Dtype dtype) {

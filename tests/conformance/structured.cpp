@@ -9,35 +9,6 @@
 namespace conformance {
 namespace {
 
-/// Returns the inputs of a sample; float dtypes may be replaced.
-Tensors inputs_of(const Primitive& op, const Sample& sample, Dtype real, std::uint32_t call) {
-  Tensors in;
-  std::size_t next = 0;
-  std::size_t next_value = 0;
-  for (std::size_t i = 0; i < sample.inputs.size(); ++i) {
-    Spec s = sample.inputs[i];
-    if (ferrite::has_gradient(s.dtype)) {
-      const Dtype dtype = ferrite::is_float(s.dtype) ? real : s.dtype;
-      s.dtype = ferrite::is_float(s.dtype) ? real : Dtype::f32;
-      if (!sample.values.empty()) {
-        std::vector<double> v(static_cast<std::size_t>(s.shape.numel()));
-        for (double& x : v) x = sample.values[next_value++ % sample.values.size()];
-        in.push_back(tensor_of(v, s.shape, dtype));
-        continue;
-      }
-      // Streams that differ in their last bit alone may be the same.
-      const ferrite::RandomKey key{3, ferrite::stream_of(op.name) + 2 * i, call};
-      const Tensor drawn = ferrite::uniform(s.shape, key, sample.range.low, sample.range.high, s.dtype);
-      in.push_back(ferrite::cast(drawn, dtype));
-      continue;
-    }
-    std::vector<double> v(static_cast<std::size_t>(s.shape.numel()));
-    for (double& x : v) x = static_cast<double>(sample.indices.at(next++ % sample.indices.size()));
-    in.push_back(tensor_of(v, s.shape, s.dtype));
-  }
-  return in;
-}
-
 std::vector<ferrite::detail::Dense> dense_of(const Tensors& in) {
   std::vector<ferrite::detail::Dense> out;
   for (const Tensor& x : in) {

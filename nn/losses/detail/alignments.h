@@ -11,11 +11,17 @@ namespace ferrite::nn::detail {
 template <class T>
 inline constexpr T kImpossible = -std::numeric_limits<T>::infinity();
 
-/// Returns ln(e^a + e^b), exact if one is -infinity; NaN if one is NaN.
+/// Returns e^x, computed in doubles and rounded once: C libraries round the functions of floats in their own ways.
+template <class T>
+T exp_rounded(T x) {
+  return static_cast<T>(std::exp(static_cast<double>(x)));
+}
+/// Returns ln(e^a + e^b), exact if one is -infinity; NaN if one is NaN. The logarithm is computed in doubles.
 template <class T>
 T log_add(T a, T b) {
   const T high = a < b ? b : a, low = a < b ? a : b;  // if b is NaN, it is the low one
-  return low == kImpossible<T> ? high : high + std::log1p(std::exp(low - high));
+  if (low == kImpossible<T>) return high;
+  return high + static_cast<T>(std::log1p(std::exp(static_cast<double>(low - high))));
 }
 
 /// Sizes of a loss over alignments. Its operands are scores, targets [B, S], lengths of inputs and of targets [B], all

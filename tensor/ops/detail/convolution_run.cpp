@@ -498,8 +498,8 @@ class WeightGradient {
         w_(Writer::data<T>(w)),
         multiply_adds_(y.numel() * e_.inner * g.taps()),
         width_(convolution_kernels_for<T>().lanes),
-        by_positions_(2 * e_.outer < width_) {
-    const std::int64_t packets = (g.axis[2].small + width_ - 1) / width_;
+        by_positions_(2 * e_.outer < kReductionLanes<T>) {
+    const std::int64_t packets = (g.axis[2].small + kReductionLanes<T> - 1) / kReductionLanes<T>;
     if (by_positions_ && is_depthwise(e_) && g.axis[1].small * packets <= kBlockK && packets <= kMostPlanePackets)
       plane_ = plane_of(g, false);
     if (by_positions_) {
@@ -531,22 +531,23 @@ class WeightGradient {
   void depthwise(std::int64_t first, std::int64_t last) const {
     const std::int64_t taps = g_.taps();
     if (plane_.taps != 0) return planes(first, last);
-    T* const lanes = cleared_lanes((last - first) * taps);
+    T* const lanes = cleared((last - first) * taps * kReductionLanes<T>);
     const Images<T> images(plan_.image, 1, g_.large(), Images<T>::kMostSlots);
     for (std::int64_t n = 0; n < e_.N; ++n)
       images.each(
           first, last, [&](std::int64_t group) { return x_ + (n * e_.groups + group) * g_.large(); },
           [&](std::int64_t group, const T* image) {
-            dots(image, taps, y_ + (n * e_.groups + group) * g_.small(), lanes + (group - first) * taps * width_);
+            dots(image, taps, y_ + (n * e_.groups + group) * g_.small(),
+                 lanes + (group - first) * taps * kReductionLanes<T>);
           });
     convolution_kernels_for<T>().sum_lanes(lanes, (last - first) * taps, w_ + first * taps);
   }
 
-  /// Returns room for `packets` packets of zeros.
-  T* cleared_lanes(std::int64_t packets) const {
-    T* const lanes = kernel_memory().tiles.get<T>(static_cast<std::size_t>(packets * width_));
-    std::fill_n(lanes, packets * width_, T(0));
-    return lanes;
+  /// Returns n zeros.
+  T* cleared(std::int64_t n) const {
+    T* const memory = kernel_memory().tiles.get<T>(static_cast<std::size_t>(n));
+    std::fill_n(memory, n, T(0));
+    return memory;
   }
 
   void planes(std::int64_t first, std::int64_t last) const {
@@ -581,7 +582,7 @@ class WeightGradient {
     const std::int64_t taps = g_.taps(), terms = (last - first) * taps;
     const std::int64_t columns = (e_.outer + width_ - 1) / width_ * width_;
     const std::int64_t row = e_.inner * taps;
-    T* const totals = cleared_lanes(by_positions_ ? e_.outer * terms : columns / width_ * terms);
+    T* const totals = cleared(by_positions_ ? e_.outer * terms * kReductionLanes<T> : columns * terms);
     T* const to = w_ + (group * e_.outer * e_.inner + first) * taps;
     const Images<T> images(plan_.image, last - first, g_.large(), std::min(e_.N, Images<T>::kMostSlots));
     const auto from = [&](std::int64_t n) { return x_ + ((n * e_.groups + group) * e_.inner + first) * g_.large(); };
@@ -595,7 +596,7 @@ class WeightGradient {
     });
     if (!by_positions_) return convolution_kernels_for<T>().transpose(totals, columns, terms, e_.outer, to, row, terms);
     for (std::int64_t o = 0; o < e_.outer; ++o)
-      convolution_kernels_for<T>().sum_lanes(totals + o * terms * width_, terms, to + o * row);
+      convolution_kernels_for<T>().sum_lanes(totals + o * terms * kReductionLanes<T>, terms, to + o * row);
   }
 
   /// Processes one image in blocks of 256 positions.

@@ -1,0 +1,19 @@
+# Cross-compiles for another Linux with Debian's compiler; programs run under qemu. Included by the files named after
+# their targets, which set CMAKE_SYSTEM_PROCESSOR, FERRITE_TRIPLE and FERRITE_QEMU. Libraries come from FERRITE_SYSROOT,
+# a folder of unpacked Debian packages.
+set(CMAKE_SYSTEM_NAME Linux)
+set(CMAKE_C_COMPILER ${FERRITE_TRIPLE}-gcc-12)
+set(CMAKE_CXX_COMPILER ${FERRITE_TRIPLE}-g++-12)
+list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES FERRITE_SYSROOT)
+
+set(CMAKE_LIBRARY_ARCHITECTURE ${FERRITE_TRIPLE})
+set(CMAKE_FIND_ROOT_PATH "${FERRITE_SYSROOT}")
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
+set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
+
+set(libraries "${FERRITE_SYSROOT}/usr/lib/${FERRITE_TRIPLE}")
+set(CMAKE_CXX_FLAGS_INIT "-isystem ${FERRITE_SYSROOT}/usr/include/${FERRITE_TRIPLE}")
+set(CMAKE_EXE_LINKER_FLAGS_INIT "-L${libraries} -Wl,-rpath-link,${libraries}")
+set(CMAKE_CROSSCOMPILING_EMULATOR "${FERRITE_QEMU};-L;/usr/${FERRITE_TRIPLE};-E;LD_LIBRARY_PATH=${libraries}")
