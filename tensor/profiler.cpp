@@ -317,10 +317,7 @@ struct OwnLog {
 FERRITE_PER_THREAD constinit PerThread<bool> thread_ends(false);
 OwnLog::~OwnLog() { thread_ends() = true; }
 
-OwnLog& own_log() {
-  thread_local OwnLog own;
-  return own;
-}
+OwnLog& own_log() { return object_of_thread<OwnLog>(); }
 
 ProfileLog* log_of_thread() {
   if (thread_ends()) return nullptr;

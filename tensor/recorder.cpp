@@ -68,10 +68,7 @@ Frame& frame() {
 
 bool observed() { return observed(frame()); }
 
-const std::shared_ptr<Departed>& departed() {
-  thread_local Leaving leaving;
-  return leaving.departed;
-}
+const std::shared_ptr<Departed>& departed() { return object_of_thread<Leaving>().departed; }
 
 void Departed::leave(std::shared_ptr<Recorder> recorder) {
   const std::lock_guard lock(mutex_);

@@ -286,11 +286,10 @@ struct Ending {
   bool armed = false;
   ~Ending() { pool().end(); }
 };
-thread_local Ending ending;
 
 void Pool::begin() {
   owner = IdleOwners::get().take();
-  ending.armed = true;  // this thread must return memory from its first block on
+  object_of_thread<Ending>().armed = true;  // this thread must return memory from its first block on
 }
 
 }  // namespace

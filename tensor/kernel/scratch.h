@@ -51,8 +51,7 @@ FERRITE_PER_THREAD extern constinit PerThread<KernelMemory*> lent_kernel_memory;
 /// Returns the workspaces of kernels on this thread.
 inline KernelMemory& kernel_memory() {
   if (KernelMemory* const lent = lent_kernel_memory()) return *lent;
-  thread_local KernelMemory own;
-  return own;
+  return object_of_thread<KernelMemory>();
 }
 
 /// Makes kernels on this thread use reserved memory while it lives: where it is large enough, they allocate nothing, on

@@ -1,5 +1,5 @@
 #pragma once
-/// Variables of which every thread has a copy of its own, implemented in windows.cpp where the compiler's own allocate.
+/// Variables and objects of which every thread has its own, implemented in windows.cpp where the compiler's allocate.
 #include <type_traits>
 #include <utility>
 
@@ -17,6 +17,8 @@ namespace ferrite::detail {
 #if defined(_WIN32) && !defined(__clang__)
 /// Returns this thread's copy of a variable in that section.
 [[gnu::const]] void* copy_of_thread(const void* variable) noexcept;
+/// Returns this thread's object with this key, made at first use, destroyed when the thread ends.
+void* object_with_key(const void* key, void* (*make)(), void (*destroy)(void*));
 #endif
 
 /// A variable of which every thread has a copy, with a constant first value. Using it never allocates or locks. Its
@@ -43,5 +45,20 @@ class PerThread {
  private:
   T value_;
 };
+
+/// Returns the object of a type that this thread owns: made at first use, destroyed when the thread ends, the last one
+/// first. g++ on Windows frees the memory of a `thread_local` before it destroys the object; so no other source has
+/// one.
+template <class T>
+T& object_of_thread() {
+#if defined(_WIN32) && !defined(__clang__)
+  static char key;
+  return *static_cast<T*>(object_with_key(
+      &key, []() -> void* { return new T; }, [](void* object) { delete static_cast<T*>(object); }));
+#else
+  thread_local T own;
+  return own;
+#endif
+}
 
 }  // namespace ferrite::detail

@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "ferrite/tensor/ops.h"
+#include "ferrite/tensor/system/files.h"
 #include "support/system.h"
 
 namespace support {
