@@ -57,6 +57,7 @@ class Ferrite(ConanFile):
         for part in ("TOOLS", "EXAMPLES", "TESTS"):
             toolchain.cache_variables[f"FERRITE_BUILD_{part}"] = False
         toolchain.cache_variables["FERRITE_WITH_MPI"] = "OFF"
+        toolchain.cache_variables["FERRITE_WITH_C"] = False
         toolchain.cache_variables["FERRITE_WITH_ONNX"] = bool(self.options.onnx)
         toolchain.cache_variables["FERRITE_WITH_PNG"] = bool(self.options.png)
         toolchain.cache_variables["FERRITE_ISA_LEVELS"] = str(self.options.levels)

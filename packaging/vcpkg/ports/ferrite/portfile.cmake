@@ -17,6 +17,7 @@ vcpkg_cmake_configure(
     -DFERRITE_BUILD_TESTS=OFF
     -DFERRITE_BUILD_EXAMPLES=OFF
     -DFERRITE_WITH_MPI=OFF
+    -DFERRITE_WITH_C=OFF
     -DFERRITE_WERROR=OFF
     -DFERRITE_UNITY=ON)
 vcpkg_cmake_install()
