@@ -12,6 +12,7 @@ set_target_properties(ferrite_c PROPERTIES VERSION 1.0.0 SOVERSION 1)
 if(WIN32)
   target_sources(ferrite_c PRIVATE c_api/ferrite_c.def)
   target_link_options(ferrite_c PRIVATE -static)  # no library of the compiler beside the DLL
+  set_target_properties(ferrite_c PROPERTIES PREFIX "")  # ferrite_c.dll, as the list names it
 elseif(APPLE)
   target_link_options(ferrite_c PRIVATE "-Wl,-exported_symbol,_ferrite_*" -Wl,-dead_strip)
 else()
