@@ -58,6 +58,10 @@ struct Print {
   std::string operator()(const Positions& v) const { return v.str(); }
 };
 
+// The constants of FNV-1a for hashes of 64 bits; on a 32-bit machine their low halves.
+constexpr auto kPrime = static_cast<std::size_t>(std::uint64_t{1099511628211});
+constexpr auto kStart = static_cast<std::size_t>(std::uint64_t{14695981039346656037U});
+
 struct Hash {
   std::size_t operator()(bool v) const { return v ? 1 : 2; }
   std::size_t operator()(std::int64_t v) const { return std::hash<std::int64_t>{}(v); }
@@ -69,7 +73,7 @@ struct Hash {
   std::size_t operator()(const Positions& v) const { return list(v.list(), v.list().size()); }
   template <class List>
   std::size_t list(const List& v, std::size_t h) const {
-    for (const std::int64_t e : v) h = h * 1099511628211U + (*this)(e);
+    for (const std::int64_t e : v) h = h * kPrime + (*this)(e);
     return h;
   }
 };
@@ -152,8 +156,8 @@ bool Attrs::same_bits(const Attrs& o) const {
 }
 
 std::size_t Attrs::hash() const {
-  std::size_t h = 14695981039346656037U ^ set_;
-  for (const AttrValue& v : values_) h = (h ^ std::visit(Hash{}, v)) * 1099511628211U;
+  std::size_t h = kStart ^ set_;
+  for (const AttrValue& v : values_) h = (h ^ std::visit(Hash{}, v)) * kPrime;
   return h;
 }
 

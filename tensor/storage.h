@@ -12,8 +12,9 @@ namespace ferrite::detail {
 
 struct Storage;
 
-/// Most elements that a tensor may hold in memory: larger ones are refused before memory is requested.
-inline constexpr std::int64_t kMostStored = std::int64_t{1} << 44;
+/// Most elements that a tensor may hold in memory: larger ones are refused before memory is requested. On a 32-bit
+/// machine their bytes must be a std::size_t.
+inline constexpr std::int64_t kMostStored = std::int64_t{1} << (sizeof(std::size_t) == 8 ? 44 : 27);
 
 /// The object that a Tensor handle points to: a strided window on a Storage. Immutable once its tensor is handed out.
 struct TensorImpl {

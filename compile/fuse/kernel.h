@@ -236,7 +236,9 @@ struct Kernel {
 inline Link* write_links(const Kernel& k, const Kernel::Chain& c, std::byte* const* at, std::int64_t elements,
                          Link* to) {
   const auto start = [at](std::uint16_t s) { return reinterpret_cast<const float*>(at[s]); };
-  const auto back = [&](std::uint16_t s) { return k.slots[s].kind == Kernel::Slot::scratch ? elements : 0; };
+  const auto back = [&](std::uint16_t s) {
+    return k.slots[s].kind == Kernel::Slot::scratch ? static_cast<std::ptrdiff_t>(elements) : 0;
+  };
   for (const Kernel::Chain::Stage& s : c.stages)
     *to++ = {s.kernel, start(s.slot), s.skip - back(s.slot), start(s.slot2), s.skip2 - back(s.slot2)};
   return to;

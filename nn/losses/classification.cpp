@@ -219,12 +219,17 @@ struct FocalLoss {
   static constexpr auto summary = "alpha_t (1 - p_t)^gamma (-ln p_t) for p = sigmoid(x); below 0, no alpha";
   static Tensor of(Inputs in, const Attributes& a) {
     const Tensor &x = in[0], &t = in[1];
-    const Tensor entropy = multiply_no_nan(softplus(-x), t) + multiply_no_nan(softplus(x), 1 - t);
-    Tensor wrong = t * sigmoid(-x) + (1 - t) * sigmoid(x);  // 1 - p_t
+    // Terms have names in the order of docs/numerics.md, rule 13.
+    const Tensor of_zeros = multiply_no_nan(softplus(x), 1 - t);
+    const Tensor entropy = multiply_no_nan(softplus(-x), t) + of_zeros;
+    const Tensor positive = sigmoid(x), wrong_zeros = (1 - t) * positive;
+    Tensor wrong = t * sigmoid(-x) + wrong_zeros;  // 1 - p_t
     // The power's infinite slope times 0 would be NaN; the entropy is 0 there.
     if (a.gamma > 0 && a.gamma < 1) wrong = where(eq(wrong, 0), 1.0, wrong);
     const Tensor y = a.gamma == 0 ? entropy : entropy * pow(wrong, a.gamma);
-    return a.alpha < 0 ? y : (a.alpha * t + (1 - a.alpha) * (1 - t)) * y;
+    if (a.alpha < 0) return y;
+    const Tensor weight_of_zeros = (1 - a.alpha) * (1 - t);
+    return (a.alpha * t + weight_of_zeros) * y;
   }
 };
 

@@ -69,10 +69,12 @@ struct PoissonNllLoss {
       "e^x - target x, or x - target ln(x + epsilon); with ln target! by Stirling, where it is above 1";
   static Tensor of(Inputs in, const Attributes& a) {
     const Tensor &x = in[0], &t = in[1];
-    const Tensor y = a.log_input ? exp(x) - multiply_no_nan(x, t) : x - xlogy(t, x + a.epsilon);
+    const Tensor product = a.log_input ? multiply_no_nan(x, t) : xlogy(t, x + a.epsilon);
+    const Tensor y = (a.log_input ? exp(x) : x) - product;
     if (!a.full) return y;
     const Tensor many = gt(t, 1), n = where(many, t, 1.0);
-    return y + where(many, n * log(n) - n + 0.5 * log(2 * std::numbers::pi * n), 0.0);
+    const Tensor rest = 0.5 * log(2 * std::numbers::pi * n);  // named in order: docs/numerics.md, rule 13
+    return y + where(many, n * log(n) - n + rest, 0.0);
   }
 };
 
@@ -107,8 +109,8 @@ struct KlDiv {
   static Tensor of(Inputs in, const Attributes& a) {
     const Tensor &x = in[0], &t = in[1];
     if (a.log_target) return multiply_no_nan(t - x, exp(t));
-    const Tensor none = eq(t, 0);
-    return where(none, 0.0, t * log(where(none, 1.0, t))) - multiply_no_nan(x, t);
+    const Tensor none = eq(t, 0), product = multiply_no_nan(x, t);  // named in order: docs/numerics.md, rule 13
+    return where(none, 0.0, t * log(where(none, 1.0, t))) - product;
   }
 };
 

@@ -357,11 +357,15 @@ Tensor re(const Tensor& x) { return select(x, -1, 0); }
 Tensor im(const Tensor& x) { return select(x, -1, 1); }
 Tensor complex(const Tensor& re, const Tensor& im) { return stack({re, im}, -1); }
 Tensor times(const Tensor& x, const Tensor& y) {
-  return complex(re(x) * re(y) - im(x) * im(y), re(x) * im(y) + im(x) * re(y));
+  // Terms have names in the order of docs/numerics.md, rule 13.
+  const Tensor falling = im(x) * re(y), imaginary = re(x) * im(y) + falling;
+  const Tensor both = im(x) * im(y), real = re(x) * re(y) - both;
+  return complex(real, imaginary);
 }
 Tensor reciprocal_of(const Tensor& x) {
-  const Tensor n = square(re(x)) + square(im(x));
-  return complex(re(x) / n, -im(x) / n);
+  const Tensor of_imaginary = square(im(x)), n = square(re(x)) + of_imaginary;
+  const Tensor imaginary = -im(x) / n;
+  return complex(re(x) / n, imaginary);
 }
 
 /// Returns the product of two complex matrices, from products of their real and imaginary parts.
@@ -436,8 +440,10 @@ detail::Diagonal diagonal_of(const S5Weights& w, const S5Options& o) {
   Tensor decay, gain;  // [P, 2]
   if (!o.bilinear) {
     const Tensor r = exp(re(scaled));
-    decay = complex(r * cos(im(scaled)), r * sin(im(scaled)));
-    gain = times(reciprocal_of(Lambda), complex(re(decay) - 1, im(decay)));
+    const Tensor imaginary = r * sin(im(scaled));
+    decay = complex(r * cos(im(scaled)), imaginary);
+    const Tensor turn = im(decay), growth = complex(re(decay) - 1, turn);
+    gain = times(reciprocal_of(Lambda), growth);
   } else {
     const Tensor a = re(scaled) * 0.5, b = im(scaled) * 0.5;
     const Tensor down = reciprocal_of(complex(1 - a, -b));

@@ -146,7 +146,10 @@ inline Tensor with_one(const Tensor& v) {
 }
 
 /// Returns the divisor of what a query reads, max(|n|, exp(-m)) + 1e-6, with exp(-m) bounded so that it stays finite.
-inline Tensor normaliser(const Tensor& n, const Tensor& m) { return maximum(abs(n), exp(minimum(-m, 80))) + 1e-6; }
+inline Tensor normaliser(const Tensor& n, const Tensor& m) {
+  const Tensor least = exp(minimum(-m, 80));
+  return maximum(abs(n), least) + 1e-6;
+}
 
 // The memory of an mLSTM step by step: the definition, and its scan.
 
@@ -157,11 +160,14 @@ Tensor matrix_memory_step(const MatrixSteps& x, MatrixMemory& memory) {
   const Tensor m = maximum(decayed, x.i);
   const auto wide = [](const Tensor& t) { return unsqueeze(unsqueeze(t, 2), 3); };
   const Tensor v1 = unsqueeze(with_one(x.v), 2);  // [B, H, 1, d + 1]
-  memory.c = wide(exp(decayed - m)) * memory.c + wide(exp(x.i - m)) * (unsqueeze(x.k, 3) * v1);
+  // Terms have names in the order of docs/numerics.md, rule 13.
+  const Tensor added = unsqueeze(x.k, 3) * v1, entering = wide(exp(x.i - m)) * added;
+  memory.c = wide(exp(decayed - m)) * memory.c + entering;
   memory.m = m;
   memory.started = ones_like(memory.started);
   const Tensor seen = squeeze(matmul(unsqueeze(x.q, 2), memory.c), 2);  // [B, H, d + 1]
-  return slice(seen, 2, 0, d) / normaliser(slice(seen, 2, d), unsqueeze(m, 2));
+  const Tensor by = normaliser(slice(seen, 2, d), unsqueeze(m, 2));
+  return slice(seen, 2, 0, d) / by;
 }
 
 /// Runs all steps in order, [B, T, H, d] -> h [B, T, H, d]. Lengths and resets are batch first.

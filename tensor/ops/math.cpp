@@ -483,7 +483,9 @@ struct Lerp {
     const Tensor &x = in[0], &y = in[1];
     if (a.weight) return *a.weight < 0.5 ? x + *a.weight * (y - x) : y - (1 - *a.weight) * (y - x);
     const Tensor& w = in[2];
-    return where(lt(w, 0.5), x + w * (y - x), y - (1 - w) * (y - x));
+    const Tensor back = y - x, from_y = y - (1 - w) * back;  // named in order: docs/numerics.md, rule 13
+    const Tensor way = y - x, from_x = x + w * way;
+    return where(lt(w, 0.5), from_x, from_y);
   }
 };
 

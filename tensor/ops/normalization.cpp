@@ -67,7 +67,8 @@ struct LayerNormGrad {
     const Tensor centred = x - mean(x, over, true);
     const Tensor scale = rsqrt(mean(square(centred), over, true) + a.epsilon);
     const Tensor y = centred * scale;
-    return (g - mean(g, over, true) - y * mean(g * y, over, true)) * scale;
+    const Tensor along = y * mean(g * y, over, true);  // named in order: docs/numerics.md, rule 13
+    return (g - mean(g, over, true) - along) * scale;
   }
   static Tensor at_once(Inputs in, const Attributes& a) {
     const auto rows = dense_rows(in[0], in[1], a.axes);
