@@ -54,10 +54,11 @@ train::Dataset dataset(const Speech& speech, std::size_t n, std::uint64_t seed) 
     for (auto at = static_cast<std::int64_t>(draw(5, 100)); at < kLength / 160 - 20;) {
       const double kind = draw(0, 1), gain = std::pow(10, draw(-6, 0) / 20);
       const auto word = static_cast<std::size_t>(draw.below(static_cast<int>(kKeywords.size())));
-      const Utterance& u = any(kind < 0.6   ? speech.keywords[word]
-                               : kind < 0.8 ? speech.others
-                                            : speech.sentences,
-                               draw);
+      const Utterance u = varied(any(kind < 0.6   ? speech.keywords[word]
+                                     : kind < 0.8 ? speech.others
+                                                  : speech.sentences,
+                                     draw),
+                                 draw);
       const std::int64_t end = at + std::ssize(u.active);
       place(clip, u, static_cast<std::size_t>(at), gain);
       if (kind < 0.6) mark(target, word, at, end);
@@ -157,16 +158,17 @@ std::vector<Clip> talk(const std::vector<Utterance>& sentences, std::size_t minu
   return all;
 }
 
-/// Writes the recordings on which tests/nets tries the nets: the keywords of one voice that is not trained with, and a
-/// sentence.
+/// Writes the recordings on which tests/nets tries the nets: the keywords, and a sentence, of the voice that is kept
+/// for tests.
 void write_fixture(const std::filesystem::path& speech, const std::filesystem::path& to) {
   const auto write = [&](const std::filesystem::path& from, const std::string& name) {
     const Samples x = read_utterance(speech / from).samples;
     io::write_wav(to / (name + ".wav"), {Tensor::from(x, {1, std::ssize(x)}), 16000});
   };
   for (const std::string_view word : kKeywords)
-    write(std::filesystem::path("words/test") / word / "iven2-1.wav", std::string(word));
-  write("sentences/test/24.wav", "sentence");
+    write(std::filesystem::path("words/flite") / word / ("flite-slt-1.0-" + std::string(word) + ".wav"),
+          std::string(word));
+  write("sentences/flite/flite-slt-5.wav", "sentence");
 }
 
 bool test(const nn::Layer& net, const std::filesystem::path& folder) {

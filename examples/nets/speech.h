@@ -7,6 +7,7 @@
 #include <numeric>
 #include <string>
 
+#include "biquad.h"
 #include "keywords.h"
 #include "noise.h"
 
@@ -87,6 +88,13 @@ inline Utterance utterance(Samples x) {
   return u;
 }
 
+/// Returns an utterance as by a longer or shorter speaker, who is slower and lower, or faster and higher.
+inline Utterance varied(const Utterance& u, Draw& draw) {
+  constexpr std::array<std::int64_t, 7> rates{13600, 14400, 15200, 16000, 16960, 17920, 19200};
+  const std::int64_t rate = rates[static_cast<std::size_t>(draw.below(rates.size()))];
+  return rate == 16000 ? u : utterance(at_speech_rate(u.samples, rate));
+}
+
 /// Reads a recording, of any rate.
 inline Utterance read_utterance(const std::filesystem::path& path) {
   const ferrite::io::Audio audio = ferrite::io::read_wav(path);
@@ -120,7 +128,8 @@ struct Clip {
 struct Conditions {
   double lowest_snr = -5, highest_snr = 30;  ///< ratio of speech to noise, in dB
   int first_noise = 0, noises = kTrainedNoises;
-  double rooms = 0.6;  ///< share of clips with reflections
+  double rooms = 0.6;        ///< share of clips with reflections
+  double microphones = 0.8;  ///< share of clips with a microphone that favours some frequencies
 };
 
 /// Returns a clip of silence, to which `place` adds speech.
@@ -132,7 +141,21 @@ inline void place(Clip& clip, const Utterance& u, std::size_t at, double gain) {
   for (std::size_t i = 0; i < u.active.size() && at + i < clip.active.size(); ++i)
     if (u.active[i]) clip.active[at + i] = true;
 }
-/// Adds a room and one or two noises, and chooses the level of the microphone.
+/// Changes the sound as a microphone and its place may do.
+inline void add_microphone(Samples& x, Draw& draw) {
+  using Kind = Biquad::Kind;
+  std::array<Biquad, 4> filters{
+      Biquad(Kind::high_pass, draw(30, 250), 0.7, kSpeechRate),
+      Biquad(Kind::peak, 250 * std::pow(2, draw(0, 2)), draw(0.5, 2), kSpeechRate, draw(-8, 8)),
+      Biquad(Kind::peak, 1000 * std::pow(2, draw(0, 2.3)), draw(0.5, 2), kSpeechRate, draw(-10, 10)),
+      Biquad(Kind::low_pass, draw(3300, 7600), 0.7, kSpeechRate)};
+  for (float& v : x) {
+    double y = v;
+    for (Biquad& filter : filters) y = filter(y);
+    v = static_cast<float>(y);
+  }
+}
+/// Adds a room and one or two noises, and chooses the microphone and its level.
 inline void record(Clip& clip, const Conditions& c, Draw& draw) {
   if (draw(0, 1) < c.rooms) add_room(clip.samples, draw(0.1, 0.8), draw(0.1, 0.6), draw);
   const double snr = draw(c.lowest_snr, c.highest_snr), level = std::pow(10, draw(-40, 0) / 20);
@@ -145,8 +168,9 @@ inline void record(Clip& clip, const Conditions& c, Draw& draw) {
       background[t] = static_cast<float>((background[t] + share * other[t]) / std::sqrt(1 + share * share));
   }
   const double gain = 0.12 * std::pow(10, -snr / 20);  // speech has about half of its loudest level on average
-  for (std::size_t t = 0; t < clip.samples.size(); ++t)
-    clip.samples[t] = std::clamp(static_cast<float>(level * (clip.samples[t] + gain * background[t])), -1.0F, 1.0F);
+  for (std::size_t t = 0; t < clip.samples.size(); ++t) clip.samples[t] += static_cast<float>(gain) * background[t];
+  if (draw(0, 1) < c.microphones) add_microphone(clip.samples, draw);
+  for (float& v : clip.samples) v = std::clamp(static_cast<float>(level) * v, -1.0F, 1.0F);
 }
 
 /// Returns the state of each frame of the net's features: the 10 ms around the middle of the frame.

@@ -29,7 +29,7 @@ std::vector<Clip> clips(const std::vector<const std::vector<Utterance>*>& speech
     for (double at = draw(-1.5, 2); !nobody && at < static_cast<double>(length) / 16000 - 0.3;
          at += std::pow(10, draw(-0.7, 0.6))) {
       const auto& from = *speech[static_cast<std::size_t>(draw.below(static_cast<int>(speech.size())))];
-      const Utterance& u = from[static_cast<std::size_t>(draw.below(static_cast<int>(from.size())))];
+      const Utterance u = varied(from[static_cast<std::size_t>(draw.below(static_cast<int>(from.size())))], draw);
       if (at > 0) place(clip, u, static_cast<std::size_t>(at * 100), std::pow(10, draw(-8, 0) / 20));
       at = std::max(at, 0.0) + static_cast<double>(u.active.size()) / 100;
     }
