@@ -138,8 +138,9 @@ class Program {
       case 0: return transpose(x, axis, pick(r, 0, rank - 1));
       case 1: return flip(x, {axis});
       case 2: {
-        const int begin = pick(r, 0, static_cast<int>(n) - 1);
-        return slice(x, axis, begin, pick(r, begin + 1, static_cast<int>(n)), pick(r, 1, 2));
+        // One draw after the other, so that every compiler makes the same program.
+        const int begin = pick(r, 0, static_cast<int>(n) - 1), by = pick(r, 1, 2);
+        return slice(x, axis, begin, pick(r, begin + 1, static_cast<int>(n)), by);
       }
       case 3: {
         Shape before = Shape::filled(rank, 0);
