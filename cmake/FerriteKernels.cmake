@@ -61,8 +61,6 @@ function(ferrite_add_levels library levels)
     target_include_directories(${target} PRIVATE "${PROJECT_BINARY_DIR}/include")
     target_compile_features(${target} PRIVATE cxx_std_20)
     target_compile_options(${target} PRIVATE ${FERRITE_CODE_OPTIONS} ${FERRITE_SECTIONS} ${FERRITE_FLAGS_${level}})
-    separate_arguments(options UNIX_COMMAND "${FERRITE_KERNEL_OPTIONS}")  # of who builds with sanitizers
-    target_compile_options(${target} PRIVATE ${options})
     if(count GREATER 1)
       # Functions of headers that all levels use are inlined only when optimizing. Where they are not, the linker takes
       # one level's for all, which a processor may not have the instructions for.
