@@ -75,6 +75,8 @@ class StreamSlot::Bridge {
 
 /// A stream as it is played.
 struct StreamSlot::Voice {
+  explicit Voice(Stream s) : stream(std::move(s)) {}
+
   Stream stream;
   std::unique_ptr<Bridge> bridge{};  ///< if the stream's rate is not the slot's
   Voice* next = nullptr;             ///< of those handed back

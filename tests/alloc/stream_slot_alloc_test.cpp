@@ -11,6 +11,7 @@
 #include "counted.h"
 #include "ferrite/dsl/builder.h"
 #include "ferrite/nn/stream/stream_slot.h"
+#include "ferrite/tensor/denormals.h"
 
 using namespace ferrite;
 
