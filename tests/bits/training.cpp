@@ -31,6 +31,15 @@ Tensors trained(const Options& options) {
   return all;
 }
 
+/// Returns a large parameter after some steps with random gradients.
+template <class Optimizer>
+Tensors updated() {
+  const Parameter w("w", uniform({200, 131}, {32, 1, 0}, -1, 1));
+  Optimizer optimizer({w});
+  for (std::uint64_t i = 0; i < 4; ++i) optimizer.step(Tensors{normal({200, 131}, {32, 2 + 2 * i, 0})});
+  return {w.peek()};
+}
+
 template <class Optimizer, class Options>
 Result training(const std::string& name, const Options& options) {
   return {"training/" + name, [=] { return trained<Optimizer>(options); }};
@@ -39,7 +48,9 @@ Result training(const std::string& name, const Options& options) {
 }  // namespace
 
 std::vector<Result> training_results() {
-  return {training<nn::Sgd>("sgd", nn::SgdOptions{.learning_rate = 0.1, .momentum = 0.9, .weight_decay = 0.01}),
+  return {{"training/adam_large", updated<nn::Adam>},
+          {"training/rmsprop_large", updated<nn::RmsProp>},
+          training<nn::Sgd>("sgd", nn::SgdOptions{.learning_rate = 0.1, .momentum = 0.9, .weight_decay = 0.01}),
           training<nn::Adam>("adam", nn::AdamOptions{.learning_rate = 0.01}),
           training<nn::AdamW>("adamw", nn::AdamOptions{.learning_rate = 0.01, .weight_decay = 0.1}),
           training<nn::RmsProp>("rmsprop", nn::RmsPropOptions{.momentum = 0.9, .centered = true}),

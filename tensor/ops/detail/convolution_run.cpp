@@ -498,7 +498,7 @@ class WeightGradient {
         w_(Writer::data<T>(w)),
         multiply_adds_(y.numel() * e_.inner * g.taps()),
         width_(convolution_kernels_for<T>().lanes),
-        by_positions_(2 * e_.outer < kReductionLanes<T>) {
+        by_positions_(4 * e_.outer < kReductionLanes<T>) {
     const std::int64_t packets = (g.axis[2].small + kReductionLanes<T> - 1) / kReductionLanes<T>;
     if (by_positions_ && is_depthwise(e_) && g.axis[1].small * packets <= kBlockK && packets <= kMostPlanePackets)
       plane_ = plane_of(g, false);
