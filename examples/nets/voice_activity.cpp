@@ -29,7 +29,7 @@ std::vector<Clip> clips(const std::vector<const std::vector<Utterance>*>& speech
     for (double at = draw(-1.5, 2); !nobody && at < static_cast<double>(length) / 16000 - 0.3;
          at += std::pow(10, draw(-0.7, 0.6))) {
       const auto& from = *speech[static_cast<std::size_t>(draw.below(static_cast<int>(speech.size())))];
-      const Utterance u = varied(from[static_cast<std::size_t>(draw.below(static_cast<int>(from.size())))], draw);
+      const Utterance& u = from[static_cast<std::size_t>(draw.below(static_cast<int>(from.size())))];
       if (at > 0) place(clip, u, static_cast<std::size_t>(at * 100), std::pow(10, draw(-8, 0) / 20));
       at = std::max(at, 0.0) + static_cast<double>(u.active.size()) / 100;
     }
@@ -120,8 +120,8 @@ void compare(const nn::Layer& net, const nn::Layer& silero, const std::filesyste
 int main(int argc, char** argv) try {
   std::string out = "voice_activity.safetensors", tested, folder = FERRITE_BUILD "/speech", silero, recording;
   std::uint64_t seed = 1;
-  std::int64_t epochs = 20;
-  std::size_t count = 1000;
+  std::int64_t epochs = 24;
+  std::size_t count = 1500;
   CLI::App app("Trains a net that hears whether somebody speaks, or tests one");
   app.add_option("--out", out, "The file to write"), app.add_option("--test", tested, "A file to test instead");
   app.add_option("--speech", folder, "The folder of scripts/make_speech");
@@ -137,7 +137,7 @@ int main(int argc, char** argv) try {
   float quiet = -4;
   if (tested.empty()) {
     const auto sentences = read("sentences", "train"), languages = read("languages", "train");
-    const std::vector<Clip> all = clips({&sentences, &languages}, count, kTrained, {}, seed);
+    const std::vector<Clip> all = clips({&sentences, &languages}, count, kTrained, {.microphones = 0.3}, seed);
     quiet = scores(all, [](const Clip& c) { return frame_levels(c.samples); }).best_threshold();
     const train::Dataset data = dataset(all);
     const dsl::Network part = voice_activity_head(dsl::sequence(kBands)).build(seed);
