@@ -8,8 +8,10 @@
 #include <limits>
 #include <memory>
 #include <new>
+#include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "ferrite/nn/stream/stream_slot.h"
 #include "ferrite/tensor/denormals.h"
@@ -52,8 +54,9 @@ thread_local std::array<char, 1024> last_error{};
 
 ferrite_status fail(ferrite_status status, const char* text) noexcept {
   const std::size_t room = last_error.size() - 1;
-  std::size_t n = std::min(std::strlen(text), room);
-  while (n == room && n > 0 && (static_cast<unsigned char>(text[n]) & 0xC0U) == 0x80U) --n;  // cut between characters
+  const std::size_t size = std::strlen(text);
+  std::size_t n = std::min(size, room);
+  while (n < size && n > 0 && (static_cast<unsigned char>(text[n]) & 0xC0U) == 0x80U) --n;  // cut between characters
   std::memcpy(last_error.data(), text, n);
   last_error[n] = 0;
   return status;
@@ -77,7 +80,11 @@ ferrite_status guarded(F&& f) noexcept {
     return fail(FERRITE_ERROR_CAPACITY, e.what());
   } catch (const ValueError& e) {
     return fail(FERRITE_ERROR_VALUE, e.what());
+  } catch (const MemoryError& e) {
+    return fail(FERRITE_ERROR_MEMORY, e.what());
   } catch (const std::bad_alloc&) {
+    return fail(FERRITE_ERROR_MEMORY, "there is not enough memory");
+  } catch (const std::length_error&) {
     return fail(FERRITE_ERROR_MEMORY, "there is not enough memory");
   } catch (const std::exception& e) {
     return fail(FERRITE_ERROR_OTHER, e.what());
@@ -99,25 +106,64 @@ T known_part(const T& given, T result, const char* name) {
   return result;
 }
 
+/// Returns n times `each`, where so many floats can exist.
+std::size_t times(std::int64_t n, std::size_t each, const char* name) {
+  const auto count = static_cast<std::size_t>(n);
+  if (n < 0 || (each > 0 && count > std::numeric_limits<std::size_t>::max() / sizeof(float) / each))
+    throw ShapeError("the number of " + std::string(name) + " is negative or too large: " + std::to_string(n));
+  return count * each;
+}
+
 /// Returns the values of n steps, of `each` values.
 template <class T>
 std::span<T> values(T* v, std::int64_t n, std::size_t each, const char* name) {
-  const auto steps = static_cast<std::size_t>(n);
-  if (n < 0 || (each > 0 && steps > std::numeric_limits<std::size_t>::max() / sizeof(T) / each))
-    throw ShapeError("the number of steps is negative or too large: " + std::to_string(n));
-  if (steps * each > 0) check(v, name);
-  return {v, steps * each};
+  const std::size_t count = times(n, each, "steps");
+  if (count > 0) check(v, name);
+  return {v, count};
+}
+
+/// Returns what a net described in words takes, if it is one.
+const dsl::Input* input_of(const nn::Layer& net) {
+  const auto* const network = dynamic_cast<const dsl::Network*>(&net);
+  return network ? &network->input() : nullptr;
+}
+
+/// Returns the number of values that a step takes; 0 for nets that do not take values in steps.
+std::int64_t width_of(const nn::Layer& net) {
+  const dsl::Input* const input = input_of(net);
+  if (!input) return net.step_input().width;
+  return input->kind == dsl::InputKind::sequence || input->kind == dsl::InputKind::features ? input->size : 0;
+}
+
+void check_takes_values(const nn::Layer& net) {
+  if (width_of(net) == 0)
+    throw ValueError("the net takes tokens, pictures or any number of values; see ferrite_description");
 }
 
 /// Makes a stream whose steps are planned, so that the first one allocates nothing.
-nn::Stream stream_of(const ferrite_model* model, std::int64_t batch) {
-  check(model, "model");
-  nn::Stream stream = model->file.net->stream(batch);
-  if (stream.input().width == 0)
-    throw ValueError("the net takes any number of values in a step; only ferrite_run runs such nets");
+nn::Stream stream_of(const nn::Layer& net, std::int64_t batch) {
+  check_takes_values(net);
+  nn::Stream stream = net.stream(batch);
+  if (stream.input().width == 0) {  // the first step makes the plan
+    const std::vector<float> x(static_cast<std::size_t>(batch * width_of(net)));
+    std::vector<float> y(x.size());
+    (void)stream.feed(x, y);  // layers of any width keep the first one
+    stream.reset();
+  }
   if (stream.input().dtype != Dtype::f32 || stream.result().dtype != Dtype::f32)
     throw DtypeError("the net does not take and give f32");
   return stream;
+}
+
+nn::Stream stream_of(const ferrite_model* model, std::int64_t batch) {
+  check(model, "model");
+  return stream_of(*model->file.net, batch);
+}
+
+/// Whether a net runs step by step on values, as far as its layers say.
+bool streams(const nn::Layer& net) {
+  const dsl::Input* const input = input_of(net);
+  return net.streams() && width_of(net) > 0 && !(input && input->kind == dsl::InputKind::features);
 }
 
 ferrite_status load(const auto& read, ferrite_model** model) {
@@ -167,15 +213,14 @@ ferrite_status ferrite_describe(const ferrite_model* model, ferrite_description*
     check(description, "description");
     ferrite_description d = known_part(*description, ferrite_description{}, "description");
     const nn::Layer& net = *model->file.net;
-    d.inputs = net.step_input().width;
+    d.inputs = width_of(net);
     d.outputs = 0;
-    d.parameters = 0;
-    for (const Parameter& p : net.parameters()) d.parameters += p.shape().numel();
+    d.parameters = net.parameter_count();
     d.rate = model->file.rate.value_or(0);
-    d.streams = net.streams() ? 1 : 0;
+    d.streams = streams(net) ? 1 : 0;
     d.stride = d.delay = 0;
     if (d.streams) {
-      const nn::Stream stream = net.stream();
+      const nn::Stream stream = stream_of(net, 1);
       d.outputs = stream.result().width, d.stride = stream.stride(), d.delay = stream.delay();
     }
     std::memcpy(description, &d, std::min(description->size, sizeof d));
@@ -203,11 +248,14 @@ ferrite_status ferrite_run(const ferrite_model* model, int64_t batch, int64_t st
     check(model, "model");
     check(values, "values");
     const nn::Layer& net = *model->file.net;
-    const std::int64_t width = net.step_input().width;
-    if (width == 0) throw ValueError("the net takes any number of values in a step");
-    const std::span<const float> in =
-        ::values(x, steps, ::values(x, batch, static_cast<std::size_t>(width), "x").size(), "x");
-    const Tensor result = contiguous(net(Tensor::from(in, {batch, steps, width})));
+    check_takes_values(net);
+    const std::int64_t width = width_of(net);
+    const std::size_t row = times(batch, static_cast<std::size_t>(width), "sequences");
+    const std::span<const float> in = ::values(x, steps, row, "x");
+    const dsl::Input* const input = input_of(net);
+    const bool rows = input && input->kind == dsl::InputKind::features;
+    const Tensor result =
+        contiguous(net(Tensor::from(in, rows ? Shape{batch * steps, width} : Shape{batch, steps, width})));
     if (result.dtype() != Dtype::f32) throw DtypeError("the net does not give f32");
     *values = static_cast<std::size_t>(result.numel());
     if (!y) return;

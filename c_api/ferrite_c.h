@@ -10,9 +10,9 @@
  * Values are f32, row-major: B is the number of sequences, T of steps, D and N of values that a step takes and gives.
  * Every function that can fail returns a status, and changes nothing when it fails unless its description says
  * otherwise; ferrite_error() tells what was wrong. A null pointer where an object is expected is FERRITE_ERROR_VALUE.
- * Models do not change: several threads may use one at a time. A stream belongs to one thread at a time. Objects may be
- * freed in any order. Steps of streams and slots allocate nothing, take no lock and make no system call, unless they
- * fail. */
+ * Models do not change: several threads may use one at the same time. A stream belongs to one thread at a time. Objects
+ * may be freed in any order. Steps of streams and slots allocate nothing, take no lock and make no system call, unless
+ * they fail or a layer runs as a program (docs/c-api.md). */
 #ifndef FERRITE_C_H
 #define FERRITE_C_H
 
@@ -69,8 +69,8 @@ FERRITE_C_API void ferrite_free(ferrite_model* model);
 /* What a net takes and gives. */
 typedef struct ferrite_description {
   size_t size;        /* sizeof(ferrite_description), to be set by the caller */
-  int64_t inputs;     /* D; 0: any number */
-  int64_t outputs;    /* N; 0 if inputs is 0 or the net does not stream */
+  int64_t inputs;     /* D; 0: the net takes tokens, pictures or any number of values, and cannot be run here */
+  int64_t outputs;    /* N; 0 if the net does not stream */
   int64_t parameters; /* number of weights */
   double rate;        /* steps per second for which the net was trained, in Hz; 0 where the file does not say */
   int32_t streams;    /* 1 if the net runs step by step, otherwise 0 */
@@ -79,13 +79,13 @@ typedef struct ferrite_description {
 } ferrite_description;
 
 FERRITE_C_API ferrite_status ferrite_describe(const ferrite_model* model, ferrite_description* description);
-/* Writes a table of the layers, with an ending zero and at most `room` bytes, and returns the size of the whole text
- * without the zero; 0 when it fails. */
+/* Writes a table of the layers, with a terminating zero and at most `room` bytes, and returns the size of the whole
+ * text without the zero; 0 when it fails. */
 FERRITE_C_API size_t ferrite_summary(const ferrite_model* model, char* text, size_t room);
 
 /* Runs the net on whole sequences: x [B, T, D] -> y, usually [B, T, N]; a net may give fewer steps, or one row for each
- * sequence. `values` is the number of values in y. If y is null, or `room` is too small, nothing is written but
- * `values`; the second is FERRITE_ERROR_SHAPE. */
+ * sequence. `values` is the number of values in y. A net of rows without steps takes B T of them. If y is
+ * null, or `room` is too small, nothing is written but `values`; the latter is FERRITE_ERROR_SHAPE. */
 FERRITE_C_API ferrite_status ferrite_run(const ferrite_model* model, int64_t batch, int64_t steps, const float* x,
                                          float* y, size_t room, size_t* values);
 
@@ -97,7 +97,7 @@ FERRITE_C_API void ferrite_stream_free(ferrite_stream* stream);
 /* Runs one step: x [B, D] -> y [B, N]. */
 FERRITE_C_API ferrite_status ferrite_stream_step(ferrite_stream* stream, const float* x, float* y);
 /* Runs n steps in less time than one by one, with the same bits: x [n, B, D] -> y [n, B, N], which may be the same
- * memory. When a step fails, those before it have been made. */
+ * memory if D = N. When a step fails, those before it have been made. */
 FERRITE_C_API ferrite_status ferrite_stream_steps(ferrite_stream* stream, int64_t n, const float* x, float* y);
 /* Feeds one step to a net with strides or delays: `gave` becomes 1 if there is an output in y, otherwise 0. */
 FERRITE_C_API ferrite_status ferrite_stream_feed(ferrite_stream* stream, const float* x, float* y, int32_t* gave);
@@ -109,10 +109,10 @@ FERRITE_C_API ferrite_status ferrite_stream_reset(ferrite_stream* stream);
 /* How a slot plays; lengths are in steps. */
 typedef struct ferrite_slot_options {
   size_t size;       /* sizeof(ferrite_slot_options), to be set by the caller */
-  int64_t crossfade; /* steps in which the sound goes over from one net to the next */
+  int64_t crossfade; /* steps in which one net fades into the next; 0: at once */
   int64_t lead;      /* steps that a new net runs unheard before that */
   double rate;       /* steps per second that the slot is given, in Hz; 0: that of every net */
-  int32_t flush;     /* 1: denormal numbers count as zero in ferrite_slot_steps; 0: they are computed with */
+  int64_t flush;     /* 1: denormal numbers count as zero in ferrite_slot_steps; 0: they are computed with */
 } ferrite_slot_options;
 
 /* Makes a slot of `batch` sequences that plays a net. Nets whose rate differs from the slot's run at their own, between
@@ -120,13 +120,14 @@ typedef struct ferrite_slot_options {
 FERRITE_C_API ferrite_status ferrite_slot_new(const ferrite_model* model, int64_t batch,
                                               const ferrite_slot_options* options, ferrite_slot** slot);
 FERRITE_C_API void ferrite_slot_free(ferrite_slot* slot);
-/* Runs n steps on the audio thread: x [n, B, D] -> y [n, B, N], which may be the same memory. */
+/* Runs n steps on the audio thread: x [n, B, D] -> y [n, B, N], which may be the same memory if D = N. When a step
+ * fails, some have been made; if two nets play, the one that failed is dropped. */
 FERRITE_C_API ferrite_status ferrite_slot_steps(ferrite_slot* slot, int64_t n, const float* x, float* y);
 /* Begins a new sequence, on the audio thread. */
 FERRITE_C_API ferrite_status ferrite_slot_reset(ferrite_slot* slot);
 /* Replaces the net, on any thread but the audio thread, and frees those that are no longer heard. */
 FERRITE_C_API ferrite_status ferrite_slot_swap(ferrite_slot* slot, const ferrite_model* model);
-/* Returns 1 if the net that was put last is all that is heard, otherwise 0. */
+/* Returns 1 if the net that was put last is all that is heard, unless it has failed; otherwise 0. */
 FERRITE_C_API int32_t ferrite_slot_settled(const ferrite_slot* slot);
 /* Returns by how many steps the output comes late, because the rate of the net is not the slot's. */
 FERRITE_C_API int64_t ferrite_slot_latency(const ferrite_slot* slot);

@@ -15,14 +15,16 @@ namespace ferrite::train {
 /// A net as a file describes it, in evaluation mode.
 struct NetFile {
   std::unique_ptr<nn::Layer> net;
-  std::string format;  ///< "ferrite", "nam", "rtneural" or "guitarml"
-  std::optional<double>
-      rate{};  ///< steps per second for which the net was trained, in Hz; empty where the file does not say
+  /// "ferrite", "nam", "rtneural" or "guitarml".
+  std::string format;
+  /// Steps per second for which the net was trained, in Hz; empty where the file does not say.
+  std::optional<double> rate{};
 };
 
 /// Parses the bytes of a file that holds a whole net: one that `save_net` or `ferrite train` has written, a `.nam` file
-/// (io/nam.h), or the JSON of RTNeural or GuitarML. The format is recognised by the contents. Throws IoError, its
-/// message beginning with `where`, for other and damaged files, ValueError for words that do not describe a net.
+/// (io/nam.h), or the JSON of RTNeural or GuitarML. The format is recognised by the contents. No tensor of the net is
+/// made that has more elements than the file has bytes and more than 2^22. Throws IoError, its message beginning with
+/// `where`, for other and damaged files.
 NetFile parse_net(std::span<const std::byte> bytes, std::string_view where = "net");
 /// Reads a file that holds a whole net. Throws as parse_net, and IoError for a file that cannot be read.
 NetFile read_net(const std::filesystem::path& path);
@@ -41,8 +43,8 @@ struct SaveNetOptions {
 ///   const dsl::Network net = train::parse_words(words).build(0);
 ///   train::save_net(net, words, "amp.safetensors", {.rate = 48000});
 ///
-/// Throws ValueError unless the words give parameters and buffers of the net's names and shapes, and for a rate that is
-/// not positive; IoError where the file cannot be written.
+/// Throws ValueError unless the words give a net of f32 with the same summary, parameters, buffers and settings
+/// (Module::settings), and for a rate that is not positive; IoError where the file cannot be written.
 void save_net(const dsl::Network& net, const std::string& words, const std::filesystem::path& path,
               const SaveNetOptions& options = {});
 

@@ -72,13 +72,12 @@ class Amp final : public DISTRHO::Plugin {
       put(model);
       model_ = std::move(model);
       path_ = path;
-    } catch (const Error& e) {
+    } catch (const std::exception& e) {
       d_stderr("Ferrite Amp goes on with the net it has: %s", e.what());
     }
   }
 
   // While no audio runs.
-  void sampleRateChanged(double) override { prepare(); }
   void activate() override { prepare(); }
 
   // On the audio thread: no lock, no allocation, nothing freed.
@@ -104,9 +103,18 @@ class Amp final : public DISTRHO::Plugin {
 
   void prepare() {
     const std::lock_guard lock(loading_);
-    const double rate = getSampleRate();
-    slot_.emplace(stream_of(model_), nn::StreamSlotOptions{.crossfade = std::llround(kSmooth * rate), .rate = rate},
-                  model_.sample_rate.value_or(0));
+    const double rate = std::round(getSampleRate());
+    const auto make = [&](double own) {
+      slot_.emplace(stream_of(model_), nn::StreamSlotOptions{.crossfade = std::llround(kSmooth * rate), .rate = rate},
+                    own);
+    };
+    try {
+      make(model_.sample_rate.value_or(0));
+    } catch (const Error& e) {  // no conversion between the two rates
+      d_stderr("Ferrite Amp plays its net at the rate of the host: %s", e.what());
+      make(0);
+    }
+    setLatency(static_cast<uint32_t>(slot_->latency()));
     smooth_ = static_cast<float>(1 - std::exp(-1 / (kSmooth * rate)));
     for (uint32_t k = 0; k < knobs; ++k) gains_[k] = gain_of(decibels_[k]);
   }

@@ -15,6 +15,8 @@ namespace {
 
 /// Maximum number of steps that are made at once.
 constexpr std::int64_t kPiece = 64;
+/// Longest lead and longest crossfade.
+constexpr std::int64_t kMostSteps = std::int64_t{1} << 40;
 
 /// Returns a rate in whole Hz.
 std::int64_t whole_rate(double rate) {
@@ -84,7 +86,12 @@ struct StreamSlot::Voice {
   std::int64_t latency() const { return bridge ? bridge->latency() : 0; }
   void run(std::int64_t n, std::span<const float> x, std::span<float> y) {
     if (bridge) {
-      bridge->run(stream, n, x.data(), y.data());
+      try {
+        bridge->run(stream, n, x.data(), y.data());
+      } catch (...) {
+        bridge->reset();  // its two sides have not moved by the same time
+        throw;
+      }
     } else {
       stream.steps(n, x, y);
     }
@@ -97,9 +104,10 @@ struct StreamSlot::Voice {
 
 StreamSlot::StreamSlot(Stream first, const StreamSlotOptions& options, double rate)
     : options_(options), batch_(first.batch()), in_(batch_ * first.input().width), out_(batch_ * first.result().width) {
-  if (options.crossfade < 0 || options.lead < 0)
-    throw ValueError("stream slot: crossfade and lead must not be negative, got " + std::to_string(options.crossfade) +
-                     " and " + std::to_string(options.lead));
+  const auto possible = [](std::int64_t steps) { return steps >= 0 && steps <= kMostSteps; };
+  if (!possible(options.crossfade) || !possible(options.lead))
+    throw ValueError("stream slot: crossfade and lead must not be negative, nor more than 2^40 steps, got " +
+                     std::to_string(options.crossfade) + " and " + std::to_string(options.lead));
   (void)whole_rate(options.rate);
   mixed_ = std::make_unique<float[]>(static_cast<std::size_t>(kPiece * out_));
   make_heard(voice_of(std::move(first), rate));
@@ -149,8 +157,9 @@ void StreamSlot::collect() {
 }
 
 bool StreamSlot::settled() const {
-  // In this order: the audio thread begins to fade before it takes what waits.
-  return !waiting_.load(std::memory_order_acquire) && !fading_.load(std::memory_order_acquire);
+  // In this order: the audio thread begins to fade before it takes what waits, and another may have come meanwhile.
+  const auto waits = [&] { return waiting_.load(std::memory_order_acquire) != nullptr; };
+  return !waits() && !fading_.load(std::memory_order_acquire) && !waits();
 }
 
 /// Takes the stream that waits, if one does.
@@ -188,7 +197,12 @@ void StreamSlot::run(std::int64_t n, const float* x, float* y) {
     fading_.store(false, std::memory_order_release);
     throw;
   }
-  heard_->run(n, in, {y, values});
+  try {
+    heard_->run(n, in, {y, values});
+  } catch (...) {
+    make_heard(std::move(entering_));
+    throw;
+  }
   const float parts = static_cast<float>(options_.crossfade + 1);
   for (std::int64_t t = 0; t < n && entered_ >= lead_; ++t) {
     const float w = static_cast<float>(entered_ - lead_ + t + 1) / parts;

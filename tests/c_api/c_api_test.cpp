@@ -127,6 +127,39 @@ BOOST_AUTO_TEST_CASE(files_are_loaded_from_memory) {
   BOOST_TEST(described(Model(model)).inputs == 2);
 }
 
+/// Rows without steps, and layers that take any number of values, of which the words say how many.
+BOOST_AUTO_TEST_CASE(nets_of_rows_and_of_any_width_run) {
+  const auto rows = write("features(4).batch_norm().linear(2)", 5, "rows", {});
+  const Model model = load(rows);
+  const train::NetFile file = train::read_net(rows);
+  const Tensor x = noise({6, 4});
+  const Values in = x.to_vector<float>();
+  for (const std::int64_t batch : {1, 2, 6}) {
+    Values y(12);
+    std::size_t n = 0;
+    BOOST_TEST(ferrite_run(model.get(), batch, 6 / batch, in.data(), y.data(), 12, &n) == FERRITE_OK, ferrite_error());
+    BOOST_TEST(n == 12U);
+    BOOST_TEST(y == (*file.net)(x).to_vector<float>());
+  }
+  BOOST_TEST((described(model).inputs == 4 && described(model).streams == 0));
+  const Model relu = load(write("sequence(3).relu()", 6, "relu", {}));
+  BOOST_TEST((described(relu).inputs == 3 && described(relu).outputs == 3 && described(relu).streams == 1));
+  Values y(24);
+  std::size_t n = 0;
+  const Stream s = stream(relu, 2);
+  BOOST_TEST(ferrite_stream_steps(s.get(), 4, in.data(), y.data()) == FERRITE_OK);
+  for (std::size_t i = 0; i < y.size(); ++i) BOOST_TEST(y[i] == std::max(in[i], 0.0F));
+  BOOST_TEST(ferrite_run(relu.get(), 2, 4, in.data(), y.data(), 24, &n) == FERRITE_OK);
+  for (std::size_t i = 0; i < y.size(); ++i) BOOST_TEST(y[i] == std::max(in[i], 0.0F));
+  for (const char* words : {"tokens(9).embedding(3)", "image(1, 8, 8).flatten()"}) {
+    const Model other = load(write(words, 7, "other", {}));
+    BOOST_TEST((described(other).inputs == 0 && described(other).streams == 0));
+    ferrite_stream* none = nullptr;
+    check_failed(ferrite_stream_new(other.get(), 1, &none), FERRITE_ERROR_VALUE, "takes tokens, pictures");
+    check_failed(ferrite_run(other.get(), 1, 1, in.data(), y.data(), 24, &n), FERRITE_ERROR_VALUE, "takes tokens");
+  }
+}
+
 BOOST_AUTO_TEST_CASE(streams_run_as_in_the_library) {
   const Model model = load(lstm);
   const train::NetFile file = train::read_net(lstm);
@@ -311,7 +344,7 @@ BOOST_AUTO_TEST_CASE(errors_have_a_status_and_a_text) {
   check_failed(ferrite_run(model.get(), 1, 1, x.data(), y.data(), 2, &n), FERRITE_ERROR_SHAPE,
                "the result has 3 values [1, 1, 3], there is room for 2");
   BOOST_TEST(n == 3U);
-  check_failed(ferrite_run(model.get(), -1, 1, x.data(), y.data(), 3, &n), FERRITE_ERROR_SHAPE, "-1");
+  check_failed(ferrite_run(model.get(), -1, 1, x.data(), y.data(), 3, &n), FERRITE_ERROR_SHAPE, "number of sequences");
   check_failed(ferrite_run(model.get(), 1, 1, x.data(), y.data(), 3, nullptr), FERRITE_ERROR_VALUE, "values is null");
   ferrite_slot* no_slot = nullptr;
   const ferrite_slot_options unset{0, 1, 1, 1, 1}, negative{sizeof negative, -1, 0, 0, 0};
@@ -334,9 +367,10 @@ BOOST_AUTO_TEST_CASE(texts_of_errors_belong_to_their_thread) {
   check_failed(ferrite_load("here", &none), FERRITE_ERROR_IO, "here");
   std::thread([&] {
     BOOST_TEST(std::string(ferrite_error()).empty());
+    const std::string character = "\u20ac";
     std::string rate;
-    for (int i = 0; i < 800; ++i) rate += "\u00fc";
-    for (const char* begin : {"", "x"}) {  // one of the two would end in the middle of a character
+    for (int i = 0; i < 800; ++i) rate += character;
+    for (const char* begin : {"", "x", "xx"}) {  // two of the three would end in the middle of a character
       const std::string words = "sequence(1).relu()";
       train::save_net(train::parse_words(words).build(1), words, folder / "rate.safetensors", {.rate = 7});
       io::Metadata metadata = io::read_safetensors(folder / "rate.safetensors").metadata();
@@ -344,8 +378,8 @@ BOOST_AUTO_TEST_CASE(texts_of_errors_belong_to_their_thread) {
       io::write_tensors(folder / "rate.safetensors", {}, metadata);
       BOOST_TEST(ferrite_load((folder / "rate.safetensors").string().c_str(), &none) == FERRITE_ERROR_IO);
       const std::string text = ferrite_error();
-      BOOST_TEST((text.size() == 1023 || text.size() == 1022));
-      BOOST_TEST(text.substr(text.size() - 2) == "\u00fc");
+      BOOST_TEST((text.size() > 1020 && text.size() <= 1023));
+      BOOST_TEST(text.substr(text.size() - 3) == character);
     }
   }).join();
   BOOST_TEST(std::string(ferrite_error()).find("here") != std::string::npos);

@@ -195,6 +195,7 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_is_refused) {
   BOOST_TEST(slot.settled());
   BOOST_CHECK_THROW(nn::StreamSlot(net.stream(), {.crossfade = -1}), ValueError);
   BOOST_CHECK_THROW(nn::StreamSlot(net.stream(), {.lead = -1}), ValueError);
+  BOOST_CHECK_THROW(nn::StreamSlot(net.stream(), {.crossfade = std::int64_t{1} << 41}), ValueError);
   BOOST_CHECK_THROW(nn::StreamSlot(net.stream(), {.rate = 0.5}), ValueError);
   Values x(4), y(4);
   const std::span<const float> in(x);
@@ -220,6 +221,25 @@ BOOST_AUTO_TEST_CASE(a_new_stream_that_throws_is_dropped) {
   BOOST_TEST(slot.settled());
   slot.steps(16, std::span(x).subspan(8), std::span(y).subspan(8));
   BOOST_TEST(std::equal(y.begin() + 8, y.end(), expected.begin() + 8));
+}
+
+/// When the stream that is heard throws, the one that is faded in takes its place.
+BOOST_AUTO_TEST_CASE(a_heard_stream_that_throws_is_replaced) {
+  const auto short_of_room = dsl::sequence(2).attention(1, {.causal = true, .capacity = 10}).build(1);
+  const auto net = gru(1);
+  nn::StreamSlot slot(short_of_room.stream(), {.crossfade = 100});
+  Values x(2 * 8, 0.5F), y(x.size());
+  slot.steps(8, x, y);
+  slot.put(net.stream());
+  BOOST_CHECK_THROW(slot.steps(8, x, y), nn::CapacityError);
+  BOOST_TEST(slot.settled());
+  slot.steps(8, x, y);
+  slot.put(gru(2).stream());
+  slot.steps(8, x, y);
+  BOOST_TEST(!slot.settled());
+  slot.reset();
+  slot.steps(8, x, y);
+  BOOST_TEST(y == run(gru(2).stream(), 8, x));
 }
 
 /// A network that copies its input, at another rate: the same tone, `latency` steps later.

