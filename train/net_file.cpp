@@ -73,7 +73,7 @@ std::set<std::string_view> outer_keys(std::string_view text) {
     if (text[i] == '}' || text[i] == ']') --depth;
     if (text[i] != '"') continue;
     const std::size_t begin = ++i;
-    while (i < text.size() && text[i] != '"') i += text[i] == '\\' ? 2 : 1;
+    while (i < text.size() && text[i] != '"') i += text[i] == '\\' ? 2U : 1U;
     const std::size_t next = text.find_first_not_of(" \t\r\n", i + 1);
     if (depth == 1 && next != std::string_view::npos && text[next] == ':') keys.insert(text.substr(begin, i - begin));
   }
