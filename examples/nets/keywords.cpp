@@ -43,8 +43,9 @@ const Utterance& any(const std::vector<Utterance>& from, Draw& draw) {
   return from[static_cast<std::size_t>(draw.below(static_cast<int>(from.size())))];
 }
 
-/// Returns features [N, F, 32] and classes [N, F] of clips with keywords, other words, sentences and pauses.
-train::Dataset dataset(const Speech& speech, std::size_t n, std::uint64_t seed) {
+/// Returns features [N, F, 32] and classes [N, F] of clips with keywords, other words, sentences and pauses. Both
+/// synthesisers speak equally often, although one of them has few voices.
+train::Dataset dataset(const std::array<Speech, 2>& synthesisers, std::size_t n, std::uint64_t seed) {
   const dsl::Network features = mel_features().build(0);
   Tensors x, y;
   for (std::size_t i = 0; i < n; ++i) {
@@ -54,17 +55,18 @@ train::Dataset dataset(const Speech& speech, std::size_t n, std::uint64_t seed) 
     for (auto at = static_cast<std::int64_t>(draw(5, 100)); at < kLength / 160 - 20;) {
       const double kind = draw(0, 1), gain = std::pow(10, draw(-6, 0) / 20);
       const auto word = static_cast<std::size_t>(draw.below(static_cast<int>(kKeywords.size())));
-      const Utterance u = varied(any(kind < 0.6   ? speech.keywords[word]
-                                     : kind < 0.8 ? speech.others
-                                                  : speech.sentences,
-                                     draw),
-                                 draw);
+      const Speech& speech = synthesisers[draw(0, 1) < 0.5 ? 0 : 1];
+      const Utterance& said = any(kind < 0.6   ? speech.keywords[word]
+                                  : kind < 0.8 ? speech.others
+                                               : speech.sentences,
+                                  draw);
+      const Utterance u = draw(0, 1) < 0.5 ? varied(said, draw) : said;
       const std::int64_t end = at + std::ssize(u.active);
       place(clip, u, static_cast<std::size_t>(at), gain);
       if (kind < 0.6) mark(target, word, at, end);
       at = end + static_cast<std::int64_t>(kind < 0.6 ? draw(35, 150) : draw(12, 120));
     }
-    record(clip, {.lowest_snr = 0}, draw);
+    record(clip, {.lowest_snr = 0, .microphones = 0.4}, draw);
     x.push_back(select(features(Tensor::from(clip.samples, {1, kLength, 1})), 0, 0));
     y.push_back(Tensor::from(target, {kFrames}));
   }
@@ -219,9 +221,11 @@ int main(int argc, char** argv) try {
   const std::filesystem::path root = folder;
   if (!fixture.empty()) return write_fixture(root, fixture), 0;
   if (tested.empty()) {
-    const Speech speech{read_keywords(root / "words/train"), read_utterances(root / "words/train/other"),
-                        read_utterances(root / "sentences/train")};
-    const train::Dataset data = dataset(speech, count, seed);
+    const auto read = [&](const std::string& part) {
+      return Speech{read_keywords(root / "words" / part), read_utterances(root / "words" / part / "other"),
+                    read_utterances(root / "sentences/train")};
+    };
+    const train::Dataset data = dataset({read("train"), read("flite_train")}, count, seed);
     const dsl::Network part = keywords_head(dsl::sequence(kBands)).build(seed);
     train::adapt(part, data);
     const train::DataLoader loader(data, {.batch_size = 16, .seed = seed});
