@@ -26,6 +26,7 @@
 #include "ferrite/nn/recurrent/rnn.h"
 #include "ferrite/nn/stream/generate.h"
 #include "ferrite/nn/stream/stream.h"
+#include "ferrite/nn/stream/stream_slot.h"
 #include "ferrite/tensor/activations.h"
 #include "ferrite/tensor/denormals.h"
 #include "ferrite/tensor/instruction_set.h"

@@ -11,6 +11,7 @@
 #include "ferrite/autograd/lenient_grad.h"
 #include "ferrite/tensor/accumulate.h"
 #include "ferrite/tensor/anomaly.h"
+#include "ferrite/tensor/system/per_thread.h"
 
 namespace ferrite {
 
@@ -22,17 +23,17 @@ namespace {
 constexpr std::size_t kChunk = 1 << 16;
 constexpr std::size_t kMostSpare = 256;
 
-/// Outlives `spare`: a tape may end after it when its thread ends.
-thread_local constinit bool spare_ended = false;
+/// Outlives the spare memory: a tape may end after it when its thread ends.
+FERRITE_PER_THREAD constinit PerThread<bool> spare_ended(false);
 
 struct Spare {
   std::vector<std::byte*> chunks;
   ~Spare() {
     for (std::byte* c : chunks) ::operator delete(c);
-    spare_ended = true;
+    spare_ended() = true;
   }
 };
-thread_local Spare spare;
+Spare& spare() { return object_of_thread<Spare>(); }
 
 }  // namespace
 
@@ -41,11 +42,11 @@ void* Arena::refill(std::size_t bytes) {
     large_.push_back(static_cast<std::byte*>(::operator new(bytes)));
     return large_.back();
   }
-  if (spare_ended || spare.chunks.empty()) {
+  if (spare_ended() || spare().chunks.empty()) {
     chunks_.push_back(static_cast<std::byte*>(::operator new(kChunk)));
   } else {
-    chunks_.push_back(spare.chunks.back());
-    spare.chunks.pop_back();
+    chunks_.push_back(spare().chunks.back());
+    spare().chunks.pop_back();
   }
   at_ = chunks_.back() + bytes;
   left_ = kChunk - bytes;
@@ -55,8 +56,8 @@ void* Arena::refill(std::size_t bytes) {
 Arena::~Arena() {
   for (std::byte* p : large_) ::operator delete(p);
   for (std::byte* c : chunks_) {
-    if (!spare_ended && spare.chunks.size() < kMostSpare) {
-      spare.chunks.push_back(c);
+    if (!spare_ended() && spare().chunks.size() < kMostSpare) {
+      spare().chunks.push_back(c);
     } else {
       ::operator delete(c);
     }

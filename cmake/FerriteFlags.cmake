@@ -12,6 +12,10 @@ function(ferrite_set_flags target)
   target_compile_options(${target} PRIVATE
     -ffp-contract=off -fno-math-errno
     -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wnon-virtual-dtor -Wold-style-cast)
+  # The folder leaves no trace in what is shipped: the same sources give the same bytes anywhere (scripts/test-packages
+  # reproducible). The last option that fits is the one that counts.
+  target_compile_options(${target} PRIVATE
+    "$<$<NOT:$<CONFIG:Debug>>:-ffile-prefix-map=${PROJECT_SOURCE_DIR}=.;-ffile-prefix-map=${PROJECT_BINARY_DIR}=build>")
   if(FERRITE_WERROR)
     target_compile_options(${target} PRIVATE -Werror)
   endif()

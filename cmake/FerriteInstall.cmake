@@ -1,7 +1,12 @@
 # cmake --install: public headers, the library, and files for find_package and pkg-config. Internal headers are not
 # installed: those in folders called detail, and in subfolders other than those of nn/.
+#
+# Everything belongs to a component, by which packages are divided (FerritePackage.cmake): ferrite_development, all that
+# programs are built with, unless a rule names another one; ferrite_c_library, the shared library of the C interface;
+# ferrite_command, the command (tools/); and python.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME ferrite_development)
 
 set(FERRITE_PACKAGE_FOLDER "${CMAKE_INSTALL_LIBDIR}/cmake/Ferrite")
 
@@ -14,9 +19,15 @@ function(ferrite_install_component name export headers)
     include(\"${folder}/cmake_install.cmake\")
   else()
     message(STATUS \"Not installed, because it was not built: the component ${name}\")
-  endif()")
+  endif()" ALL_COMPONENTS)
 endfunction()
 
+set(libraries ferrite_development)
+if(TARGET ferrite_c)
+  set(libraries ferrite_c_library)  # its shared library is a package of its own
+  ferrite_install_component(c C "${PROJECT_SOURCE_DIR}/c_api/ferrite_c.h")
+  set(libraries ferrite_development)
+endif()
 set(of_components)
 if(TARGET ferrite_mpi)
   file(GLOB headers "${PROJECT_SOURCE_DIR}/distributed/*.h")
@@ -38,6 +49,8 @@ foreach(folder ${FERRITE_COMPONENTS} nn/layers nn/losses nn/optim nn/recurrent n
   list(REMOVE_ITEM headers ${of_components})
   install(FILES ${headers} DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/ferrite/${folder}")
 endforeach()
+install(FILES "${PROJECT_SOURCE_DIR}/tensor/system/per_thread.h"  # the one of its folder that others include
+        DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/ferrite/tensor/system")
 install(FILES "${PROJECT_SOURCE_DIR}/ferrite.h" "${PROJECT_SOURCE_DIR}/inference.h"
         DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/ferrite")
 
@@ -58,4 +71,9 @@ if(CMAKE_SYSTEM_NAME STREQUAL "Linux")
   set(FERRITE_PC_LINK " -Wl,--gc-sections")
 endif()
 configure_file("${PROJECT_SOURCE_DIR}/cmake/ferrite.pc.in" "${PROJECT_BINARY_DIR}/ferrite.pc" @ONLY)
+configure_file("${PROJECT_SOURCE_DIR}/cmake/ferrite_c.pc.in" "${PROJECT_BINARY_DIR}/ferrite_c.pc" @ONLY)
 install(FILES "${PROJECT_BINARY_DIR}/ferrite.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+
+# The list of what is compiled in, where scripts/sbom.py has written one.
+install(FILES "${PROJECT_BINARY_DIR}/ferrite.spdx.json" DESTINATION "${CMAKE_INSTALL_DATADIR}/ferrite" OPTIONAL)
+unset(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME)

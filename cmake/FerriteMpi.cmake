@@ -27,7 +27,7 @@ add_library(ferrite::mpi ALIAS ferrite_mpi)
 ferrite_set_library_flags(ferrite_mpi)
 ferrite_unite(ferrite_mpi 12)
 set_target_properties(ferrite_mpi PROPERTIES
-  VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR} EXPORT_NAME mpi POSITION_INDEPENDENT_CODE ON)
+  VERSION ${PROJECT_VERSION} SOVERSION ${FERRITE_SOVERSION} EXPORT_NAME mpi POSITION_INDEPENDENT_CODE ON)
 # MPI's C functions alone: its deprecated C++ classes would be one more library.
 target_compile_definitions(ferrite_mpi PRIVATE OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)
 target_link_libraries(ferrite_mpi PUBLIC ferrite PRIVATE MPI::MPI_C)

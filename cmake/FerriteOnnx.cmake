@@ -12,7 +12,7 @@ ferrite_precompile(ferrite_onnx
 ferrite_unite(ferrite_onnx 12)
 set_target_properties(ferrite_onnx PROPERTIES
   EXPORT_NAME onnx
-  VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
+  VERSION ${PROJECT_VERSION} SOVERSION ${FERRITE_SOVERSION}
   POSITION_INDEPENDENT_CODE ON
   WINDOWS_EXPORT_ALL_SYMBOLS ON)
 target_include_directories(ferrite_onnx SYSTEM PRIVATE "${FERRITE_PROTOZERO}")

@@ -3,13 +3,17 @@ set(FERRITE_ISA_LEVELS "all" CACHE STRING
     "Instruction sets that kernels are compiled for: all of the architecture, a list of them (x86-64: sse2;avx2;avx512), or native, this machine's alone")
 option(FERRITE_WERROR "Treat warnings as errors" ${PROJECT_IS_TOP_LEVEL})
 # FERRITE_BUILD_TOOLS, _EXAMPLES and _TESTS: the ferrite command, the examples, the tests. Unless it is said, a build of
-# its own has each of them where what it needs is found, and says what it leaves out; a subproject has none. Not kept in
-# the cache: what is missing may be installed later.
-function(ferrite_default_part part needs found)
+# its own has each of them where what it needs is found, and says what it leaves out; a subproject has none, and neither
+# has an archive without their folder (scripts/source-archive). Not kept in the cache: what is missing may be installed
+# later.
+function(ferrite_default_part part folder needs found)
   if(DEFINED FERRITE_BUILD_${part})
     return()
   endif()
   set(FERRITE_BUILD_${part} OFF PARENT_SCOPE)
+  if(NOT IS_DIRECTORY "${PROJECT_SOURCE_DIR}/${folder}")
+    return()
+  endif()
   if(found)
     set(FERRITE_BUILD_${part} ON PARENT_SCOPE)
   elseif(PROJECT_IS_TOP_LEVEL)
@@ -35,9 +39,10 @@ if(PROJECT_IS_TOP_LEVEL)
     set(boost ON)
   endif()
 endif()
-ferrite_default_part(TOOLS "CLI11 and toml++" "${command}")
-ferrite_default_part(EXAMPLES "CLI11" "${cli}")
-ferrite_default_part(TESTS "Boost.Test, Eigen, spdlog and zlib" "${boost}")
+ferrite_default_part(TOOLS tools "CLI11 and toml++" "${command}")
+ferrite_default_part(EXAMPLES examples "CLI11" "${cli}")
+ferrite_default_part(TESTS tests "Boost.Test, Eigen, spdlog and zlib" "${boost}")
+option(FERRITE_WITH_C "Build the shared library of the C interface" ${PROJECT_IS_TOP_LEVEL})
 option(FERRITE_BUILD_BENCH "Build the benchmarks" OFF)
 option(FERRITE_BUILD_PYTHON "Build the Python package's extension module" OFF)
 option(FERRITE_BUILD_FUZZ "Build the fuzz targets with libFuzzer (clang)" OFF)

@@ -8,7 +8,7 @@ add_library(Ferrite::png ALIAS ferrite_png)
 ferrite_set_library_flags(ferrite_png)
 set_target_properties(ferrite_png PROPERTIES
   EXPORT_NAME png
-  VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
+  VERSION ${PROJECT_VERSION} SOVERSION ${FERRITE_SOVERSION}
   POSITION_INDEPENDENT_CODE ON
   WINDOWS_EXPORT_ALL_SYMBOLS ON)
 target_link_libraries(ferrite_png PUBLIC ferrite PRIVATE PNG::PNG)

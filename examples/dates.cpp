@@ -1,7 +1,6 @@
 // Sequence to sequence with attention: dates as people write them ("7th of march 1984") become "1984-03-07". The
 // decoder looks at the letters that the encoder has read (arXiv 1508.04025).
 #include <ferrite/ferrite.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <iostream>
@@ -67,7 +66,7 @@ int main(int argc, char** argv) try {
   };
   train::FitOptions options{.optimizer = &adam, .epochs = epochs};
   options.clip_norm = 1, options.compile = train::Compile::always;
-  options.callbacks = {train::ProgressBar(std::cout, isatty(STDOUT_FILENO) != 0)};
+  options.callbacks = {train::ProgressBar(std::cout, train::ProgressBar::on_terminal())};
   train::fit(net, forward, data, options);
 
   const train::Batch b = dates(500, seed + 1).all();

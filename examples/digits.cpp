@@ -1,6 +1,5 @@
 // A small convolutional net learns handwritten digits.
 #include <ferrite/ferrite.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <iostream>
@@ -30,7 +29,7 @@ int main(int argc, char** argv) try {
   nn::Adam adam(net.parameters(), {.learning_rate = 2e-3});
   train::FitOptions options{.loss = "cross_entropy", .optimizer = &adam, .epochs = epochs, .validation = &held_out};
   options.metrics = {"accuracy"};
-  options.callbacks = {train::ProgressBar(std::cout, isatty(STDOUT_FILENO) != 0)};
+  options.callbacks = {train::ProgressBar(std::cout, train::ProgressBar::on_terminal())};
   train::fit(net, training, options);
 
   net.eval();

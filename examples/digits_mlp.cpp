@@ -1,6 +1,5 @@
 // Handwritten digits by a plain net of two layers: the shortest training with everything around it.
 #include <ferrite/ferrite.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <iostream>
@@ -33,7 +32,7 @@ int main(int argc, char** argv) try {
                   .epochs = epochs,
                   .validation = &validation,
                   .metrics = {"accuracy"},
-                  .callbacks = {train::ProgressBar(std::cout, isatty(STDOUT_FILENO) != 0),
+                  .callbacks = {train::ProgressBar(std::cout, train::ProgressBar::on_terminal()),
                                 train::EarlyStopping({.patience = 8}), train::ModelCheckpoint(folder),
                                 train::Curves(folder + "/digits_mlp.svg", {"accuracy", "val_accuracy"}, "Accuracy"),
                                 train::CSVLogger(folder + "/log.csv")}});

@@ -1,6 +1,5 @@
 // A variational autoencoder learns to draw digits (Kingma and Welling 2014, arXiv 1312.6114).
 #include <ferrite/ferrite.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <iostream>
@@ -43,7 +42,7 @@ int main(int argc, char** argv) try {
   Generator draws(seed + 1);
   nn::Adam adam(net.parameters(), {.learning_rate = 2e-3});
   train::FitOptions options{.optimizer = &adam, .epochs = epochs, .validation = &held_out};
-  options.callbacks = {train::ProgressBar(std::cout, isatty(STDOUT_FILENO) != 0)};
+  options.callbacks = {train::ProgressBar(std::cout, train::ProgressBar::on_terminal())};
   options.compile = train::Compile::always;
   const auto forward = [&](const train::Batch& b) { return train::StepOutput{net.loss(b.x(), draws)}; };
   const double bound = train::fit(net, forward, training, options)["val_loss"].back();

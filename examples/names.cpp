@@ -1,6 +1,5 @@
 // A transformer learns first names, letter by letter, and then makes up new ones from its cache.
 #include <ferrite/ferrite.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <iostream>
@@ -37,7 +36,7 @@ int main(int argc, char** argv) try {
   train::FitOptions options{
       .loss = "cross_entropy_classes_last", .optimizer = &adam, .epochs = epochs};  // in nats a letter
   options.validation = &held_out, options.clip_norm = 1, options.schedule = &schedule, options.schedule_by_epoch = true;
-  options.callbacks = {train::ProgressBar(std::cout, isatty(STDOUT_FILENO) != 0),
+  options.callbacks = {train::ProgressBar(std::cout, train::ProgressBar::on_terminal()),
                        train::Curves(out + "/names.svg", {}, "Nats a letter")};
   const double held_loss = train::fit(net, training, options)["val_loss"].back();
 

@@ -1,6 +1,5 @@
 // A temporal convolutional net learns the sound of an overdriven amplifier, and then plays it sample by sample.
 #include <ferrite/ferrite.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cmath>
@@ -40,7 +39,7 @@ int main(int argc, char** argv) try {
   nn::FunctionSchedule schedule(adam, nn::cosine_rate(kEpochs * data.batches()));
   train::FitOptions options{.loss = [](const Tensor& y, const Tensor& t) { return nn::esr_loss(y, t); }};
   options.optimizer = &adam, options.epochs = kEpochs, options.schedule = &schedule;
-  options.callbacks = {train::ProgressBar(std::cout, isatty(STDOUT_FILENO) != 0)};
+  options.callbacks = {train::ProgressBar(std::cout, train::ProgressBar::on_terminal())};
   train::fit(net, data, options);
   const Tensor dry = reshape(notes(4, kRate / 4, seed + 2), {1, kRate, 1}), wet = amplifier(dry), told = net(dry);
   std::vector<float> in = dry.to_vector<float>(), out(in.size());

@@ -1,6 +1,5 @@
 // Forecasts next year's sunspots: a GRU on windows of the past 24 years, compared with "the same as this year".
 #include <ferrite/ferrite.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cmath>
@@ -32,7 +31,7 @@ int main(int argc, char** argv) try {
              {.loss = "mse",
               .optimizer = &adam,
               .epochs = epochs,
-              .callbacks = {train::ProgressBar(std::cout, isatty(STDOUT_FILENO) != 0)},
+              .callbacks = {train::ProgressBar(std::cout, train::ProgressBar::on_terminal())},
               .clip_norm = 1,
               .schedule = &schedule,
               .schedule_by_epoch = true});

@@ -1,7 +1,6 @@
 // A GRU learns this project's own documentation, character by character, by truncated back-propagation through time:
 // states are carried from piece to piece, gradients end at their borders. Then it writes.
 #include <ferrite/ferrite.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <iostream>
@@ -37,7 +36,7 @@ int main(int argc, char** argv) try {
                   .epochs = epochs,
                   .metrics = {"perplexity"},
                   .callbacks = {train::LambdaCallback({.on_epoch_begin = [&](train::Training&) { carry.reset(); }}),
-                                train::ProgressBar(std::cout, isatty(STDOUT_FILENO) != 0),
+                                train::ProgressBar(std::cout, train::ProgressBar::on_terminal()),
                                 train::Curves(out + "/text.svg", {"perplexity"}, "Characters that it hesitates among")},
                   .clip_norm = 1,
                   .compile = train::Compile::always});

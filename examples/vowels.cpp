@@ -1,7 +1,6 @@
 // Who is speaking? A GRU learns nine speakers from recordings of two Japanese vowels, and weights trained in PyTorch
 // reproduce PyTorch's outputs.
 #include <ferrite/ferrite.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <chrono>
@@ -57,7 +56,7 @@ void train_net(const dsl::Network& net, const Vowels& data, const Options& o) {
               .epochs = o.epochs,
               .validation = &test,
               .metrics = {"accuracy"},
-              .callbacks = {train::ProgressBar(std::cout, isatty(STDOUT_FILENO) != 0),
+              .callbacks = {train::ProgressBar(std::cout, train::ProgressBar::on_terminal()),
                             train::Curves(o.out / "loss.svg", {"loss", "val_accuracy"}, "Who is speaking?")}});
 }
 

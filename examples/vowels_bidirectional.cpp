@@ -1,6 +1,5 @@
 // The demo's task, who is speaking?, with a two-layer bidirectional LSTM.
 #include <ferrite/ferrite.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <iostream>
@@ -42,7 +41,7 @@ int main(int argc, char** argv) try {
               .optimizer = &adam,
               .epochs = epochs,
               .metrics = {"accuracy"},
-              .callbacks = {train::ProgressBar(std::cout, isatty(STDOUT_FILENO) != 0)},
+              .callbacks = {train::ProgressBar(std::cout, train::ProgressBar::on_terminal())},
               .clip_norm = 1,
               .schedule = &schedule,
               .schedule_by_epoch = true});

@@ -1,6 +1,5 @@
 // Who is speaking? The speakers of examples/vowels.cpp, recognised by convolutions over time.
 #include <ferrite/ferrite.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <iostream>
@@ -41,7 +40,7 @@ int main(int argc, char** argv) try {
               .optimizer = &adam,
               .epochs = epochs,
               .metrics = {"accuracy"},
-              .callbacks = {train::ProgressBar(std::cout, isatty(STDOUT_FILENO) != 0)}});
+              .callbacks = {train::ProgressBar(std::cout, train::ProgressBar::on_terminal())}});
   train::Confusion confusion(9);
   confusion.add(argmax(train::predict(net, test), 1), test.all().y());
   std::cout << confusion.str() << "test accuracy " << 100 * confusion.accuracy() << " %\n";

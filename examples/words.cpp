@@ -1,6 +1,5 @@
 // A GRU learns the words of any text, letter by letter, and then makes up new ones.
 #include <ferrite/ferrite.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <iostream>
@@ -43,7 +42,7 @@ int main(int argc, char** argv) try {
   train::FitOptions options{
       .loss = "cross_entropy_classes_last", .optimizer = &adam, .epochs = epochs};  // in nats a letter
   options.validation = &held_out;
-  options.callbacks = {train::ProgressBar(std::cout, isatty(STDOUT_FILENO) != 0),
+  options.callbacks = {train::ProgressBar(std::cout, train::ProgressBar::on_terminal()),
                        train::Curves(out + "/words.svg", {}, "Nats a letter")};
   train::fit(net, training, options);
 

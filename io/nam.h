@@ -53,7 +53,7 @@ class NamLstm final : public nn::LayerOf<NamLstm, NamLstmOptions> {
 /// "<position>.<parameter>".
 class NamContainer final : public nn::Layer {
  public:
-  explicit NamContainer(nn::Init init = {}) : Layer(std::move(init)) {}
+  explicit NamContainer(nn::Init init = {}) : Layer(std::move(init), nn::detail::OwnSteps()) {}
 
   /// Appends a model, which `select` takes for sizes below `max_value`. Throws ValueError for a null model and for a
   /// value that is not above that of the model before.

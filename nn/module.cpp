@@ -300,7 +300,7 @@ Tensor Layer::forward_checked(const Tensor& x, const Context& context) const {
 }
 
 Tensor Layer::forward_seen(const Tensor& x, const Context& context) const {
-  detail::CallObserver& observer = *detail::call_observer;
+  detail::CallObserver& observer = *detail::call_observer();
   observer.begins(*this, x, context);
   Tensor y;
   try {
@@ -312,8 +312,8 @@ Tensor Layer::forward_seen(const Tensor& x, const Context& context) const {
   return observer.gives(y);
 }
 
-constinit thread_local bool detail::in_single_step = false;
-constinit thread_local detail::CallObserver* detail::call_observer = nullptr;
+FERRITE_PER_THREAD constinit ferrite::detail::PerThread<bool> detail::in_single_step(false);
+FERRITE_PER_THREAD constinit ferrite::detail::PerThread<detail::CallObserver*> detail::call_observer(nullptr);
 
 bool Layer::looks_back(const Tensor& x) const {
   return !carried_states().empty() || !states({x.shape()[0], x.rank() > 2 ? x.shape()[-1] : 1, x.dtype()}).empty();

@@ -12,6 +12,7 @@
 #include "ferrite/nn/step.h"
 #include "ferrite/tensor/ops.h"
 #include "ferrite/tensor/recorder.h"
+#include "ferrite/tensor/system/per_thread.h"
 #include "ferrite/tensor/variable.h"
 
 namespace ferrite::nn {
@@ -248,7 +249,7 @@ class StepGraph;
 
 namespace detail {
 /// Whether this thread runs a single step [B, 1, D] of a stream through a layer that declares no states.
-extern constinit thread_local bool in_single_step;
+FERRITE_PER_THREAD extern constinit ferrite::detail::PerThread<bool> in_single_step;
 
 /// Observes the calls of layers inside a layer whose steps are searched for.
 class CallObserver {
@@ -262,7 +263,7 @@ class CallObserver {
   virtual void fails() = 0;
 };
 /// The observer of this thread's calls; null: none.
-extern constinit thread_local CallObserver* call_observer;
+FERRITE_PER_THREAD extern constinit ferrite::detail::PerThread<CallObserver*> call_observer;
 
 /// Returns the step of a layer that adds none itself: a program of `Layer::step`, or what is found in `forward`, traced
 /// once. Returns null, with the reason in `why`, when there is none.
@@ -349,7 +350,7 @@ class Layer : public Module {
     return inside([&] {
       if (context.state.defined() || context.cell.defined()) check_takes_state();
       check_goes_on(x, context);
-      if (detail::call_observer) [[unlikely]]
+      if (detail::call_observer()) [[unlikely]]
         return forward_seen(x, context);
       if (context.lengths.defined() && !reads_lengths()) [[unlikely]]
         return forward_checked(x, context);
@@ -373,7 +374,7 @@ class Layer : public Module {
   virtual bool looks_back(const Tensor& x) const;
   /// Throws ValueError where a call with this context continues a sequence but would begin from zeros (operator()).
   void check_goes_on(const Tensor& x, const Context& context) const {
-    if (context.carry || detail::in_single_step) [[unlikely]]
+    if (context.carry || detail::in_single_step()) [[unlikely]]
       check_carries(x, context);
   }
 

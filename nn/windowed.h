@@ -1,6 +1,8 @@
 #pragma once
 /// Layers whose output steps are functions of windows of their input steps.
+#include <memory>
 #include <optional>
+#include <utility>
 
 #include "ferrite/nn/module.h"
 
@@ -23,9 +25,21 @@ struct StepWindow {
   Pace pace() const { return {stride, reach() - before, after}; }
 };
 
+class Windowed;
+
+namespace detail {
+class WindowFunction;
+/// Returns the program of `Windowed::over`.
+std::unique_ptr<WindowFunction> program_of_window(const Windowed& layer, const StepWindow& window, const StepRows& in);
+}  // namespace detail
+
 /// A layer each of whose output steps is a function of a window of input steps, also with strides. A stream holds these
 /// inputs and runs the program of `over` when an output is due.
 class Windowed : public Layer {
+ protected:
+  explicit Windowed(Init init = {}) : Layer(std::move(init)), program_(detail::program_of_window) {}
+  Windowed(Init init, detail::OwnSteps own) : Layer(std::move(init), own) {}
+
  public:
   /// Returns which input steps each output step sees; nullopt if the windows are not over the steps of sequences.
   virtual std::optional<StepWindow> window() const = 0;
@@ -44,8 +58,11 @@ class Windowed : public Layer {
   std::size_t add_steps(StepGraph& graph, std::size_t x) const override;
 
  protected:
-  using Layer::Layer;
   bool looks_back(const Tensor& x) const override;
+
+ private:
+  /// Makes the program of `over`; null for layers with steps of their own, so that these do not link it.
+  decltype(&detail::program_of_window) program_ = nullptr;
 };
 
 }  // namespace ferrite::nn

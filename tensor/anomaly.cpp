@@ -5,13 +5,14 @@
 #include <string>
 
 #include "ferrite/tensor/recorder.h"
+#include "ferrite/tensor/system/per_thread.h"
 
 namespace ferrite {
 namespace detail {
 namespace {
 
-thread_local constinit const AnomalyOptions* rules = nullptr;
-thread_local constinit const GradientOf* gradient = nullptr;
+FERRITE_PER_THREAD constinit PerThread<const AnomalyOptions*> rules(nullptr);
+FERRITE_PER_THREAD constinit PerThread<const GradientOf*> gradient(nullptr);
 
 /// The anomalies that a tensor holds, and the row-major position of the first of each kind.
 struct Found {
@@ -64,16 +65,16 @@ std::string listed(const List& list, const Text& text) {
 [[noreturn]] void throw_anomaly(const Primitive& op, Inputs in, const Tensor& y, const Attrs& attrs,
                                 const Found& found) {
   std::string text;
-  if (gradient) text = "gradient of " + std::string(gradient->op().name) + ": ";
+  if (gradient()) text = "gradient of " + std::string(gradient()->op().name) + ": ";
   text += std::string(op.name) + " gave " + (found.nan ? "nan" : "inf") + ": element " +
           index_text(y.shape(), found.nan ? found.first_nan : found.first_infinity) + " of " + y.spec().str();
   if (in.size()) text += ", operands " + listed(in, [](const Tensor& x) { return x.spec().str(); });
   if (!attrs.empty()) text += ", with " + attrs.str();
   for (std::size_t i = 0; i < in.size(); ++i)
     if (look_at(in[i]).nan) text += ", of which " + std::to_string(i) + " holds nan already";
-  if (gradient)
-    text += "; " + std::string(gradient->op().name) + " is of " +
-            listed(gradient->in(), [](const Spec* s) { return s->str(); });
+  if (gradient())
+    text += "; " + std::string(gradient()->op().name) + " is of " +
+            listed(gradient()->in(), [](const Spec* s) { return s->str(); });
   AnomalyError error(text);
   error.set_layer(frame().scope.path());
   throw error;
@@ -81,14 +82,14 @@ std::string listed(const List& list, const Text& text) {
 
 }  // namespace
 
-bool detecting_anomalies() noexcept { return rules != nullptr; }
+bool detecting_anomalies() noexcept { return rules() != nullptr; }
 
 void check_for_anomalies(const Primitive& op, Inputs in, std::span<const Tensor> out, const Attrs& attrs) {
-  if (!rules) return;
+  if (!rules()) return;
   for (const Tensor& y : out) {
     const Found found = look_at(y);
     bool bad = found.nan;
-    if (!bad && found.infinity && rules->infinities) {
+    if (!bad && found.infinity && rules()->infinities) {
       bad = !holds_infinity(attrs);
       for (const Tensor& x : in) bad = bad && !look_at(x).infinity;
     }
@@ -97,23 +98,23 @@ void check_for_anomalies(const Primitive& op, Inputs in, std::span<const Tensor>
 }
 
 void GradientOf::enter() noexcept {
-  if (!rules) return;
+  if (!rules()) return;
   entered_ = true;
-  outer_ = gradient;
-  gradient = this;
+  outer_ = gradient();
+  gradient() = this;
 }
 
-void GradientOf::leave() noexcept { gradient = outer_; }
+void GradientOf::leave() noexcept { gradient() = outer_; }
 
 }  // namespace detail
 
-DetectAnomaly::DetectAnomaly(const AnomalyOptions& options) : before_(detail::rules), options_(options) {
+DetectAnomaly::DetectAnomaly(const AnomalyOptions& options) : before_(detail::rules()), options_(options) {
   detail::count_watchers(1);
-  detail::rules = &options_;
+  detail::rules() = &options_;
 }
 
 DetectAnomaly::~DetectAnomaly() {
-  detail::rules = before_;
+  detail::rules() = before_;
   detail::count_watchers(-1);
 }
 

@@ -18,6 +18,7 @@
 #include "ferrite/tensor/anomaly.h"
 #include "ferrite/tensor/attrs.h"
 #include "ferrite/tensor/profiled.h"
+#include "ferrite/tensor/system/per_thread.h"
 
 namespace ferrite {
 
@@ -313,16 +314,13 @@ struct OwnLog {
   std::uint64_t of = 0;  ///< number of the profile
   ~OwnLog();
 };
-thread_local constinit bool thread_ends = false;
-OwnLog::~OwnLog() { thread_ends = true; }
+FERRITE_PER_THREAD constinit PerThread<bool> thread_ends(false);
+OwnLog::~OwnLog() { thread_ends() = true; }
 
-OwnLog& own_log() {
-  thread_local OwnLog own;
-  return own;
-}
+OwnLog& own_log() { return object_of_thread<OwnLog>(); }
 
 ProfileLog* log_of_thread() {
-  if (thread_ends) return nullptr;
+  if (thread_ends()) return nullptr;
   OwnLog& own = own_log();
   const std::uint64_t now = run_number.load(std::memory_order_acquire);
   if (own.of == now) return own.log.get();

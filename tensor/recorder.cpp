@@ -5,20 +5,23 @@
 #include <new>
 
 #include "ferrite/tensor/departed.h"
+#include "ferrite/tensor/system/per_thread.h"
 
 namespace ferrite {
 namespace detail {
 namespace {
 
-thread_local constinit Frame* top = nullptr;
+FERRITE_PER_THREAD constinit PerThread<Frame*> top(nullptr);
+
+/// Room for the first frame of a thread.
+struct FrameRoom {
+  alignas(Frame) std::byte bytes[sizeof(Frame)];
+};
+FERRITE_PER_THREAD constinit PerThread<FrameRoom> room;
 
 /// Returns the first frame of a thread, made on first use. It allocates no memory and is never destroyed, so that a
 /// step of a stream may be the first thing that a thread does.
-Frame& base() {
-  alignas(Frame) thread_local constinit std::byte room[sizeof(Frame)]{};
-  top = ::new (static_cast<void*>(room)) Frame;
-  return *top;
-}
+Frame& base() { return *(top() = ::new (static_cast<void*>(room().bytes)) Frame); }
 
 /// Holds the recorders that have left the thread, until its end.
 struct Leaving {
@@ -58,17 +61,14 @@ void add(Frame& f, Recorder* r) {
 }  // namespace
 
 Frame& frame() {
-  if (!top) [[unlikely]]
-    return base();
-  return *top;
+  if (Frame* const f = top()) [[likely]]
+    return *f;
+  return base();
 }
 
 bool observed() { return observed(frame()); }
 
-const std::shared_ptr<Departed>& departed() {
-  thread_local Leaving leaving;
-  return leaving.departed;
-}
+const std::shared_ptr<Departed>& departed() { return object_of_thread<Leaving>().departed; }
 
 void Departed::leave(std::shared_ptr<Recorder> recorder) {
   const std::lock_guard lock(mutex_);
@@ -92,10 +92,10 @@ bool read_flag(const std::shared_ptr<std::atomic<bool>>& flag) {
 
 NewFrame::NewFrame() {
   frame_.outer = &detail::frame();
-  detail::top = &frame_;
+  detail::top() = &frame_;
 }
 NewFrame::NewFrame(Recorder& only) : NewFrame() { detail::add(frame_, &only); }
-NewFrame::~NewFrame() { detail::top = frame_.outer; }
+NewFrame::~NewFrame() { detail::top() = frame_.outer; }
 
 NoTapes::NoTapes() {
   frame_.cut = true;
@@ -106,7 +106,7 @@ NoTapes::NoTapes() {
 
 Recording::Recording(Recorder& recorder) : recorder_(&recorder) { detail::add(detail::frame(), recorder_); }
 Recording::~Recording() {
-  for (detail::Frame* f = detail::top; f; f = f->outer)
+  for (detail::Frame* f = detail::top(); f; f = f->outer)
     if (detail::remove(*f, recorder_)) return;
 }
 

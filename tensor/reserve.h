@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "ferrite/tensor/storage.h"
+#include "ferrite/tensor/system/per_thread.h"
 
 namespace ferrite::detail {
 
@@ -48,8 +49,7 @@ T& kept_for_calls() {
   static char key;
   if (void* const reserved = Reserve::kept(&key, [] { return std::shared_ptr<void>(std::make_shared<T>()); }))
     return *static_cast<T*>(reserved);
-  thread_local T own;
-  return own;
+  return object_of_thread<T>();
 }
 
 }  // namespace ferrite::detail

@@ -17,6 +17,7 @@
 #include "ferrite/tensor/reserve.h"
 #include "ferrite/tensor/storage_limit.h"
 #include "ferrite/tensor/strided.h"
+#include "ferrite/tensor/system/per_thread.h"
 #include "ferrite/tensor/system/system.h"
 #include "ferrite/tensor/tensor.h"
 
@@ -263,7 +264,7 @@ struct Pool {
     owner->returned_bytes.fetch_sub(bytes, std::memory_order_relaxed);
   }
 };
-thread_local constinit Pool pool{};
+FERRITE_PER_THREAD constinit PerThread<Pool> pool;
 
 void Pool::clear() noexcept {
   if (owner) take_over(nullptr);
@@ -283,13 +284,12 @@ void Pool::end() noexcept {
 /// Empties the pool when its thread ends.
 struct Ending {
   bool armed = false;
-  ~Ending() { pool.end(); }
+  ~Ending() { pool().end(); }
 };
-thread_local Ending ending;
 
 void Pool::begin() {
   owner = IdleOwners::get().take();
-  ending.armed = true;  // this thread must return memory from its first block on
+  object_of_thread<Ending>().armed = true;  // this thread must return memory from its first block on
 }
 
 }  // namespace
@@ -297,7 +297,7 @@ void Pool::begin() {
 void* system_block(std::size_t bytes) {
   void* p = allocate_lines(bytes);
   if (!p) {  // nothing of this size is held for reuse
-    pool.clear();
+    pool().clear();
     p = allocate_lines(bytes);
   }
   if (!p) throw MemoryError("memory: the system gives no block of " + std::to_string(bytes) + " bytes");
@@ -315,42 +315,42 @@ Storage* new_block(std::size_t bytes, PoolOwner* owner, void (*release)(Storage*
   return s;
 }
 
-Reserve*& open_reserve() { return pool.reserve; }
-void count_miss() { ++pool.counts.misses; }
+Reserve*& open_reserve() { return pool().reserve; }
+void count_miss() { ++pool().counts.misses; }
 
 namespace {
 
 // Kept separate from the code of every call.
-[[gnu::noinline]] TensorImpl* reserved_view() { return ::new (pool.reserve->held().take_view()) TensorImpl; }
-[[gnu::noinline]] Storage* reserved_block(std::size_t bin) { return pool.reserve->held().take(bin); }
+[[gnu::noinline]] TensorImpl* reserved_view() { return ::new (pool().reserve->held().take_view()) TensorImpl; }
+[[gnu::noinline]] Storage* reserved_block(std::size_t bin) { return pool().reserve->held().take(bin); }
 [[gnu::noinline]] bool reserve_keeps(TensorImpl* view) noexcept {
-  if (pool.reserve->empty() || pool.reserve->held().views_out == 0) return false;
-  --pool.reserve->held().views_out;
-  pool.reserve->held().free.push_view(view);
+  if (pool().reserve->empty() || pool().reserve->held().views_out == 0) return false;
+  --pool().reserve->held().views_out;
+  pool().reserve->held().free.push_view(view);
   return true;
 }
 
 TensorImpl* take_view() {
   if (kPooling) {
-    ++pool.counts.requests;
-    if (pool.reserve) [[unlikely]]
+    ++pool().counts.requests;
+    if (pool().reserve) [[unlikely]]
       return reserved_view();
-    if (TensorImpl* const impl = pool.free.pop_view()) {
-      --pool.cached_views;
+    if (TensorImpl* const impl = pool().free.pop_view()) {
+      --pool().cached_views;
       return ::new (static_cast<void*>(impl)) TensorImpl;
     }
-    ++pool.counts.misses;
+    ++pool().counts.misses;
   }
   return ::new (system_block(kViewBytes)) TensorImpl;
 }
 
 /// Gives back a view. It stays in the pool of the thread where it ends: views are small, and few of them are held.
 void give_view(TensorImpl* impl) noexcept {
-  if (kPooling && pool.reserve && reserve_keeps(impl)) [[unlikely]]
+  if (kPooling && pool().reserve && reserve_keeps(impl)) [[unlikely]]
     return;
-  if (kPooling && pool.owner && pool.cached_views < kMostViews) {
-    pool.free.push_view(impl);
-    ++pool.cached_views;
+  if (kPooling && pool().owner && pool().cached_views < kMostViews) {
+    pool().free.push_view(impl);
+    ++pool().cached_views;
     return;
   }
   free_lines(impl);
@@ -359,13 +359,13 @@ void give_view(TensorImpl* impl) noexcept {
 /// Returns a block that this thread does not hold: one from other threads, or from the system.
 [[gnu::noinline]] Storage* missing_block(std::size_t lines, std::size_t bin) {
   if (kPooling && bin < kBins) {
-    if (Storage* s = pool.take_returned(bin)) return s;
-    ++pool.counts.misses;
-    if (!pool.owner && !pool.ended) pool.begin();
+    if (Storage* s = pool().take_returned(bin)) return s;
+    ++pool().counts.misses;
+    if (!pool().owner && !pool().ended) pool().begin();
   }
-  const bool pooled = kPooling && bin < kBins && !pool.ended;
+  const bool pooled = kPooling && bin < kBins && !pool().ended;
   const std::size_t bytes = 64 * (pooled ? lines_of(bin) : lines);
-  return pooled ? new_block(bytes, pool.owner, return_block, bin) : new_block(bytes, &nobody, free_block, 0);
+  return pooled ? new_block(bytes, pool().owner, return_block, bin) : new_block(bytes, &nobody, free_block, 0);
 }
 
 }  // namespace
@@ -374,17 +374,17 @@ Storage* take_block(std::size_t data_bytes) {
   const std::size_t lines = (Storage::kDataAt + data_bytes + 63) / 64 + 1;
   const std::size_t bin = bin_of(lines);
   if (kPooling && bin < kBins) {
-    ++pool.counts.requests;
-    if (pool.reserve) [[unlikely]]
+    ++pool().counts.requests;
+    if (pool().reserve) [[unlikely]]
       return reserved_block(bin);
-    if (Storage* s = pool.take(bin)) return s;
+    if (Storage* s = pool().take(bin)) return s;
   }
   return missing_block(lines, bin);
 }
 
 void give_block(Storage* s) noexcept {
-  if (s->owner != pool.owner) return s->release(s);
-  pool.give(s);
+  if (s->owner != pool().owner) return s->release(s);
+  pool().give(s);
 }
 
 void* take_pooled(std::size_t bytes) { return take_block(bytes)->data(); }
@@ -418,9 +418,11 @@ void release_storage(Storage* s) noexcept {
 
 }  // namespace
 
+FERRITE_PER_THREAD constinit PerThread<std::int64_t> most_stored(kMostStored);
+
 TensorImpl* new_tensor(const Shape& shape, Dtype dtype) {
   const std::int64_t n = shape.numel();
-  if (n > most_stored) [[unlikely]]
+  if (n > most_stored()) [[unlikely]]
     throw ShapeError("tensor: too large: " + Spec{shape, dtype}.str());
   Storage* s = block_for(shape, dtype, static_cast<std::size_t>(n * size_of(dtype)));
   s->begin_content();
@@ -463,20 +465,20 @@ void destroy(TensorImpl* impl) noexcept {
 }  // namespace detail
 
 std::size_t cached_memory() {
-  const detail::Pool& p = detail::pool;
+  const detail::Pool& p = detail::pool();
   const std::size_t returned = p.owner ? p.owner->returned_bytes.load(std::memory_order_relaxed) : 0;
   return p.cached + p.cached_views * detail::kViewBytes + returned;
 }
 void trim() {
-  detail::pool.clear();
+  detail::pool().clear();
   detail::trim_free_memory();  // the C library holds freed memory, too
 }
 void set_cache_limit(std::size_t bytes) {
   detail::most_cached.store(bytes, std::memory_order_relaxed);
-  if (cached_memory() > bytes) detail::pool.clear();
+  if (cached_memory() > bytes) detail::pool().clear();
 }
 std::size_t cache_limit() { return detail::most_cached.load(std::memory_order_relaxed); }
-PoolCounts pool_counts() { return detail::pool.counts; }
+PoolCounts pool_counts() { return detail::pool().counts; }
 
 // ---- reserves: the memory of the calls of a program, kept for its next run --------------------------------
 

@@ -15,6 +15,7 @@
 
 #include "ferrite/tensor/denormals.h"
 #include "ferrite/tensor/error.h"
+#include "ferrite/tensor/system/per_thread.h"
 #include "ferrite/tensor/system/system.h"
 
 namespace ferrite {
@@ -23,7 +24,7 @@ namespace {
 
 constexpr int kMostThreads = 1024;
 std::atomic<int> wanted_threads{1};
-thread_local bool inside = false;
+FERRITE_PER_THREAD constinit PerThread<bool> inside(false);
 
 /// Hints to the processor that its thread waits.
 void relax() {
@@ -133,7 +134,7 @@ class Pool {
  private:
   /// Runs the helper thread with this number; callers of loops are number 0.
   void live(const std::stop_token& stop, int own) {
-    inside = true;
+    inside() = true;
     set_denormal_mode(0);  // a thread begins in the mode of the one that started it
     std::uint64_t seen = 0;
     std::unique_lock lock(mutex_);
@@ -182,14 +183,14 @@ Pool& pool() {
 
 void parallel_for(std::int64_t n, LoopBody f) {
   const int threads = wanted_threads.load(std::memory_order_relaxed);
-  if (threads <= 1 || n <= 1 || inside) {
+  if (threads <= 1 || n <= 1 || inside()) {
     for (std::int64_t i = 0; i < n; ++i) f(i);
     return;
   }
   Loop loop(f, n, threads);
-  inside = true;
+  inside() = true;
   if (!pool().run(loop, threads - 1)) loop.work(0);
-  inside = false;
+  inside() = false;
   if (loop.error) std::rethrow_exception(loop.error);
 }
 

@@ -25,9 +25,9 @@ struct BenchOptions {
 /// texts.
 ProfileBy rows_by(const std::string& text);
 
-/// Times a net on random numbers and prints the result to `out`. The net is given in words (words.h) or as a file
-/// (subject.h). Training is a step of Adam on the mean square of the result. Throws what reading and running the net
-/// throw, and ValueError for options out of range.
+/// Times a net on random numbers and prints the result to `out`. The net is given in words (train/words.h) or as a file
+/// (train/net_file.h). Training is a step of Adam on the mean square of the result. Throws what reading and running the
+/// net throw, and ValueError for options out of range.
 void bench(const std::string& net, const BenchOptions& options, std::ostream& out);
 
 }  // namespace ferrite::tools

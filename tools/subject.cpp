@@ -1,12 +1,9 @@
 /// Reads the nets of commands and makes inputs for them.
 #include "subject.h"
 
-#include "ferrite/io/module_file.h"
-#include "ferrite/io/nam.h"
-#include "ferrite/io/rtneural.h"
-#include "ferrite/io/safetensors.h"
 #include "ferrite/tensor/ops.h"
-#include "words.h"
+#include "ferrite/train/net_file.h"
+#include "ferrite/train/words.h"
 
 namespace ferrite::tools {
 namespace {
@@ -35,25 +32,12 @@ Subject of_network(const std::shared_ptr<dsl::Network>& net, std::int64_t batch,
 
 }  // namespace
 
-dsl::Network trained(const std::filesystem::path& path) {
-  const io::TensorFile file = io::read_safetensors(path);
-  const io::Metadata metadata = file.metadata();
-  const auto words = metadata.find(kNet);
-  if (words == metadata.end())
-    throw ValueError(path.string() + ": does not say what net it is of; `ferrite train` writes files that do");
-  dsl::Network net = parse_words(words->second).build(/*seed=*/0);
-  io::load(net, file);
-  net.eval();
-  return net;
-}
-
 Subject subject_of(const std::string& net, std::int64_t batch, std::int64_t steps) {
   if (net.find('(') != std::string::npos)
-    return of_network(std::make_shared<dsl::Network>(parse_words(net).build(/*seed=*/1)), batch, steps);
-  const std::filesystem::path ending = std::filesystem::path(net).extension();
-  if (ending == ".safetensors") return of_network(std::make_shared<dsl::Network>(trained(net)), batch, steps);
-  if (ending == ".nam") return on_sequences(io::read_nam(net).layer, batch, steps);
-  return on_sequences(io::read_rtneural(net), batch, steps);
+    return of_network(std::make_shared<dsl::Network>(train::parse_words(net).build(/*seed=*/1)), batch, steps);
+  if (std::filesystem::path(net).extension() == ".safetensors")
+    return of_network(std::make_shared<dsl::Network>(train::read_network(net)), batch, steps);
+  return on_sequences(train::read_net(net).net, batch, steps);
 }
 
 }  // namespace ferrite::tools

@@ -15,15 +15,8 @@ struct Subject {
   std::int64_t steps = 1;  ///< number of steps in x
 };
 
-/// The key in a file's metadata under which the net is written in words.
-constexpr const char* kNet = "ferrite.net";
-
-/// Reads a net that `ferrite train` has written, in evaluation mode.
-dsl::Network trained(const std::filesystem::path& path);
-
-/// Returns a net given in words (words.h), or as a file: of RTNeural (.json), of the Neural Amp Modeler (.nam), or of
-/// `ferrite train` (.safetensors). Throws what reading the file throws, and ValueError for words that do not describe a
-/// net.
+/// Returns a net given in words (train/words.h), or as a file that holds a whole net (train/net_file.h). Throws what
+/// reading the file throws, and ValueError for words that do not describe a net.
 Subject subject_of(const std::string& net, std::int64_t batch, std::int64_t steps);
 
 }  // namespace ferrite::tools

@@ -1,10 +1,9 @@
 /// Trains nets by a configuration, and runs trained nets.
 #include "tool_training.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <csignal>
+#include <cstdlib>
 #include <ostream>
 #include <string_view>
 
@@ -18,14 +17,15 @@
 #include "ferrite/nn/optim/adam.h"
 #include "ferrite/nn/optim/rmsprop.h"
 #include "ferrite/nn/optim/sgd.h"
+#include "ferrite/tensor/system/files.h"
 #include "ferrite/tensor/threads.h"
 #include "ferrite/train/adapt.h"
 #include "ferrite/train/fit.h"
+#include "ferrite/train/net_file.h"
 #include "ferrite/train/split.h"
 #include "ferrite/train/windows.h"
-#include "subject.h"
+#include "ferrite/train/words.h"
 #include "tool_config.h"
-#include "words.h"
 
 namespace ferrite::tools {
 namespace {
@@ -209,7 +209,9 @@ class Interruptions {
   static void say(int) {
     constexpr std::string_view kText =
         "\nferrite: interrupted; run the same command again to continue from the last save\n";
-    if (write(STDERR_FILENO, kText.data(), kText.size()) < 0) _exit(2);  // the output is closed
+    constexpr int kStandardError = 2;
+    if (ferrite::detail::system_calls().write(kStandardError, kText.data(), kText.size()) < 0)
+      std::_Exit(2);  // the output is closed
     std::signal(SIGINT, SIG_DFL);
     std::raise(SIGINT);
   }
@@ -245,7 +247,7 @@ void train(const std::filesystem::path& path, const TrainingChoice& choice, std:
   const auto seed = static_cast<std::uint64_t>(c.whole("seed", 0, 0));
   const std::filesystem::path folder = beside(path, c.text("output", path.stem().string()));
   set_threads(static_cast<int>(c.whole("threads", 1, 1)));
-  const dsl::Network net = c.with("net", [&] { return parse_words(words).build(seed); });
+  const dsl::Network net = c.with("net", [&] { return train::parse_words(words).build(seed); });
   const Parts parts = read_parts(path, c.table("data"));
   const train::DataLoader training = loader_of(parts.training, c.table("loader"), true);
   std::optional<train::DataLoader> validation;
@@ -293,13 +295,13 @@ void train(const std::filesystem::path& path, const TrainingChoice& choice, std:
         << " is as it was. To train longer, raise training.epochs; to start over, pass --restart\n";
     return;
   }
-  io::save(net, written, {.metadata = {{kNet, words}}});
+  train::save_net(net, words, written);
   out << written.string() << " is written\n";
 }
 
 void run(const std::filesystem::path& path, const std::filesystem::path& input, const std::filesystem::path& output,
          std::ostream& out) {
-  const dsl::Network net = trained(path);
+  const dsl::Network net = train::read_network(path);
   const Tensor y = net(read_input(input));
   if (output.empty())
     out << y.str() << '\n';
@@ -308,7 +310,8 @@ void run(const std::filesystem::path& path, const std::filesystem::path& input, 
 }
 
 void summary(const std::string& net, std::ostream& out) {
-  out << (net.find('(') == std::string::npos ? trained(net) : parse_words(net).build(/*seed=*/0)).summary();
+  out << (net.find('(') == std::string::npos ? train::read_network(net) : train::parse_words(net).build(/*seed=*/0))
+             .summary();
 }
 
 }  // namespace ferrite::tools

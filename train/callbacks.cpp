@@ -384,6 +384,8 @@ struct Parts {
 
 }  // namespace
 
+bool ProgressBar::on_terminal() noexcept { return ferrite::detail::is_terminal(false); }
+
 ProgressBar::ProgressBar(std::ostream& out, bool terminal, int columns)
     : out_(&out), terminal_(terminal), columns_(columns) {
   if (columns < 0) throw ValueError("ProgressBar: columns must be at least 0, got " + std::to_string(columns));

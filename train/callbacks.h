@@ -31,11 +31,13 @@ struct Monitor {
 /// second and the time left, finally the time taken; elsewhere it writes one plain line per epoch, without the bar.
 class ProgressBar final : public Callback {
  public:
-  /// Writes to `out`, which must outlive training. For standard output or error `terminal` is usually isatty(1) or
-  /// isatty(2). A terminal's line is never wider than `columns`: first the bar becomes shorter, then the samples per
-  /// second, the bar and the last values are left out. 0 columns: the width that the terminal of standard output or
-  /// error has at the moment, unlimited when neither is a terminal.
+  /// Writes to `out`, which must outlive training. `terminal` is usually `on_terminal()`. A terminal's line is never
+  /// wider than `columns`: first the bar becomes shorter, then the samples per second, the bar and the last values are
+  /// left out. 0 columns: the width that the terminal of standard output or error has at the moment, unlimited when
+  /// neither is a terminal.
   explicit ProgressBar(std::ostream& out, bool terminal = false, int columns = 0);
+  /// Returns whether standard output is a terminal.
+  static bool on_terminal() noexcept;
   std::string name() const override { return "progress_bar"; }
   void on_train_begin(Training&) override;
   void on_batch_end(Training&) override;

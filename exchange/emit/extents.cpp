@@ -10,6 +10,8 @@
 
 namespace ferrite::exchange::detail {
 
+FERRITE_PER_THREAD constinit ferrite::detail::PerThread<KeepExtentsOpen*> KeepExtentsOpen::active_(nullptr);
+
 // ---- trials --------------------------------------------------------------------------------------------------------
 
 namespace {

@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "ferrite/tensor/system/per_thread.h"
+
 namespace ferrite::exchange::detail {
 
 /// Makes functions that this thread traces keep what they compute from extents as operations, as long as it lives.
@@ -19,20 +21,20 @@ class KeepExtentsOpen {
   };
   using Reads = std::vector<Read>;  ///< in the order in which they happened
 
-  KeepExtentsOpen() : before_(active_) { active_ = this; }
-  ~KeepExtentsOpen() { active_ = before_; }
+  KeepExtentsOpen() : before_(active_()) { active_() = this; }
+  ~KeepExtentsOpen() { active_() = before_; }
   KeepExtentsOpen(const KeepExtentsOpen&) = delete;
   KeepExtentsOpen& operator=(const KeepExtentsOpen&) = delete;
 
-  static bool active() { return active_ != nullptr; }
+  static bool active() { return active_() != nullptr; }
   static void has_read(const std::string& node, std::vector<std::int64_t> numbers, bool counts = false) {
-    if (active_) active_->reads_.push_back({node, std::move(numbers), counts});
+    if (active_()) active_()->reads_.push_back({node, std::move(numbers), counts});
   }
   /// Returns the reads since the last call.
   Reads take() { return std::exchange(reads_, {}); }
 
  private:
-  inline static thread_local KeepExtentsOpen* active_ = nullptr;
+  FERRITE_PER_THREAD static constinit ferrite::detail::PerThread<KeepExtentsOpen*> active_;
   KeepExtentsOpen* before_;
   Reads reads_{};
 };

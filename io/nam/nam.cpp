@@ -29,7 +29,7 @@ nn::Init undrawn(const nn::Init& init) { return {.seed = {}, .prefix = {}, .dtyp
 }  // namespace
 
 NamLstm::NamLstm(const NamLstmOptions& o, const nn::Init& init)
-    : LayerOf(checked(o), init),
+    : LayerOf(checked(o), init, nn::detail::OwnSteps()),
       lstm(o.input_size, o.hidden_size, {.layers = o.layers}, undrawn(init)),
       head(o.hidden_size, o.out_channels, undrawn(init)) {
   adopt("lstm", lstm);

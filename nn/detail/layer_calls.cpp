@@ -5,14 +5,15 @@
 
 #include "ferrite/nn/carry.h"
 #include "ferrite/tensor/ops.h"
+#include "ferrite/tensor/system/per_thread.h"
 
 namespace ferrite::nn::detail {
 namespace {
 
 /// Whether a chain runs on this thread.
-constinit thread_local bool inside_chain = false;
+FERRITE_PER_THREAD constinit ferrite::detail::PerThread<bool> inside_chain(false);
 /// Identity of the lengths that the innermost call of this thread passes on.
-constinit thread_local const void* passed_on = nullptr;
+FERRITE_PER_THREAD constinit ferrite::detail::PerThread<const void*> passed_on(nullptr);
 
 const void* identity_of(const Tensor& lengths) { return lengths.defined() ? lengths.identity() : nullptr; }
 
@@ -27,7 +28,7 @@ Label label_of(const Layer& chain) {
 
 }  // namespace
 
-LengthsCall::LengthsCall(const Layer& layer, const Tensor& x, Context& context) : before_(passed_on) {
+LengthsCall::LengthsCall(const Layer& layer, const Tensor& x, Context& context) : before_(passed_on()) {
   const Tensor& lengths = context.lengths;
   // x holds sequences or tokens; anything else has no steps.
   if (lengths.defined() && !has_checked(lengths) && (x.rank() == 3 || (x.rank() == 2 && is_integer(x.dtype())))) {
@@ -40,15 +41,15 @@ LengthsCall::LengthsCall(const Layer& layer, const Tensor& x, Context& context) 
   passes(context.lengths);
 }
 
-LengthsCall::~LengthsCall() { passed_on = before_; }
+LengthsCall::~LengthsCall() { passed_on() = before_; }
 
-void LengthsCall::passes(const Tensor& lengths) { passed_on = identity_of(lengths); }
+void LengthsCall::passes(const Tensor& lengths) { passed_on() = identity_of(lengths); }
 
-bool LengthsCall::has_checked(const Tensor& lengths) { return identity_of(lengths) == passed_on; }
+bool LengthsCall::has_checked(const Tensor& lengths) { return identity_of(lengths) == passed_on(); }
 
 ChainCall::ChainCall(const Layer& chain, const Tensor& x, Context& context)
-    : lengths_(chain, x, context), inside_before_(inside_chain) {
-  if (!inside_chain && !ferrite::detail::frame().tracing) {
+    : lengths_(chain, x, context), inside_before_(inside_chain()) {
+  if (!inside_chain() && !ferrite::detail::frame().tracing) {
     const auto keep = [&](const Variable& v) {
       if (v.drawn()) kept_.emplace_back(v, v.peek());
     };
@@ -57,10 +58,10 @@ ChainCall::ChainCall(const Layer& chain, const Tensor& x, Context& context)
     if (context.carry)
       for (const State& s : context.carry->variables()) keep(s);
   }
-  inside_chain = true;
+  inside_chain() = true;
 }
 
-ChainCall::~ChainCall() { inside_chain = inside_before_; }
+ChainCall::~ChainCall() { inside_chain() = inside_before_; }
 
 void ChainCall::undo() const {
   if (kept_.empty()) return;

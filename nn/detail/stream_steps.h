@@ -122,8 +122,8 @@ std::unique_ptr<Layer> evaluating_copy(const Layer& layer);
 /// Refuses, while it lives, calls of layers that would begin from zeros in the middle of a stream (Layer::operator()).
 class SingleStep {
  public:
-  SingleStep() : before_(std::exchange(in_single_step, true)) {}
-  ~SingleStep() { in_single_step = before_; }
+  SingleStep() : before_(std::exchange(in_single_step(), true)) {}
+  ~SingleStep() { in_single_step() = before_; }
   SingleStep(const SingleStep&) = delete;
   SingleStep& operator=(const SingleStep&) = delete;
 
@@ -285,9 +285,6 @@ class WindowFunction {
 std::unique_ptr<WindowFunction> window_program(const std::string& kind, const Spec& window,
                                                const std::function<Tensor(const Tensor&)>& f,
                                                const std::function<Variable(const Variable&)>& originals = {});
-
-/// Returns the program of `Windowed::over`.
-std::unique_ptr<WindowFunction> program_of_window(const Windowed& layer, const StepWindow& window, const StepRows& in);
 
 /// Returns a step that keeps a window of inputs and makes outputs of it with a function. Throws ValueError for a window
 /// that cannot be streamed.

@@ -14,7 +14,7 @@ std::size_t add_element_steps(const Layer& layer, StepGraph& graph, std::size_t 
 template <class Self, class Options>
 class ElementLayer : public LayerOf<Self, Options> {
  public:
-  explicit ElementLayer(const Options& options) : LayerOf<Self, Options>(options) {}
+  explicit ElementLayer(const Options& options) : LayerOf<Self, Options>(options, Init(), OwnSteps()) {}
   bool causal() const override { return true; }
   StepInput step_input() const override { return {0, Dtype::f32, true}; }
   std::size_t add_steps(StepGraph& graph, std::size_t x) const override { return add_element_steps(*this, graph, x); }

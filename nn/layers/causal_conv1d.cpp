@@ -1,4 +1,4 @@
-/// Causal convolutions, and the step of those with one group and stride 1 for streams.
+/// Causal convolutions, and the step of those with one group and stride 1 for streams (the others: convolution.cpp).
 #include "ferrite/nn/layers/causal_conv1d.h"
 
 #include <algorithm>
@@ -46,7 +46,7 @@ Tensor last_resets(const Tensor& mask, std::int64_t B, std::int64_t T, std::int6
 
 }  // namespace
 
-CausalConv1d::CausalConv1d(const CausalConv1dOptions& o, const Init& init) : LayerOf(o, init) {
+CausalConv1d::CausalConv1d(const CausalConv1dOptions& o, const Init& init) : LayerOf(o, init, detail::OwnSteps()) {
   check(o);
   const std::int64_t I = o.in_channels / o.groups;
   const double bound = 1 / std::sqrt(static_cast<double>(I) * static_cast<double>(o.kernel_size));
@@ -453,8 +453,9 @@ std::unique_ptr<Step> convolution_step(const CausalConv1d& layer, std::int64_t b
 }  // namespace
 
 std::size_t CausalConv1d::add_steps(StepGraph& graph, std::size_t x) const {
-  if (options().groups > 1) return Windowed::add_steps(graph, x);
   const StepRows in = graph.rows(x);
+  if (options().groups > 1)
+    return graph.add(*this, detail::window_groups_step(*window(), weight, bias, options().groups, in), {x});
   if (options().stride > 1)
     return graph.add(*this, detail::window_product_step(*window(), weight, bias, in, detail::TermOrder::taps), {x});
   if (in.dtype == Dtype::f64) return graph.add(*this, convolution_step<double>(*this, in.batch), {x});

@@ -301,7 +301,103 @@ class ProductOfWindow final : public detail::WindowFunction {
   decltype(ferrite::detail::ProductKernels<T>::packed_product) product_;
 };
 
+/// The sums of a causal convolution of several groups, with the bits of CausalConv1d::forward: a product for each
+/// group, or of one channel each, element by element.
+template <class T>
+class GroupsOfWindow final : public detail::WindowFunction {
+ public:
+  GroupsOfWindow(const Parameter& weight, const Parameter& bias, std::int64_t groups, std::int64_t batch)
+      : weight_(weight),
+        bias_(bias),
+        batch_(batch),
+        groups_(groups),
+        N_(weight.shape()[0]),
+        I_(weight.shape()[1]),
+        taps_(weight.shape()[2]),
+        at_once_(detail::steps_at_once(batch * std::max(taps_ * I_ * groups, N_) * size_of(dtype_of<T>))),
+        x_(at_once_ * batch * taps_ * I_ * groups + kLine),
+        terms_(at_once_ * batch * taps_ * I_ + kLine),
+        sums_(at_once_ * batch * (N_ / groups) + kLine),
+        y_(at_once_ * batch * N_ + kLine),
+        added_(bias.defined() ? N_ : 0),
+        weights_(I_ == 1 ? taps_ * N_ : 0),
+        product_(ferrite::detail::products_in_use.of<T>().packed_product) {
+    for (std::int64_t g = 0; I_ > 1 && g < groups; ++g)
+      packed_.emplace_back(ferrite::detail::gate_pack_size<T>(taps_ * I_, 1, N_ / groups));
+    GroupsOfWindow::refresh();
+  }
+
+  std::byte* x() override { return reinterpret_cast<std::byte*>(x_.get()); }
+  const std::byte* y() const override { return reinterpret_cast<const std::byte*>(y_.get()); }
+  StepRows result() const override { return {batch_, N_, dtype_of<T>}; }
+  void run() override { GroupsOfWindow::run_several(1); }
+  std::int64_t most_at_once() const override { return at_once_; }
+  void run_several(std::int64_t n) override {
+    const std::int64_t rows = n * batch_;
+    for (std::int64_t g = 0; g < groups_; ++g)
+      if (I_ > 1) multiply(g, rows);
+    for (std::int64_t r = 0; r < rows; ++r) {
+      if (I_ == 1) add_up(x_.get() + r * taps_ * groups_, y_.get() + r * N_);
+      for (std::int64_t o = 0; bias_.defined() && o < N_; ++o) y_.get()[r * N_ + o] += added_.get()[o];
+    }
+  }
+  void refresh() override {
+    const NewFrame frame;
+    const std::int64_t O = N_ / groups_, terms = taps_ * I_;
+    const Tensor weight = weight_.peek();
+    if (I_ == 1) {
+      const Tensor w = contiguous(transpose(reshape(weight, {N_, taps_})));
+      std::copy_n(w.data<T>(), taps_ * N_, weights_.get());
+    }
+    for (std::size_t g = 0; g < packed_.size(); ++g) {
+      const std::int64_t first = static_cast<std::int64_t>(g) * O;
+      const Tensor w = contiguous(reshape(permute(slice(weight, 0, first, first + O), {2, 1, 0}), {terms, O}));
+      ferrite::detail::pack_gates(w.data<T>(), O, terms, 1, O, O, packed_[g].get());
+    }
+    if (!bias_.defined()) return;
+    const Tensor b = contiguous(bias_.peek());
+    std::copy_n(b.data<T>(), N_, added_.get());
+  }
+  std::unique_ptr<WindowFunction> clone() const override { return std::make_unique<GroupsOfWindow>(*this); }
+
+ private:
+  static constexpr std::int64_t kLine = 64 / sizeof(T);  ///< padding: packets are read and written beyond the ends
+
+  /// Computes the sums of a group, whose terms it places next to each other.
+  void multiply(std::int64_t group, std::int64_t rows) {
+    const std::int64_t O = N_ / groups_, terms = taps_ * I_;
+    const T* from = x_.get() + group * I_;
+    for (std::int64_t t = 0; t < rows * taps_; ++t, from += groups_ * I_) std::copy_n(from, I_, terms_.get() + t * I_);
+    product_(ferrite::detail::packed_gates<T>(packed_[static_cast<std::size_t>(group)].get(), terms, 1, O), rows,
+             terms_.get(), terms, nullptr, sums_.get());
+    for (std::int64_t r = 0; r < rows; ++r) std::copy_n(sums_.get() + r * O, O, y_.get() + r * N_ + group * O);
+  }
+  /// Adds up the taps of channels that are groups by themselves.
+  void add_up(const T* x, T* y) const {
+    const std::int64_t O = N_ / groups_;
+    for (std::int64_t k = 0; k < taps_; ++k, x += groups_) {
+      const T* const w = weights_.get() + k * N_;
+      for (std::int64_t g = 0; g < groups_; ++g)
+        for (std::int64_t o = g * O; o < (g + 1) * O; ++o) y[o] = k == 0 ? x[g] * w[o] : y[o] + x[g] * w[o];
+    }
+  }
+
+  Parameter weight_, bias_;
+  std::int64_t batch_, groups_, N_, I_, taps_, at_once_;
+  StepMemory<T> x_, terms_, sums_, y_, added_;
+  StepMemory<T> weights_;              ///< [taps, N], of groups of one channel
+  std::vector<StepMemory<T>> packed_;  ///< by group, of others
+  decltype(ferrite::detail::ProductKernels<T>::packed_product) product_;
+};
+
 }  // namespace
+
+std::unique_ptr<Step> detail::window_groups_step(const StepWindow& window, const Parameter& weight,
+                                                 const Parameter& bias, std::int64_t groups, const StepRows& in) {
+  if (in.dtype == Dtype::f64)
+    return window_step(window, in, std::make_unique<GroupsOfWindow<double>>(weight, bias, groups, in.batch));
+  return window_step(window, in, std::make_unique<GroupsOfWindow<float>>(weight, bias, groups, in.batch));
+}
 
 std::unique_ptr<Step> detail::window_product_step(const StepWindow& window, const Parameter& weight,
                                                   const Parameter& bias, const StepRows& in, TermOrder order) {

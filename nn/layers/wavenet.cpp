@@ -13,13 +13,26 @@ namespace {
 
 [[noreturn]] void refuse(const std::string& what) { throw ValueError("wavenet: " + what); }
 
+/// An activation that is one operation: unlike Activation it never has to be traced.
+class OneOperation final : public LayerOf<OneOperation, ActivationOptions> {
+ public:
+  explicit OneOperation(const ActivationOptions& o) : LayerOf(o, Init(), detail::OwnSteps()) {}
+  std::string kind() const override { return options().name; }
+  Tensor forward(const Tensor& x, const Context&) const override { return options().function(x); }
+  bool causal() const override { return true; }
+  StepInput step_input() const override { return {0, Dtype::f32, true}; }
+  std::size_t add_steps(StepGraph& graph, std::size_t x) const override {
+    return detail::add_element_steps(*this, graph, x);
+  }
+};
+
 std::unique_ptr<Layer> activation_layer(const WavenetActivation& a) {
   if (a.name == "leaky_relu") return std::make_unique<LeakyRelu>(SlopeOptions{a.slope});
   if (a.name == "hardtanh") return std::make_unique<Hardtanh>(BoundsOptions{a.low, a.high});
   const bool joins = a.name == "softmax" || a.name == "log_softmax" || a.name == "softmin";
   const Activation::Function f = activation(a.name);
   if (!f || joins) refuse("no activation of this name: '" + a.name + "'");
-  return std::make_unique<Activation>(a.name, f);
+  return std::make_unique<OneOperation>(ActivationOptions{a.name, f});
 }
 
 /// Returns the number of channels at a place of a layer whose convolution gives `wide` channels.
@@ -130,7 +143,7 @@ std::string Wavenet::name_of(FilmPlace place) {
   return std::string(names[static_cast<std::size_t>(place)]) + "_film";
 }
 
-Wavenet::Wavenet(const WavenetOptions& o, const Init& init) : LayerOf(o, init) {
+Wavenet::Wavenet(const WavenetOptions& o, const Init& init) : LayerOf(o, init, detail::OwnSteps()) {
   check(o);
   const Init own{.seed = {}, .prefix = {}, .dtype = init.dtype};  // drawn when adopted, by their full names
   if (!o.condition.empty()) {

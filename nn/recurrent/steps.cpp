@@ -14,6 +14,9 @@ Tensor valid_steps(const Tensor& lengths, std::int64_t steps) {
 }  // namespace
 
 namespace detail {
+
+FERRITE_PER_THREAD constinit ferrite::detail::PerThread<ComposeAsScans::Compose> ComposeAsScans::compose_(nullptr);
+
 namespace {
 
 /// Returns whether the state is set to 0 before each step is computed, bool [T, B], for options with resets. Resets

@@ -7,6 +7,7 @@
 #include "ferrite/nn/recurrent/weights.h"
 #include "ferrite/tensor/ops.h"
 #include "ferrite/tensor/primitive.h"
+#include "ferrite/tensor/system/per_thread.h"
 
 namespace ferrite::nn {
 
@@ -40,17 +41,17 @@ class ComposeAsScans {
  public:
   using Compose = Tensors (*)(RecurrentStep step, const Tensor& i, const RecurrentState& before,
                               const SequenceOptions& options);
-  ComposeAsScans() : before_(compose_) { compose_ = as_scan; }
-  ~ComposeAsScans() { compose_ = before_; }
+  ComposeAsScans() : before_(compose_()) { compose_() = as_scan; }
+  ~ComposeAsScans() { compose_() = before_; }
   ComposeAsScans(const ComposeAsScans&) = delete;
   ComposeAsScans& operator=(const ComposeAsScans&) = delete;
   /// Returns the function that composes a scan, or null if no object lives.
-  static Compose compose() { return compose_; }
+  static Compose compose() { return compose_(); }
 
  private:
   static Tensors as_scan(RecurrentStep step, const Tensor& i, const RecurrentState& before,
                          const SequenceOptions& options);
-  inline static thread_local Compose compose_ = nullptr;
+  FERRITE_PER_THREAD static constinit ferrite::detail::PerThread<Compose> compose_;
   Compose before_;
 };
 

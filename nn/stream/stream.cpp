@@ -261,8 +261,8 @@ Stream Stream::clone() const {
   return copy;
 }
 
+// Neither touches a variable of the thread, which may be the first to exist there and take memory.
 void Stream::reset() {
-  const NewFrame frame;
   if (step_) detail::begin_states(*step_);
   std::fill(begun_.begin(), begun_.end(), std::uint8_t{0});
   all_begun_ = false;
@@ -277,7 +277,6 @@ void Stream::check_row(std::int64_t row) const {
 void Stream::reset(std::int64_t row) {
   check_row(row);
   check_goes_on();
-  const NewFrame frame;
   if (step_) detail::begin_states(*step_, row);
   begun_[static_cast<std::size_t>(row)] = 0;
   all_begun_ = false;

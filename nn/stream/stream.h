@@ -56,6 +56,8 @@ class Stream {
   ~Stream();
 
   std::int64_t batch() const { return batch_; }
+  /// Returns the batch, width and dtype of a step's input; width 0 if it is not known before the first step.
+  StepRows input() const { return in_; }
   /// Returns the batch, width and dtype of a step's result; width 0 if it is not known before the first step.
   StepRows result() const { return step_ ? out_ : StepRows{.batch = batch_, .width = 0}; }
 

@@ -331,8 +331,8 @@ class Cutter final : public CallObserver {
         wanted_(wanted),
         same_(same),
         to_(to),
-        before_(std::exchange(call_observer, this)) {}
-  ~Cutter() override { call_observer = before_; }
+        before_(std::exchange(call_observer(), this)) {}
+  ~Cutter() override { call_observer() = before_; }
   Cutter(const Cutter&) = delete;
   Cutter& operator=(const Cutter&) = delete;
 
@@ -366,13 +366,13 @@ class Cutter final : public CallObserver {
         x.shape()[0] != batch_)
       return false;
     const NewFrame frame;
-    CallObserver* const observer = std::exchange(call_observer, nullptr);
+    CallObserver* const observer = std::exchange(call_observer(), nullptr);
     std::unique_ptr<Step> step;
     try {
       step = step_of(layer, {batch_, tokens ? 1 : x.shape()[2], x.dtype()});
     } catch (const Error&) {  // the call stays a part of the program
     }
-    call_observer = observer;
+    call_observer() = observer;
     const auto is_x = [&](const Tensor& y) { return y.impl() == x.impl(); };
     const bool joins = step && step->elements() && std::any_of(gave_.begin(), gave_.end(), is_x);
     if (!step || (wanted_ == CutCalls::own && !joins && !is_of_its_own(*step))) return false;

@@ -38,9 +38,8 @@ StepResult Windowed::step(const Tensor& x, const Tensors& states) const {
 
 std::size_t Windowed::add_steps(StepGraph& graph, std::size_t x) const {
   const std::optional<StepWindow> w = window();
-  if (!w || !streams()) return Layer::add_steps(graph, x);
-  return graph.add(*this, detail::window_step(*w, graph.rows(x), detail::program_of_window(*this, *w, graph.rows(x))),
-                   {x});
+  if (!w || !program_ || !streams()) return Layer::add_steps(graph, x);
+  return graph.add(*this, detail::window_step(*w, graph.rows(x), program_(*this, *w, graph.rows(x))), {x});
 }
 
 bool Windowed::looks_back(const Tensor& x) const {

@@ -4,6 +4,7 @@
 #include <memory>
 #include <new>
 
+#include "ferrite/tensor/system/per_thread.h"
 #include "ferrite/tensor/tensor.h"
 
 namespace ferrite::detail {
@@ -45,21 +46,20 @@ struct KernelMemory {
 };
 
 /// The memory of the caller that lends it to this thread, or null.
-inline constinit thread_local KernelMemory* lent_kernel_memory = nullptr;
+FERRITE_PER_THREAD extern constinit PerThread<KernelMemory*> lent_kernel_memory;
 
 /// Returns the workspaces of kernels on this thread.
 inline KernelMemory& kernel_memory() {
-  if (lent_kernel_memory) return *lent_kernel_memory;
-  thread_local KernelMemory own;
-  return own;
+  if (KernelMemory* const lent = lent_kernel_memory()) return *lent;
+  return object_of_thread<KernelMemory>();
 }
 
 /// Makes kernels on this thread use reserved memory while it lives: where it is large enough, they allocate nothing, on
 /// whatever thread they run.
 class LendKernelMemory {
  public:
-  explicit LendKernelMemory(KernelMemory& memory) : before_(lent_kernel_memory) { lent_kernel_memory = &memory; }
-  ~LendKernelMemory() { lent_kernel_memory = before_; }
+  explicit LendKernelMemory(KernelMemory& memory) : before_(lent_kernel_memory()) { lent_kernel_memory() = &memory; }
+  ~LendKernelMemory() { lent_kernel_memory() = before_; }
   LendKernelMemory(const LendKernelMemory&) = delete;
   LendKernelMemory& operator=(const LendKernelMemory&) = delete;
 

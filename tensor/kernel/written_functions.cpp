@@ -15,12 +15,13 @@
 #include "ferrite/tensor/kernel/packet_log.h"
 #include "ferrite/tensor/kernel/packet_math.h"
 #include "ferrite/tensor/kernel/packet_trigonometry.h"
+#include "ferrite/tensor/system/per_thread.h"
 
 namespace ferrite::detail {
 namespace {
 
 /// The values of the function that is being recorded by this thread.
-thread_local std::vector<WrittenNode>* recorded = nullptr;
+FERRITE_PER_THREAD constinit PerThread<std::vector<WrittenNode>*> recorded(nullptr);
 
 bool same(const WrittenNode& a, const WrittenNode& b) {
   const auto lane = [](const WrittenNode& n) { return std::string_view(n.lane ? n.lane : ""); };
@@ -31,14 +32,14 @@ bool same(const WrittenNode& a, const WrittenNode& b) {
 }  // namespace
 
 std::int32_t record_written(const WrittenNode& node) {
-  const auto at = std::ranges::find_if(*recorded, [&](const WrittenNode& n) { return same(n, node); });
-  const auto position = static_cast<std::int32_t>(at - recorded->begin());
-  if (at == recorded->end()) recorded->push_back(node);
+  const auto at = std::ranges::find_if(*recorded(), [&](const WrittenNode& n) { return same(n, node); });
+  const auto position = static_cast<std::int32_t>(at - recorded()->begin());
+  if (at == recorded()->end()) recorded()->push_back(node);
   return position;
 }
 
 WrittenConstant written_constant(std::int32_t value) {
-  const WrittenNode& n = (*recorded)[static_cast<std::size_t>(value)];
+  const WrittenNode& n = (*recorded())[static_cast<std::size_t>(value)];
   return {std::string_view(n.name) == kWrittenConstant, n.bits};
 }
 
@@ -134,9 +135,9 @@ WrittenFunction written_function(const Primitive& op, Dtype dtype) {
   const WrittenPlace where = written_place(op);
   if (where.family < 0) return f;
   const Records records = at_place(written::Families{}, where);
-  recorded = &f.values;
+  recorded() = &f.values;
   (dtype == Dtype::f32 ? records.f32 : records.f64)(f);
-  recorded = nullptr;
+  recorded() = nullptr;
   return f;
 }
 

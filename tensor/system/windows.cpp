@@ -13,8 +13,10 @@
 #include <array>
 #include <cerrno>
 #include <cmath>
+#include <memory>
 
 #include "ferrite/tensor/system/files.h"
+#include "ferrite/tensor/system/per_thread.h"
 #include "ferrite/tensor/system/system.h"
 
 namespace ferrite::detail {
@@ -24,6 +26,57 @@ void free_lines(void* block) noexcept { ::_aligned_free(block); }
 void trim_free_memory() noexcept { (void)::_heapmin(); }
 
 void after_fork(void (*)()) {}
+
+#if !defined(__clang__)
+}  // namespace ferrite::detail
+
+// The C runtime's own: the beginning of the section that is copied for each thread, and the place of this program's or
+// library's copies among those of the thread.
+extern "C" char* _tls_start;
+extern "C" unsigned long _tls_index;
+
+namespace ferrite::detail {
+
+void* copy_of_thread(const void* variable) noexcept {
+  char** copies = nullptr;
+  __asm__("movq %%gs:0x58, %0" : "=r"(copies));  // ThreadLocalStoragePointer of the thread environment block
+  return copies[_tls_index] + (static_cast<const char*>(variable) - reinterpret_cast<const char*>(&_tls_start));
+}
+
+namespace {
+
+/// An object that a thread owns, in a list from the last one to the first.
+struct Owned {
+  const void* key;
+  void* object;
+  void (*destroy)(void*);
+  Owned* before;
+};
+FERRITE_PER_THREAD constinit PerThread<Owned*> owned(nullptr);
+
+/// Destroys what a thread owns when it ends. What the thread owns that ends the process stays to the end.
+void WINAPI on_thread_end(void*, DWORD reason, void*) {
+  if (reason != DLL_THREAD_DETACH) return;
+  while (Owned* const last = owned()) {
+    owned() = last->before;
+    last->destroy(last->object);
+    delete last;
+  }
+}
+/// The system calls the functions in this section, up to .CRT$XLZ, when threads begin and end.
+[[gnu::section(".CRT$XLF"), gnu::used]] PIMAGE_TLS_CALLBACK kOnThreadEnd = on_thread_end;
+
+}  // namespace
+
+void* object_with_key(const void* key, void* (*make)(), void (*destroy)(void*)) {
+  for (Owned* o = owned(); o; o = o->before)
+    if (o->key == key) return o->object;
+  auto place = std::make_unique<Owned>(Owned{key, make(), destroy, nullptr});
+  place->before = owned();
+  owned() = place.release();
+  return owned()->object;
+}
+#endif
 
 double log_gamma(double x) noexcept { return std::lgamma(x); }  // the C library of Windows keeps no sign
 

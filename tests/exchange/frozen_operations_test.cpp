@@ -1,7 +1,7 @@
 /// Programs of every operation, written as C and compared with the library bit by bit. Some have no form in C: they are
 /// refused by name.
-#include <boost/test/unit_test.hpp>
 #include <algorithm>
+#include <boost/test/unit_test.hpp>
 #include <cstring>
 #include <map>
 #include <set>

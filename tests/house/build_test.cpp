@@ -1,5 +1,5 @@
 // Things that are compiled once: the library, for all scripts that use the flags of a release, and templates that take
-// long.
+// long. And the version, which several files name.
 #include <boost/test/unit_test.hpp>
 #include <regex>
 #include <string>
@@ -38,6 +38,19 @@ std::vector<std::string> parsers_of_json(const std::vector<Source>& all) {
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(build)
+
+BOOST_AUTO_TEST_CASE(one_version_is_named_everywhere) {
+  const auto named_in = [](const char* path, const char* pattern) {
+    const std::string text = read(fs::path(FERRITE_SOURCE_DIR) / path);
+    std::smatch found;
+    return std::regex_search(text, found, std::regex(pattern)) ? found[1].str() : std::string("none");
+  };
+  const std::string version = named_in("CMakeLists.txt", R"re(project\(Ferrite VERSION (\d+\.\d+\.\d+) )re");
+  BOOST_TEST(version != "none");
+  BOOST_TEST(named_in("pyproject.toml", R"re(\nversion = "([\d.]+)")re") == version);
+  BOOST_TEST(named_in("packaging/vcpkg/ports/ferrite/vcpkg.json", R"re("version": "([\d.]+)")re") == version);
+  BOOST_TEST(named_in("tests/tools/ferrite_test.sh", R"re("ferrite ([\d.]+)" "\$tool" --version)re") == version);
+}
 
 BOOST_AUTO_TEST_CASE(the_demo_the_tests_and_the_benchmarks_share_one_build) {
   BOOST_TEST(builds_of_their_own({"scripts/x", "  configure build/x -DCMAKE_BUILD_TYPE=Release\n"}).size() == 1U);

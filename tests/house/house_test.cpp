@@ -208,13 +208,28 @@ std::vector<std::string> printing_or_aborting(const Source& s) {
   return matches(code_of(s.text), pattern, "the library prints or aborts");
 }
 
-/// Returns what asks for a system, or calls it, outside of tensor/system/, where there is a file for each.
+/// Returns what asks for a system, or calls it: in the library outside of tensor/system/, where there is a file for
+/// each, and in programs; and what asks which system it is on in tests outside of their one source for that.
 std::vector<std::string> systems_asked_for(const Source& s) {
-  const bool writes_c = s.path == "exchange/freeze/casadi.cpp";  // for any system
-  if (!in_library(s) || s.path.starts_with("tensor/system/") || writes_c) return {};
-  static const std::regex pattern(
-      R"(_WIN32|_WIN64|__MINGW|__CYGWIN|#include <(windows|unistd|fcntl|pthread|signal|io|malloc|dlfcn|sys/\w+)\.h>)");
-  return matches(s.text, pattern, "it asks for a system, which is left to tensor/system/");
+  static const std::regex which(R"(\b(_WIN32|_WIN64|__MINGW\w*|__CYGWIN__)\b)");
+  static const std::regex calls(R"(#include <(windows|unistd|fcntl|pthread|signal|io|malloc|dlfcn|sys/\w+)\.h>)");
+  const std::string folder = folder_of(s.path);
+  const bool test = folder == "tests", program = folder == "examples" || folder == "tools";
+  const bool rule = s.path.starts_with("tests/house/"), writes_c = s.path == "exchange/freeze/casadi.cpp";  // for any
+  if (rule || writes_c || (!in_library(s) && !program && !test)) return {};
+  if (s.path.starts_with("tensor/system/") || s.path == "tests/support/system.cpp") return {};
+  std::vector<std::string> faults = matches(s.text, which, "it asks for a system, which is left to tensor/system/");
+  if (!test)
+    for (std::string& fault : matches(s.text, calls, "it calls a system, which is left to tensor/system/"))
+      faults.push_back(std::move(fault));
+  return faults;
+}
+
+/// Returns variables of threads that g++ on Windows would allocate at first use, and free before their destructor runs.
+std::vector<std::string> variables_of_threads(const Source& s) {
+  if (!in_library(s) || s.path == "tensor/system/per_thread.h") return {};
+  static const std::regex pattern(R"(\bthread_local\b)");
+  return matches(code_of(s.text), pattern, "use PerThread or object_of_thread (tensor/system/per_thread.h)");
 }
 
 /// Returns calls of C functions that write state shared by threads, or read what setlocale and setenv change: lgamma
@@ -419,6 +434,11 @@ BOOST_AUTO_TEST_CASE(threads_share_nothing_of_the_c_library) {
 }
 BOOST_AUTO_TEST_CASE(systems_are_asked_for_in_one_folder) {
   enforce(systems_asked_for, {"io/x.cpp", "#include <unistd.h>\n#ifdef _WIN32\n#include <sys/stat.h>\n"}, 3);
+  enforce(systems_asked_for, {"examples/x.cpp", "#include <unistd.h>\n#if defined(_WIN32)\n"}, 2);
+  enforce(systems_asked_for, {"tests/io/x.cpp", "#include <unistd.h>\n#if defined(_WIN32)\n"}, 1);
+}
+BOOST_AUTO_TEST_CASE(variables_of_threads_come_from_one_header) {
+  enforce(variables_of_threads, {"tensor/x.cpp", "thread_local constinit bool a = false;\nthread_local Spare b;\n"}, 2);
 }
 BOOST_AUTO_TEST_CASE(headers_are_guarded) { enforce(headers_without_guard, {"nn/x.h", "int x;\n"}); }
 BOOST_AUTO_TEST_CASE(operations_are_known_by_identity) {

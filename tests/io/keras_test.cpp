@@ -17,6 +17,7 @@
 #include "support/compare.h"
 #include "support/fixtures.h"
 #include "support/python.h"
+#include "support/system.h"
 #include "temporary_folder.h"
 
 namespace {
@@ -28,7 +29,7 @@ namespace io = ferrite::io;
 namespace nn = ferrite::nn;
 
 /// Selects a backend for Keras: its default one may not be installed.
-const bool kBackend = setenv("KERAS_BACKEND", "torch", 0) == 0;
+const bool kBackend = std::getenv("KERAS_BACKEND") || (support::set_environment("KERAS_BACKEND", "torch"), true);
 
 struct Net : nn::Module {
   nn::Gru g{3, 4};

@@ -1,9 +1,10 @@
 #pragma once
 /// A temporary folder for one test.
-#include <cstdlib>
+#include <atomic>
 #include <filesystem>
-#include <stdexcept>
 #include <string>
+
+#include "ferrite/tensor/system/system.h"
 
 namespace io_test {
 
@@ -11,9 +12,10 @@ namespace io_test {
 class TemporaryFolder {
  public:
   TemporaryFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "ferrite-io-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder: " + name);
-    path_ = name;
+    static std::atomic<int> made = 0;
+    const std::string name = "ferrite-io-" + std::to_string(ferrite::detail::process_number()) + "-";
+    do path_ = std::filesystem::temp_directory_path() / (name + std::to_string(made++));
+    while (!std::filesystem::create_directory(path_));
   }
   ~TemporaryFolder() {
     std::error_code ignored;

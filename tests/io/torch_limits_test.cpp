@@ -1,7 +1,5 @@
 /// Memory and work of reading checkpoints that are made to be large or slow: at most ten times the pickle and the
 /// directory, and 1 MiB; instructions proportional to them.
-#include <unistd.h>
-
 #include <boost/test/unit_test.hpp>
 #include <cstdlib>
 #include <filesystem>

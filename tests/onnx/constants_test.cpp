@@ -6,11 +6,10 @@
 #include <optional>
 #include <thread>
 
-#include <sys/resource.h>
-#include <unistd.h>
-
 #include "ferrite/exchange/onnx.h"
+#include "ferrite/tensor/system/system.h"
 #include "support/compare.h"
+#include "support/system.h"
 #include "wire.h"
 
 using namespace ferrite;
@@ -147,8 +146,8 @@ BOOST_AUTO_TEST_CASE(elements_are_those_of_the_file_wherever_they_are) {
 }
 
 BOOST_AUTO_TEST_CASE(a_model_that_was_read_needs_its_file_no_more) {
-  const std::filesystem::path path =
-      std::filesystem::temp_directory_path() / ("ferrite_constants_" + std::to_string(::getpid()));
+  const std::filesystem::path path = std::filesystem::temp_directory_path() /
+                                     ("ferrite_constants_" + std::to_string(ferrite::detail::process_number()));
   const Tensor x = uniform({kElements}, {1, 2, 3});
   for (const Case& c : cases()) {
     for (const std::string& bytes : models_with(c.message)) {
@@ -163,8 +162,8 @@ BOOST_AUTO_TEST_CASE(a_model_that_was_read_needs_its_file_no_more) {
 
 /// External data in more files than a process may have open.
 BOOST_AUTO_TEST_CASE(external_data_of_many_tensors_is_not_open_all_at_once) {
-  const std::filesystem::path folder =
-      std::filesystem::temp_directory_path() / ("ferrite_external_" + std::to_string(::getpid()));
+  const std::filesystem::path folder = std::filesystem::temp_directory_path() /
+                                       ("ferrite_external_" + std::to_string(ferrite::detail::process_number()));
   std::filesystem::create_directories(folder);
   constexpr std::size_t kTensors = 200;
   std::string elements, content, before = "x";
@@ -181,13 +180,10 @@ BOOST_AUTO_TEST_CASE(external_data_of_many_tensors_is_not_open_all_at_once) {
   }
   std::ofstream(folder / "m.onnx", std::ios::binary) << model_of(graph(content, {"x"}, {"y"}));
   std::ofstream(folder / "data", std::ios::binary) << elements;
-  rlimit was{};
-  BOOST_REQUIRE(::getrlimit(RLIMIT_NOFILE, &was) == 0);
-  const rlimit few{.rlim_cur = 100, .rlim_max = was.rlim_max};
-  BOOST_REQUIRE(::setrlimit(RLIMIT_NOFILE, &few) == 0);
+  support::Limit few(support::Limit::Of::open_files, 100);
   std::optional<onnx::Model> model;
   BOOST_CHECK_NO_THROW(model.emplace(onnx::read(folder / "m.onnx", {.external_data = true})));
-  ::setrlimit(RLIMIT_NOFILE, &was);
+  few.end();
   std::filesystem::remove_all(folder);
   BOOST_REQUIRE(model.has_value());
   BOOST_TEST(support::same_bytes(model->run({zeros({kElements})})[0], full({kElements}, 9900)));  // 2 (0 + ... + 99)

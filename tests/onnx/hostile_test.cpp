@@ -3,10 +3,9 @@
 #include <filesystem>
 #include <fstream>
 
-#include <unistd.h>
-
 #include "ferrite/compile/compile.h"
 #include "ferrite/exchange/onnx.h"
+#include "ferrite/tensor/system/system.h"
 #include "support/compare.h"
 #include "support/fixtures.h"
 #include "wire.h"
@@ -344,7 +343,8 @@ BOOST_AUTO_TEST_CASE(numbers_without_sense_are_refused) {
 
 BOOST_AUTO_TEST_CASE(external_data_stays_in_the_folder_of_the_model) {
   namespace fs = std::filesystem;
-  const fs::path root = fs::temp_directory_path() / ("ferrite_onnx_" + std::to_string(::getpid()));
+  const fs::path root =
+      fs::temp_directory_path() / ("ferrite_onnx_" + std::to_string(ferrite::detail::process_number()));
   fs::remove_all(root);
   fs::create_directories(root / "model" / "inside");
   const std::vector<float> held{1, 2, 3};

@@ -1,11 +1,13 @@
 // Every streaming layer, random chains and random causal programs under RealtimeSanitizer: calls of streams run as
 // functions that must not block, and the sanitizer ends the program at an allocation, a lock or a system call.
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <thread>
 
 #include "dsl/layer_catalogue.h"
 #include "ferrite/exchange/program_stream.h"
+#include "ferrite/nn/stream/stream_slot.h"
 #include "support/causal_chains.h"
 #include "support/causal_programs.h"
 
@@ -82,10 +84,31 @@ void check_program() {
   }).join();
 }
 
+/// Checks a slot, whose streams are put by this thread: they have the slot's rate or another one.
+void check_slot() {
+  std::puts("a slot");
+  const auto words = dsl::sequence(1).lstm(8).linear(1);
+  const dsl::Network first = words.build(1), second = words.build(2);
+  nn::StreamSlot slot(first.stream(), {.crossfade = 10, .lead = 5, .rate = 48000});
+  std::atomic<bool> ended = false;
+  std::thread audio([&] {
+    std::vector<float> x(64, 0.5F);
+    while (!ended.load()) must_not_block([&] { slot.steps(static_cast<std::int64_t>(x.size()), x, x); });
+    must_not_block([&] { slot.reset(); });
+  });
+  for (int i = 0; i < 300; ++i) {
+    slot.put((i % 2 ? first : second).stream(), i % 3 == 0 ? 44100 : 48000);
+    while (!slot.settled()) std::this_thread::yield();
+  }
+  ended = true;
+  audio.join();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   check_program();
+  check_slot();
   const std::uint64_t programs = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 300;
   for (const auto& [word, nets] : layer_catalogue::catalogue(Dtype::f32))
     for (const layer_catalogue::Words& words : nets) {

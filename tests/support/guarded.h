@@ -1,13 +1,12 @@
 #pragma once
 /// Elements in read-only memory followed by unreadable memory: a kernel that reads too far, or writes, ends the test.
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <cstring>
 #include <memory>
 #include <stdexcept>
 
 #include "ferrite/tensor/ops.h"
+#include "ferrite/tensor/system/files.h"
+#include "support/system.h"
 
 namespace support {
 
@@ -18,19 +17,16 @@ class Guarded {
   Guarded(const ferrite::Tensor& x, std::size_t behind, std::size_t before = 0) {
     const ferrite::Tensor dense = ferrite::contiguous(x);
     const std::size_t bytes = static_cast<std::size_t>(x.numel() * ferrite::size_of(x.dtype()));
-    const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+    const std::size_t page = ferrite::detail::page_bytes();
     const std::size_t pages = (before + bytes + behind + page - 1) / page * page;
-    auto* const at = static_cast<std::byte*>(
-        ::mmap(nullptr, pages + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-    if (at == MAP_FAILED) throw std::runtime_error("no memory for a guarded copy");
-    memory_ = std::shared_ptr<const void>(
-        at, [n = pages + page](const std::byte* p) { ::munmap(const_cast<std::byte*>(p), n); });
+    const std::shared_ptr<std::byte> memory = pages_before_a_hole(pages);
+    std::byte* const at = memory.get();
+    memory_ = memory;
     std::byte* const first = at + pages - before - behind - bytes;
     readable_ = {first, before + bytes + behind};
     std::memset(at, 0xff, pages);
     if (bytes > 0) std::memcpy(first, dense.raw(), bytes);
-    if (::mprotect(at, pages, PROT_READ) != 0 || ::mprotect(at + pages, page, PROT_NONE) != 0)
-      throw std::runtime_error("no protection for a guarded copy");
+    forbid_writing(at, pages);
   }
 
   /// Returns all readable bytes, from the first element on.

@@ -8,6 +8,7 @@
 #include "ferrite/tensor/kernel/kernels.h"
 #include "ferrite/tensor/ops.h"
 #include "support/compare.h"
+#include "support/system.h"
 
 using namespace ferrite;
 using support::identical;
@@ -67,14 +68,14 @@ BOOST_AUTO_TEST_CASE(it_stays_what_it_was) {
   const char* const found = std::getenv("FERRITE_ISA");
   const std::string asked = found ? found : "";
   for (const std::string_view other : ferrite::instruction_sets()) {
-    ::setenv("FERRITE_ISA", std::string(other).c_str(), 1);
+    support::set_environment("FERRITE_ISA", std::string(other));
     BOOST_TEST(ferrite::instruction_set() == before);
     BOOST_TEST(identical(matmul(a, b), product));
   }
   if (found) {
-    ::setenv("FERRITE_ISA", asked.c_str(), 1);
+    support::set_environment("FERRITE_ISA", asked);
   } else {
-    ::unsetenv("FERRITE_ISA");
+    support::unset_environment("FERRITE_ISA");
   }
 }
 

@@ -1,21 +1,11 @@
 /// Log lines reach the sink that the user sets, from its level upwards, and no other.
-#include <fcntl.h>
-#include <spdlog/sinks/ostream_sink.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <array>
 #include <boost/test/unit_test.hpp>
-#include <cstdlib>
-#include <memory>
-#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "ferrite/tensor/log.h"
-#include "ferrite/tensor/spdlog_sink.h"
 
 namespace {
 
@@ -97,86 +87,6 @@ BOOST_AUTO_TEST_CASE(threads_log_one_at_a_time) {
   for (std::thread& thread : threads) thread.join();
   BOOST_TEST(lines == 2000);
   BOOST_TEST(!together);
-}
-
-BOOST_AUTO_TEST_SUITE_END()
-
-// ---- FERRITE_LOG, which a process reads once: another process of this program --------------------------
-
-namespace {
-
-/// Returns what a process with FERRITE_LOG=<wish> writes to stderr, one string for each system call.
-std::vector<std::string> written_with(const char* wish) {
-  int ends[2];
-  if (pipe2(ends, O_DIRECT) != 0) throw std::runtime_error("no pipe of packets");  // a packet is what one call writes
-  const pid_t child = fork();
-  if (child == 0) {
-    dup2(ends[1], STDERR_FILENO);
-    close(ends[0]);
-    close(ends[1]);
-    setenv("FERRITE_LOG", wish, 1);
-    execl("/proc/self/exe", "test", "--run_test=log_of_environment/writes_lines", "--color_output=no", nullptr);
-    _exit(9);
-  }
-  close(ends[1]);
-  std::vector<std::string> packets;
-  std::array<char, 4096> bytes;
-  for (ssize_t n; (n = read(ends[0], bytes.data(), bytes.size())) > 0;)
-    if (const std::string packet(bytes.data(), static_cast<std::size_t>(n)); packet.starts_with("ferrite: "))
-      packets.push_back(packet);
-  close(ends[0]);
-  int status = 0;
-  waitpid(child, &status, 0);
-  BOOST_TEST(status == 0);
-  return packets;
-}
-
-}  // namespace
-
-BOOST_AUTO_TEST_SUITE(log_of_environment)
-
-/// The other process runs this case; in this process it logs to no sink.
-BOOST_AUTO_TEST_CASE(writes_lines) {
-  log_of::log_debug("detail {}");
-  log_of::log_info("");
-  std::vector<std::thread> threads;
-  for (int t = 0; t < 3; ++t) threads.emplace_back([] { log_of::log_warning(std::string(300, 'w')); });
-  for (std::thread& thread : threads) thread.join();
-}
-
-BOOST_AUTO_TEST_CASE(one_call_writes_a_line) {
-  const std::string warning = "ferrite: " + std::string(300, 'w') + "\n";
-  const std::vector<std::string> info = {"ferrite: \n", warning, warning, warning};
-  std::vector<std::string> debug = info;
-  debug.insert(debug.begin(), "ferrite: detail {}\n");
-  BOOST_TEST(written_with("info") == info, boost::test_tools::per_element());
-  BOOST_TEST(written_with("debug") == debug, boost::test_tools::per_element());
-  for (const char* other : {"", "warning", "INFO", "off"}) BOOST_TEST(written_with(other).empty());
-}
-
-BOOST_AUTO_TEST_SUITE_END()
-
-// ---- ferrite/tensor/spdlog_sink.h ----------------------------------------------------------------------
-
-BOOST_AUTO_TEST_SUITE(log_lines_to_spdlog)
-
-BOOST_AUTO_TEST_CASE(lines_come_as_they_are_with_their_level) {
-  using namespace ferrite;
-  std::ostringstream out;
-  const auto logger = std::make_shared<spdlog::logger>("mine", std::make_shared<spdlog::sinks::ostream_sink_mt>(out));
-  logger->set_pattern("%n %l %v");
-  logger->set_level(spdlog::level::debug);
-  set_log_sink(spdlog_sink(logger), LogLevel::debug);
-  detail::log_debug("{} braces {:d}");
-  detail::log_info("two");
-  detail::log_warning("three");
-  detail::log(LogLevel::error, "four");
-  logger->set_level(spdlog::level::err);
-  detail::log_warning("below the logger's own level");
-  set_log_sink(spdlog_sink(nullptr));
-  BOOST_TEST(!detail::log_enabled(LogLevel::error));
-  detail::log(LogLevel::error, "to nobody");
-  BOOST_TEST(out.str() == "mine debug {} braces {:d}\nmine info two\nmine warning three\nmine error four\n");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

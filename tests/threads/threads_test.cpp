@@ -1,8 +1,4 @@
 // One model in many threads: reading is safe and has the same bits; each thread has its own tapes and pools.
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <thread>
 
 #include "ferrite/autograd/tape.h"
@@ -11,11 +7,9 @@
 #include "ferrite/nn/optim/adam.h"
 #include "ferrite/tensor/threads.h"
 #include "support/compare.h"
-#include "support/sanitized.h"
 
 using namespace ferrite;
 using support::identical;
-using support::says;
 
 namespace {
 
@@ -110,60 +104,10 @@ BOOST_AUTO_TEST_CASE(an_exception_in_a_parallel_loop_arrives) {
   BOOST_TEST(count == 100);
 }
 
-namespace {
-
-bool a_loop_is_whole() {
-  std::atomic<int> count{0};
-  detail::parallel_for(100, [&](std::int64_t) { ++count; });
-  return count == 100;
-}
-
-/// Requests many threads in a process whose memory fits the stacks of a few dozen; returns 0, or what went wrong.
-int ask_for_too_many() {
-  const rlimit limit{std::size_t{1} << 30, std::size_t{1} << 30};
-  if (setrlimit(RLIMIT_AS, &limit) != 0) return 1;
-  const int before = thread_count();
-  try {
-    set_threads(1000);
-    return 2;
-  } catch (const ValueError& e) {
-    if (!says("set_threads: the system gives no more threads: wanted 1000")(e)) return 3;
-  }
-  if (thread_count() != before || !a_loop_is_whole()) return 4;
-  set_threads(3);
-  return thread_count() == 3 && a_loop_is_whole() ? 0 : 5;
-}
-
-/// Returns what f returns in a process forked from this one, or -1 if it does not end within 60 seconds.
-int forked(int (*f)()) {
-  const pid_t child = fork();
-  if (child == 0) {
-    alarm(60);
-    _exit(f());
-  }
-  int status = -1;
-  return waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
-}  // namespace
-
-BOOST_AUTO_TEST_CASE(more_threads_than_the_system_gives_are_refused) {
-  BOOST_CHECK_EXCEPTION(set_threads(100000), ValueError, says("set_threads: at most 1024 threads, got 100000"));
+BOOST_AUTO_TEST_CASE(too_many_threads_are_refused) {
+  BOOST_CHECK_EXCEPTION(set_threads(100000), ValueError,
+                        support::says("set_threads: at most 1024 threads, got 100000"));
   BOOST_TEST(thread_count() == 1);
-  BOOST_TEST(a_loop_is_whole());
-  if (!support::kSanitized) BOOST_TEST(forked(ask_for_too_many) == 0);  // a sanitizer maps more memory than allowed
-}
-
-BOOST_AUTO_TEST_CASE(a_forked_process_has_threads_of_its_own) {
-  set_threads(3);
-  BOOST_TEST(a_loop_is_whole());
-  if (!support::kSanitized)
-    BOOST_TEST(forked([] {
-                 if (!a_loop_is_whole()) return 1;
-                 set_threads(4);
-                 return a_loop_is_whole() ? 0 : 2;
-               }) == 0);
-  set_threads(1);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

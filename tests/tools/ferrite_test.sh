@@ -61,6 +61,13 @@ expect 0 "#include <my_echo.h>" cat "$folder/My-Echo/examples/Stream/Stream.ino"
 expect 0 "lstm.nam --arduino My-Echo" head -n 3 "$folder/My-Echo/src/my_echo.c"
 expect 0 "8 files of the net amp" "$tool" freeze "$nam/lstm.nam" --browser "$folder/page" --name amp
 expect 0 "clang --target=wasm32" cat "$folder/page/README.md"
+# The trained nets, whose words contain spectra.
+nets="$sources/data/nets"
+expect 0 "mel_bands" "$tool" summary "$nets/keywords.safetensors"
+for net in keywords.safetensors voice_activity.safetensors amplifier.nam; do
+  expect 0 "$folder/frozen.c, $folder/frozen.h: " "$tool" freeze "$nets/$net" -o "$folder/frozen.c"
+done
+expect 2 "net: power_spectrum(400): takes 2 numbers" "$tool" summary "sequence(1).power_spectrum(400)"
 expect 2 "give one of --output, --arduino and --browser" "$tool" freeze "$nam/lstm.nam"
 expect 2 "give one of --output, --arduino and --browser" "$tool" freeze "$nam/lstm.nam" -o "$folder/a.c" --browser "$folder/b"
 expect 2 "the output must end with .c" "$tool" freeze "$nam/lstm.nam" -o "$folder/a.bin"
@@ -154,7 +161,7 @@ expect 0 "epoch 1/5" "$tool" train "$folder/first.toml" --restart
 config "s/epochs = 3/epochs = 1000000/; s/^early_stopping.*//" endless
 if timeout -s INT 5 "$tool" train "$folder/endless.toml" >"$folder/endless.log" 2>&1; then echo "it ended"; failures=$((failures + 1)); fi
 expect 0 "interrupted; run the same command again to continue from the last save" cat "$folder/endless.log"
-expect 0 "ferrite 0.1.0" "$tool" --version
+expect 0 "ferrite 0.2.0" "$tool" --version
 expect 2 "there is no command 'trian'; did you mean 'train'?" "$tool" trian x.toml
 expect 2 "there is no command 'xyzzy'; ferrite --help lists them" "$tool" xyzzy
 for words in man --help "completion bash" info "summary $gru"; do

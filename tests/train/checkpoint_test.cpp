@@ -1,79 +1,21 @@
 // Training that is stopped and resumed, compared bit for bit with training that never stopped.
-#include "ferrite/train/checkpoint.h"
-
 #include <fstream>
 
-#include "ferrite/autograd/tape.h"
-#include "ferrite/dsl/builder.h"
 #include "ferrite/io/checksum.h"
 #include "ferrite/io/safetensors.h"
-#include "ferrite/nn/loss.h"
-#include "ferrite/nn/optim/adam.h"
 #include "ferrite/nn/optim/cyclic_schedule.h"
 #include "ferrite/nn/optim/plateau_schedule.h"
 #include "ferrite/nn/optim/rmsprop.h"
 #include "ferrite/nn/optim/sgd.h"
-#include "ferrite/train/data_loader.h"
-#include "io/killed.h"
 #include "io/temporary_folder.h"
 #include "support/compare.h"
+#include "train/checkpointed.h"
 
 using namespace ferrite;
 using io_test::TemporaryFolder;
 using support::identical;
 using support::says;
-
-namespace {
-
-dsl::Network network(std::uint64_t seed) {
-  return dsl::sequence(3).gru(5, {.layers = 2, .dropout = 0.3}).dropout(0.2).last_step().linear(3).build(seed);
-}
-
-train::Dataset data() {
-  std::vector<std::int64_t> lengths, labels;
-  std::int64_t total = 0;
-  for (std::int64_t i = 0; i < 20; ++i) {
-    lengths.push_back(2 + i * 7 % 5);
-    labels.push_back(i % 3);
-    total += lengths.back();
-  }
-  return {{train::sequences(uniform({total, 3}, {5, 1, 0}, -1, 1), Tensor::from(lengths, {20})),
-           Tensor::from(labels, {20})}};
-}
-
-/// A model in training.
-struct Training {
-  explicit Training(std::uint64_t seed) : net(network(seed)), adam(net.parameters(), {.learning_rate = 1e-2}) {}
-
-  /// Trains until the given number of updates have been made.
-  void run_to(std::int64_t step) {
-    const train::DataLoader loader(data(), {.batch_size = 8, .seed = at.seed});
-    while (at.step < step) {
-      const train::Batch batch = loader.batch(at.epoch, at.batch);
-      Tape tape;
-      const Tensor loss = nn::cross_entropy(net(batch.x(), batch.context()), batch.y());
-      adam.step(tape.grad(loss, net.parameters()));
-      schedule.advance();
-      ++at.step;
-      if (++at.batch == loader.batches()) at = {at.epoch + 1, 0, at.step, at.seed};
-    }
-  }
-  void save(const std::filesystem::path& path) const { train::save_checkpoint(path, net, adam, at, &schedule); }
-  void load(const std::filesystem::path& path) { at = train::load_checkpoint(path, net, adam, &schedule); }
-
-  dsl::Network net;
-  nn::AdamW adam;
-  nn::CosineSchedule schedule{adam, 40};
-  train::Position at{.seed = 9};
-};
-
-bool equal(const nn::Module& a, const nn::Module& b) {
-  for (std::size_t i = 0; i < a.named_parameters().size(); ++i)
-    if (!identical(a.named_parameters()[i].variable.peek(), b.named_parameters()[i].variable.peek())) return false;
-  return true;
-}
-
-}  // namespace
+using namespace train_test;
 
 BOOST_AUTO_TEST_SUITE(checkpoint)
 
@@ -275,28 +217,6 @@ BOOST_AUTO_TEST_CASE(layers_of_equal_names_keep_their_own_moments) {
   BOOST_TEST(train::load_checkpoint(folder / "a", other, resumed).step == 1);
   for (std::size_t i = 0; i < adam.states().size(); ++i)
     BOOST_TEST(identical(resumed.states()[i].variable.peek(), adam.states()[i].variable.peek()));
-}
-
-/// A child saves checkpoints one after another and is killed at a random moment, 200 times. The file is always a whole
-/// one, and never older than one that was seen before.
-BOOST_AUTO_TEST_CASE(two_hundred_kills_lose_nothing) {
-  const TemporaryFolder folder;
-  const auto path = folder / "training.safetensors";
-  Training t(1);
-  t.save(path);
-  std::int64_t newest = 0;
-  for (int kill_number = 0; kill_number < 200; ++kill_number) {
-    io_test::kill_after(kill_number % 4, [&](const auto& tell) {
-      for (t.at.step = newest + 1;; ++t.at.step) t.save(path), tell();
-    });
-    Training seen(2);
-    seen.load(path);
-    BOOST_REQUIRE(seen.at.step >= newest + kill_number % 4);
-    newest = seen.at.step;
-  }
-  BOOST_TEST(newest >= 300);
-  t.save(path);
-  BOOST_TEST(folder.leftovers() == 0);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,12 +1,10 @@
 // Event files: records and checksums are read by hand, messages by a small reader, everything by TensorBoard itself.
 #include "ferrite/train/tensorboard.h"
 
-#include <sys/resource.h>
 #include <zlib.h>
 
 #include <bit>
 #include <cmath>
-#include <csignal>
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -17,6 +15,7 @@
 #include "ferrite/train/detail/event_records.h"
 #include "io/temporary_folder.h"
 #include "support/python.h"
+#include "support/system.h"
 
 namespace {
 
@@ -151,21 +150,16 @@ BOOST_AUTO_TEST_CASE(nothing_is_held_back) {
 }
 
 /// The disk is full in the middle of a record: part of a record would hide all following ones.
-BOOST_AUTO_TEST_CASE(a_record_that_does_not_fit_leaves_the_file_as_it_was) {
+BOOST_AUTO_TEST_CASE(a_record_that_does_not_fit_leaves_the_file_as_it_was,
+                     *boost::unit_test::precondition(support::has_limits)) {
   const io_test::TemporaryFolder folder;
   EventWriter events(folder.path(), steady());
   events.scalar("a", 1, 1);
-  rlimit before{};
-  BOOST_REQUIRE(getrlimit(RLIMIT_FSIZE, &before) == 0);
-  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
-  rlimit tight = before;
-  tight.rlim_cur = std::filesystem::file_size(events.file()) + 20;
-  BOOST_REQUIRE(setrlimit(RLIMIT_FSIZE, &tight) == 0);
+  support::Limit limit(support::Limit::Of::file_bytes, std::filesystem::file_size(events.file()) + 20);
   BOOST_CHECK_EXCEPTION(events.scalar("b", 2, 2), IoError, [](const IoError& e) {
     return std::string(e.what()).find(": cannot write the file: File too large") != std::string::npos;
   });
-  BOOST_REQUIRE(setrlimit(RLIMIT_FSIZE, &before) == 0);
-  std::signal(SIGXFSZ, handler);
+  limit.end();
   events.scalar("c", 3, 3);
   const auto records = records_of(events.file());
   BOOST_TEST(records.size() == 3U);

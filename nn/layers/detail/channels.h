@@ -68,4 +68,8 @@ enum class TermOrder : std::uint8_t { channels, taps };
 std::unique_ptr<Step> window_product_step(const StepWindow& window, const Parameter& weight, const Parameter& bias,
                                           const StepRows& in, TermOrder order);
 
+/// Returns the step of a causal convolution of several groups, whose weight is [N, D / groups, taps].
+std::unique_ptr<Step> window_groups_step(const StepWindow& window, const Parameter& weight, const Parameter& bias,
+                                         std::int64_t groups, const StepRows& in);
+
 }  // namespace ferrite::nn::detail

@@ -1,10 +1,10 @@
 #pragma once
-/// Networks described in words, as the command line takes them.
+/// Networks described in words, as the command line and files of nets have them.
 #include <string>
 
 #include "ferrite/dsl/builder.h"
 
-namespace ferrite::tools {
+namespace ferrite::train {
 
 /// Parses the builder's words as a text: "sequence(12).gru(64).last_step().linear(9)". The first word is sequence,
 /// features, tokens or image (channels, height, width); then come linear, embedding, gru, lstm, rnn (units, and number
@@ -13,4 +13,4 @@ namespace ferrite::tools {
 /// the activations. Throws ValueError, naming the word, for an unknown word or wrong numbers.
 dsl::Builder parse_words(const std::string& text);
 
-}  // namespace ferrite::tools
+}  // namespace ferrite::train

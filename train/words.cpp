@@ -1,5 +1,5 @@
 /// Parses networks in words: a small reader of the builder's own spelling.
-#include "words.h"
+#include "ferrite/train/words.h"
 
 #include <algorithm>
 #include <charconv>
@@ -11,7 +11,7 @@
 #include "ferrite/io/suggest.h"
 #include "ferrite/nn/layers/layers.h"
 
-namespace ferrite::tools {
+namespace ferrite::train {
 namespace {
 
 /// A word with its numbers, such as "gru(64, 2)".
@@ -117,6 +117,16 @@ const std::map<std::string, Rule>& rules() {
         [](B& b, const Word& w) {
           b.conv2d(w.whole(0), w.whole(1), {.padding = {w.numbers.size() > 2 ? w.whole(2) : 0}});
         }}},
+      {"power_spectrum",
+       {2, 2,
+        [](B& b, const Word& w) {
+          b.stft(w.whole(0), {.hop_length = w.whole(1), .spectrum = nn::Spectrum::power, .center = false});
+        }}},
+      {"mel_bands",
+       {2, 3,
+        [](B& b, const Word& w) {
+          b.mel_bands(w.whole(0), w.numbers[1], {.log_offset = w.numbers.size() > 2 ? w.numbers[2] : 0});
+        }}},
       {"max_pool2d", {1, 1, [](B& b, const Word& w) { b.max_pool2d(w.whole(0)); }}},
       {"batch_norm", {0, 0, [](B& b, const Word&) { b.batch_norm(); }}},
       {"min_gru", {1, 1, [](B& b, const Word& w) { b.min_gru(w.whole(0)); }}},
@@ -167,4 +177,4 @@ dsl::Builder parse_words(const std::string& text) {
   return b;
 }
 
-}  // namespace ferrite::tools
+}  // namespace ferrite::train

@@ -1,0 +1,11 @@
+# The libraries of the tests as headers in FERRITE_SYSROOT, for systems that have no packages of them (scripts/test-windows).
+add_library(ferrite_boost_test OBJECT support/boost_test.cpp)
+target_include_directories(ferrite_boost_test SYSTEM PUBLIC "${FERRITE_SYSROOT}/usr/include")
+target_compile_definitions(ferrite_boost_test PUBLIC BOOST_TEST_ALTERNATIVE_INIT_API)
+target_compile_features(ferrite_boost_test PUBLIC cxx_std_20)
+add_library(Boost::unit_test_framework INTERFACE IMPORTED GLOBAL)
+target_link_libraries(Boost::unit_test_framework INTERFACE ferrite_boost_test)
+target_sources(Boost::unit_test_framework INTERFACE $<TARGET_OBJECTS:ferrite_boost_test>)
+add_library(spdlog::spdlog_header_only INTERFACE IMPORTED GLOBAL)
+target_include_directories(spdlog::spdlog_header_only SYSTEM INTERFACE "${FERRITE_SYSROOT}/usr/include")
+target_compile_definitions(spdlog::spdlog_header_only INTERFACE SPDLOG_FMT_EXTERNAL FMT_HEADER_ONLY)
