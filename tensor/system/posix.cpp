@@ -81,7 +81,7 @@ int told(int result, const struct stat& about, FileStatus& out) {
     out = {.kind = kind_of(about.st_mode),
            .size = static_cast<std::uint64_t>(about.st_size),
            .names = about.st_nlink,
-           .permissions = about.st_mode & 07777,
+           .permissions = static_cast<std::uint32_t>(about.st_mode & 07777),
            .user = about.st_uid,
            .group = about.st_gid};
   return result;
@@ -94,6 +94,7 @@ void* map(std::size_t n, int fd) {
   void* const at = ::mmap(nullptr, n, PROT_READ, MAP_PRIVATE, fd, 0);
   return at == MAP_FAILED ? nullptr : at;
 }
+int permit(int fd, std::uint32_t permissions) { return ::fchmod(fd, static_cast<mode_t>(permissions)); }
 int replace(const std::filesystem::path& from, const std::filesystem::path& to) {
   return std::rename(from.c_str(), to.c_str());
 }
@@ -101,7 +102,7 @@ int replace(const std::filesystem::path& from, const std::filesystem::path& to) 
 }  // namespace
 
 SystemCalls& system_calls() noexcept {
-  static SystemCalls calls = {open_file, status, ::read, ::write, ::fchmod, ::fsync, map, ::munmap, ::close, replace};
+  static SystemCalls calls = {open_file, status, ::read, ::write, permit, ::fsync, map, ::munmap, ::close, replace};
   return calls;
 }
 
