@@ -14,7 +14,11 @@ namespace {
 
 using ferrite::detail::system_calls;
 using ferrite::io::read_safetensors;
-using namespace io_test;
+using io_test::check_refused;
+using io_test::good;
+using io_test::put;
+using io_test::real;
+using io_test::TemporaryFolder;
 namespace fs = std::filesystem;
 
 /// Replaces one system call in one test.
