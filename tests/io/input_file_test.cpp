@@ -72,17 +72,6 @@ BOOST_AUTO_TEST_CASE(errors_begin_with_the_path) {
   check_refused(folder / "file", (folder / "file").string() + ": too short to be a safetensors file: 5 bytes");
 }
 
-/// A huge file of another format is refused by its first bytes, without memory for the rest.
-BOOST_AUTO_TEST_CASE(a_huge_hole) {
-  const TemporaryFolder folder;
-  put(folder / "file", "");
-  fs::resize_file(folder / "file", std::uintmax_t{1} << 40);
-  check_refused(folder / "file", "the header is empty");
-  put(folder / "file", good());
-  fs::resize_file(folder / "file", std::uintmax_t{1} << 40);
-  check_refused(folder / "file", "something follows the tensors");
-}
-
 BOOST_AUTO_TEST_CASE(a_file_that_shrinks_or_grows_meanwhile) {
   const TemporaryFolder folder;
   path_to_cut = (folder / "file").string();
