@@ -22,10 +22,10 @@ constexpr double kBernoulli[] = {1.0 / 6,       -1.0 / 30,       1.0 / 42,      
 
 /// Returns a^-n times a factor, which may bring it back into range where the power alone is not a normal number.
 double scaled_power(double a, int n, double factor) {
-  const double power = std::pow(a, -n);
+  const double power = whole_power(a, -n);
   if (power > 1e-290) return power * factor;
   const int half = n / 2;
-  return std::pow(a, -half) * factor * std::pow(a, half - n);
+  return whole_power(a, -half) * factor * whole_power(a, half - n);
 }
 
 /// Returns factor zeta(s, x), zeta(s, x) = the sum of (x + k)^-s over k >= 0, s > 1, x > 0: terms up to 24, the

@@ -37,6 +37,7 @@ double log_gamma(double x) noexcept {
   int sign = 0;
   return ::lgamma_r(x, &sign);
 }
+double whole_power(double a, int n) noexcept { return std::pow(a, n); }
 
 int process_number() noexcept { return ::getpid(); }
 int terminal_columns() noexcept {

@@ -17,6 +17,8 @@ void after_fork(void (*f)());
 
 /// Returns log |Gamma(x)| without writing to state that threads share.
 double log_gamma(double x) noexcept;
+/// Returns a^n, correct to about a unit in the last place for every n.
+double whole_power(double a, int n) noexcept;
 
 /// Returns the number of this process.
 int process_number() noexcept;

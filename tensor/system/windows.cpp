@@ -79,6 +79,8 @@ void* object_with_key(const void* key, void* (*make)(), void (*destroy)(void*)) 
 #endif
 
 double log_gamma(double x) noexcept { return std::lgamma(x); }  // the C library of Windows keeps no sign
+/// The C library multiplies doubles n times; in 64 bits of significand that loses nothing that a double would show.
+double whole_power(double a, int n) noexcept { return static_cast<double>(std::pow(static_cast<long double>(a), n)); }
 
 int process_number() noexcept { return ::_getpid(); }
 int terminal_columns() noexcept {
@@ -180,9 +182,15 @@ void* map(std::size_t n, int fd) {
 }
 int unmap(void* at, std::size_t) { return ::UnmapViewOfFile(at) != 0 ? 0 : failed(); }
 
+/// Tries for a tenth of a second: another program or thread that replaces or looks at the file refuses it for a moment.
 int replace(const std::filesystem::path& from, const std::filesystem::path& to) {
   constexpr DWORD flags = MOVEFILE_REPLACE_EXISTING | MOVEFILE_WRITE_THROUGH;
-  return ::MoveFileExW(from.c_str(), to.c_str(), flags) != 0 ? 0 : failed();
+  for (int tries = 50; tries > 0; --tries) {
+    if (::MoveFileExW(from.c_str(), to.c_str(), flags) != 0) return 0;
+    if (::GetLastError() != ERROR_ACCESS_DENIED && ::GetLastError() != ERROR_SHARING_VIOLATION) break;
+    ::Sleep(2);
+  }
+  return failed();
 }
 
 }  // namespace

@@ -168,4 +168,11 @@ BOOST_AUTO_TEST_CASE(twenty_kills_lose_nothing) {
   BOOST_TEST(folder.leftovers() == 0);
 }
 
+BOOST_AUTO_TEST_CASE(the_longest_name_works) {
+  const TemporaryFolder folder;
+  const std::string name = std::string(200, 'n') + "\xc3\xa9" + std::string(53, 'n');
+  save(folder / name, "new");
+  BOOST_TEST(content(folder / name) == "new");
+}
+
 BOOST_AUTO_TEST_SUITE_END()

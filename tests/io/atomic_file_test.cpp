@@ -60,13 +60,6 @@ BOOST_AUTO_TEST_CASE(a_committed_file_is_closed) {
   BOOST_CHECK_EXCEPTION(file.commit(), IoError, says("committed already"));
 }
 
-BOOST_AUTO_TEST_CASE(the_longest_name_works) {
-  const TemporaryFolder folder;
-  const std::string name = std::string(200, 'n') + "\xc3\xa9" + std::string(53, 'n');
-  save(folder / name, "new");
-  BOOST_TEST(content(folder / name) == "new");
-}
-
 BOOST_AUTO_TEST_CASE(a_save_under_way_is_left_alone) {
   const TemporaryFolder folder;
   io::AtomicFile slow(folder / "model");

@@ -48,4 +48,15 @@ BOOST_AUTO_TEST_CASE(a_file_that_may_not_be_read, *ut::precondition(not_as_root)
   check_refused(folder / "file", "cannot open the file: Permission denied");
 }
 
+/// A huge file of another format is refused by its first bytes, without memory for the rest.
+BOOST_AUTO_TEST_CASE(a_huge_hole) {
+  const TemporaryFolder folder;
+  put(folder / "file", "");
+  fs::resize_file(folder / "file", std::uintmax_t{1} << 40);
+  check_refused(folder / "file", "the header is empty");
+  put(folder / "file", good());
+  fs::resize_file(folder / "file", std::uintmax_t{1} << 40);
+  check_refused(folder / "file", "something follows the tensors");
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -51,7 +51,7 @@ BOOST_AUTO_TEST_CASE(every_fixture_has_its_state_dict_value_for_value) {
   int seen = 0;
   for (const auto& entry : fs::directory_iterator(fixtures())) {
     if (entry.path().extension() != ".safetensors") continue;
-    const std::string name = entry.path().stem();
+    const std::string name = entry.path().stem().string();
     BOOST_TEST_CONTEXT(name) { check_same(read(name), wanted(name)); }
     ++seen;
   }

@@ -95,8 +95,9 @@ class CountedReads {
  public:
   CountedReads() : normal_(ferrite::detail::system_calls().read) {
     total_ = 0;
+    static const auto real = normal_;
     ferrite::detail::system_calls().read = [](int fd, void* to, std::size_t n) {
-      const std::ptrdiff_t got = ::read(fd, to, n);
+      const std::ptrdiff_t got = real(fd, to, n);
       if (got > 0) total_ += static_cast<std::size_t>(got);
       return got;
     };

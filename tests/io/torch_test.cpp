@@ -57,7 +57,7 @@ BOOST_AUTO_TEST_SUITE(torch)
 BOOST_AUTO_TEST_CASE(every_fixture_reads_value_for_value) {
   int seen = 0;
   for (const auto& entry : fs::directory_iterator(fixtures())) {
-    const std::string name = entry.path().stem();
+    const std::string name = entry.path().stem().string();
     if (entry.path().extension() != ".safetensors" || name == "unsupported" || name == "beside") continue;
     BOOST_TEST_CONTEXT(name) { check_same(read(name), wanted(name)); }
     ++seen;

@@ -27,7 +27,7 @@ inline std::uint32_t crc_of(const std::string& text) {
 inline std::string deflated(const std::string& text) {
   z_stream stream{};
   if (deflateInit2(&stream, 9, Z_DEFLATED, -15, 9, Z_DEFAULT_STRATEGY) != Z_OK) throw std::runtime_error("deflate");
-  std::string out(deflateBound(&stream, text.size()), '\0');
+  std::string out(deflateBound(&stream, static_cast<uLong>(text.size())), '\0');
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
   stream.avail_in = static_cast<uInt>(text.size());
   stream.next_out = reinterpret_cast<Bytef*>(out.data());

@@ -25,7 +25,7 @@ Bytef* zlib_bytes(const std::byte* bytes) { return reinterpret_cast<Bytef*>(cons
 Bytes packed(const Bytes& contents, int level, int strategy) {
   z_stream stream{};
   BOOST_REQUIRE(deflateInit2(&stream, level, Z_DEFLATED, -15, 9, strategy) == Z_OK);
-  Bytes out(deflateBound(&stream, contents.size()) + 10);
+  Bytes out(deflateBound(&stream, static_cast<uLong>(contents.size())) + 10);
   stream.next_in = zlib_bytes(contents.data());
   stream.avail_in = static_cast<uInt>(contents.size());
   stream.next_out = zlib_bytes(out.data());

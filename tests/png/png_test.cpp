@@ -112,7 +112,7 @@ std::string chunk(const std::string& name, const std::string& content) {
 }
 
 std::string deflated(const std::string& data) {
-  uLongf size = compressBound(data.size());
+  uLongf size = compressBound(static_cast<uLong>(data.size()));
   std::string out(size, '\0');
   compress(reinterpret_cast<Bytef*>(out.data()), &size, reinterpret_cast<const Bytef*>(data.data()), data.size());
   out.resize(size);

@@ -2,6 +2,7 @@
 #include "ferrite/tensor/kernel/kernels.h"
 #include "ferrite/tensor/threads.h"
 #include "support/compare.h"
+#include "support/fused.h"
 
 using namespace ferrite;
 using support::identical;
@@ -27,7 +28,7 @@ Tensor by_the_rule(const Tensor& a, const Tensor& b) {
       for (std::int64_t k0 = 0; k0 < K; k0 += 256) {
         T block = 0;
         for (std::int64_t k = k0; k < std::min(k0 + 256, K); ++k)
-          block = std::fma(x[static_cast<std::size_t>(m * K + k)], y[static_cast<std::size_t>(k * N + n)], block);
+          block = support::fused(x[static_cast<std::size_t>(m * K + k)], y[static_cast<std::size_t>(k * N + n)], block);
         total = k0 == 0 ? block : total + block;
       }
       c[static_cast<std::size_t>(m * N + n)] = total;

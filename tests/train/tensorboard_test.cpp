@@ -201,9 +201,10 @@ BOOST_AUTO_TEST_CASE(pictures) {
   BOOST_TEST(p.png.substr(16, 10) == std::string("\0\0\0\2\0\0\0\1\x08\x02", 10));
   const std::size_t at = p.png.find("IDAT");
   std::string rows(7, 'x');
-  uLongf size = rows.size();
+  auto size = static_cast<uLongf>(rows.size());
   BOOST_REQUIRE(uncompress(reinterpret_cast<Bytef*>(rows.data()), &size,
-                           reinterpret_cast<const Bytef*>(p.png.data() + at + 4), p.png.size() - at - 4 - 16) == Z_OK);
+                           reinterpret_cast<const Bytef*>(p.png.data() + at + 4),
+                           static_cast<uLong>(p.png.size() - at - 4 - 16)) == Z_OK);
   BOOST_TEST((rows == std::string("\x00\x00\xff\x00\x40\xff\x80", 7)));  // 63.75 -> 64, 127.5 -> 128
 }
 
@@ -211,9 +212,9 @@ BOOST_AUTO_TEST_CASE(pictures) {
 BOOST_AUTO_TEST_CASE(pixels_are_compressed) {
   const auto inflated = [](const std::string& stream, std::size_t room) {
     std::string out(room + 1, 'x');
-    uLongf size = out.size();
+    auto size = static_cast<uLongf>(out.size());
     BOOST_REQUIRE(uncompress(reinterpret_cast<Bytef*>(out.data()), &size, reinterpret_cast<const Bytef*>(stream.data()),
-                             stream.size()) == Z_OK);
+                             static_cast<uLong>(stream.size())) == Z_OK);
     return out.substr(0, size);
   };
   const Tensor noise = uniform({100'000}, {.seed = 4}, 0, 255.9);
