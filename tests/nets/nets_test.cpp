@@ -1,5 +1,6 @@
 /// The trained nets in data/nets: they stay as good as docs/nets.md says, stream, and become C. Recordings are those of
-/// tests/data/nets (a voice that was not in training); noise, rooms and the amplifier are computed here.
+/// tests/data/nets (the sentence by a voice that was not in training, the words by one that was, at another speed); noise,
+/// rooms and the amplifier are computed here.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <cstring>
