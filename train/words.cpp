@@ -147,7 +147,8 @@ const std::map<std::string, Rule>& rules() {
 std::string suggestion(const std::string& name) {
   std::vector<std::string_view> known;
   for (const auto& [word, rule] : rules()) known.push_back(word);
-  for (const auto& word : nn::activation_names()) known.push_back(word);
+  const std::vector<std::string> activations = nn::activation_names();
+  known.insert(known.end(), activations.begin(), activations.end());
   const std::string_view near = io::detail::nearest(name, known);
   return near.empty() ? "" : "; did you mean '" + std::string(near) + "'?";
 }
