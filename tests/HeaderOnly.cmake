@@ -9,3 +9,4 @@ target_sources(Boost::unit_test_framework INTERFACE $<TARGET_OBJECTS:ferrite_boo
 add_library(spdlog::spdlog_header_only INTERFACE IMPORTED GLOBAL)
 target_include_directories(spdlog::spdlog_header_only SYSTEM INTERFACE "${FERRITE_SYSROOT}/usr/include")
 target_compile_definitions(spdlog::spdlog_header_only INTERFACE SPDLOG_FMT_EXTERNAL FMT_HEADER_ONLY)
+add_library(spdlog::spdlog ALIAS spdlog::spdlog_header_only)
