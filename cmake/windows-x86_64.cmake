@@ -1,6 +1,5 @@
 # Cross-compiles for 64-bit Windows with Debian's mingw-w64 (threads of POSIX); programs run under Wine.
-# Windows aligns stacks to 16 bytes, but g++ stores vectors of 32 and 64 bytes as if they were aligned to more: the
-# assembler makes every such instruction one that needs no alignment, which costs nothing where it is aligned.
+# A program's own code with vectors needs the assembler's option as the library does (cmake/FerriteFlags.cmake).
 set(CMAKE_SYSTEM_NAME Windows)
 set(CMAKE_SYSTEM_PROCESSOR x86_64)
 set(CMAKE_C_COMPILER x86_64-w64-mingw32-gcc-posix)

@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "hostile_suite.h"
+#include "support/system.h"
 #include "temporary_folder.h"
 
 namespace {
@@ -38,7 +39,7 @@ BOOST_AUTO_TEST_CASE(sorted_classes_and_files) {
   BOOST_TEST(io::list_class_folders(folder.path()).files.size() == 6U);  // includes the note
 }
 
-BOOST_AUTO_TEST_CASE(links_do_not_lead_in_circles) {
+BOOST_AUTO_TEST_CASE(links_do_not_lead_in_circles, *boost::unit_test::precondition(support::has_links)) {
   const io_test::TemporaryFolder folder;
   touch(folder / "a/1.png");
   fs::create_directory_symlink(folder.path(), folder / "a/up");

@@ -8,6 +8,7 @@
 #include "ferrite/tensor/system/system.h"
 #include "support/compare.h"
 #include "support/fixtures.h"
+#include "support/system.h"
 #include "wire.h"
 
 using namespace ferrite;
@@ -341,7 +342,8 @@ BOOST_AUTO_TEST_CASE(numbers_without_sense_are_refused) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(external_data_stays_in_the_folder_of_the_model) {
+BOOST_AUTO_TEST_CASE(external_data_stays_in_the_folder_of_the_model,
+                     *boost::unit_test::precondition(support::has_links)) {
   namespace fs = std::filesystem;
   const fs::path root =
       fs::temp_directory_path() / ("ferrite_onnx_" + std::to_string(ferrite::detail::process_number()));

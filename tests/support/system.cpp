@@ -49,6 +49,11 @@ boost::test_tools::assertion_result has_limits(boost::unit_test::test_unit_id) {
   result.message() << "this system has no limits of a process";
   return result;
 }
+boost::test_tools::assertion_result has_links(boost::unit_test::test_unit_id) {
+  boost::test_tools::assertion_result result(false);
+  result.message() << "this system has no links that every user may make";
+  return result;
+}
 
 #else
 
@@ -87,6 +92,7 @@ Limit::Limit(Of what, std::uint64_t most) : of_(what) {
 }
 void Limit::end() { limit(resource_of(of_), before_); }
 boost::test_tools::assertion_result has_limits(boost::unit_test::test_unit_id) { return true; }
+boost::test_tools::assertion_result has_links(boost::unit_test::test_unit_id) { return true; }
 
 #endif
 

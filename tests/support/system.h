@@ -36,7 +36,8 @@ class Limit {
   Of of_;
   std::uint64_t before_ = 0;
 };
-/// Precondition of a test: that this system has limits.
+/// Preconditions of a test: that this system has limits, and symbolic links that every user may make.
 boost::test_tools::assertion_result has_limits(boost::unit_test::test_unit_id);
+boost::test_tools::assertion_result has_links(boost::unit_test::test_unit_id);
 
 }  // namespace support
