@@ -245,93 +245,98 @@ void taps_inside(const T* from, std::int64_t rows, std::int64_t taps, std::int64
       for (std::int64_t d = 0; d < D; ++d) to[d * taps + k] = from[k * D + d];
 }
 
-/// The product of windows [B, taps, D] -> [B, N] with weight [N, D, taps].
+/// A function of windows [B, taps, groups I] -> [B, N]: sums of products with weight [N, I, taps], and a bias [N] or
+/// none.
 template <class T>
-class ProductOfWindow final : public detail::WindowFunction {
+class SumsOfWindow : public detail::WindowFunction {
  public:
-  ProductOfWindow(const Parameter& weight, const Parameter& bias, std::int64_t batch, TermOrder order)
-      : weight_(weight),
-        bias_(bias),
-        order_(order),
-        batch_(batch),
-        N_(weight.shape()[0]),
-        D_(weight.shape()[1]),
-        taps_(weight.shape()[2]),
-        at_once_(detail::steps_at_once(batch * std::max(taps_ * D_, N_) * size_of(dtype_of<T>))),
-        x_(at_once_ * batch * taps_ * D_ + kLine),
-        terms_(at_once_ * batch * taps_ * D_ + kLine),
-        y_(at_once_ * batch * N_ + kLine),
-        packed_(ferrite::detail::gate_pack_size<T>(taps_ * D_, 1, N_)),
-        added_(bias.defined() ? N_ : 0),
-        product_(ferrite::detail::products_in_use.of<T>().packed_product) {
-    ProductOfWindow::refresh();
-  }
-
   std::byte* x() override { return reinterpret_cast<std::byte*>(x_.get()); }
   const std::byte* y() const override { return reinterpret_cast<const std::byte*>(y_.get()); }
   StepRows result() const override { return {batch_, N_, dtype_of<T>}; }
-  void run() override { ProductOfWindow::run_several(1); }
+  void run() override { this->run_several(1); }
   std::int64_t most_at_once() const override { return at_once_; }
-  void run_several(std::int64_t n) override {
-    const std::int64_t terms = taps_ * D_;
-    const bool in_order = order_ == TermOrder::taps || taps_ == 1 || D_ == 1;
-    if (!in_order) taps_inside(x_.get(), n * batch_, taps_, D_, terms_.get());
-    product_(ferrite::detail::packed_gates<T>(packed_.get(), terms, 1, N_), n * batch_,
-             in_order ? x_.get() : terms_.get(), terms, bias_.defined() ? added_.get() : nullptr, y_.get());
-  }
-  void refresh() override {
-    const NewFrame frame;
-    const std::int64_t terms = taps_ * D_;
-    const Tensor by_order = order_ == TermOrder::taps ? transpose(weight_.peek(), 1, 2) : weight_.peek();
-    const Tensor w = contiguous(transpose(reshape(by_order, {N_, terms})));
-    ferrite::detail::pack_gates(w.data<T>(), N_, terms, 1, N_, N_, packed_.get());
-    if (!bias_.defined()) return;
-    const Tensor b = contiguous(bias_.peek());
-    std::copy_n(b.data<T>(), N_, added_.get());
-  }
-  std::unique_ptr<WindowFunction> clone() const override { return std::make_unique<ProductOfWindow>(*this); }
 
- private:
-  static constexpr std::int64_t kLine = 64 / sizeof(T);  ///< padding: packets are read and written beyond the ends
-
-  Parameter weight_, bias_;
-  TermOrder order_;
-  std::int64_t batch_, N_, D_, taps_, at_once_;
-  StepMemory<T> x_, terms_, y_, packed_, added_;
-  decltype(ferrite::detail::ProductKernels<T>::packed_product) product_;
-};
-
-/// The sums of a causal convolution of several groups, with the bits of CausalConv1d::forward: a product for each
-/// group, or of one channel each, element by element.
-template <class T>
-class GroupsOfWindow final : public detail::WindowFunction {
- public:
-  GroupsOfWindow(const Parameter& weight, const Parameter& bias, std::int64_t groups, std::int64_t batch)
+ protected:
+  SumsOfWindow(const Parameter& weight, const Parameter& bias, std::int64_t groups, std::int64_t batch)
       : weight_(weight),
         bias_(bias),
         batch_(batch),
-        groups_(groups),
         N_(weight.shape()[0]),
         I_(weight.shape()[1]),
         taps_(weight.shape()[2]),
         at_once_(detail::steps_at_once(batch * std::max(taps_ * I_ * groups, N_) * size_of(dtype_of<T>))),
         x_(at_once_ * batch * taps_ * I_ * groups + kLine),
         terms_(at_once_ * batch * taps_ * I_ + kLine),
-        sums_(at_once_ * batch * (N_ / groups) + kLine),
         y_(at_once_ * batch * N_ + kLine),
         added_(bias.defined() ? N_ : 0),
-        weights_(I_ == 1 ? taps_ * N_ : 0),
-        product_(ferrite::detail::products_in_use.of<T>().packed_product) {
+        product_(ferrite::detail::products_in_use.of<T>().packed_product) {}
+
+  void refresh_bias() {
+    if (!bias_.defined()) return;
+    const Tensor b = contiguous(bias_.peek());
+    std::copy_n(b.data<T>(), N_, added_.get());
+  }
+
+  static constexpr std::int64_t kLine = 64 / sizeof(T);  ///< padding: packets are read and written beyond the ends
+
+  Parameter weight_, bias_;
+  std::int64_t batch_, N_, I_, taps_, at_once_;
+  StepMemory<T> x_, terms_, y_, added_;  ///< terms_: of one group, next to each other
+  decltype(ferrite::detail::ProductKernels<T>::packed_product) product_;
+};
+
+/// The product of windows with all weights.
+template <class T>
+class ProductOfWindow final : public SumsOfWindow<T> {
+ public:
+  ProductOfWindow(const Parameter& weight, const Parameter& bias, std::int64_t batch, TermOrder order)
+      : SumsOfWindow<T>(weight, bias, 1, batch),
+        order_(order),
+        packed_(ferrite::detail::gate_pack_size<T>(taps_ * I_, 1, N_)) {
+    ProductOfWindow::refresh();
+  }
+
+  void run_several(std::int64_t n) override {
+    const std::int64_t terms = taps_ * I_;
+    const bool in_order = order_ == TermOrder::taps || taps_ == 1 || I_ == 1;
+    if (!in_order) taps_inside(x_.get(), n * batch_, taps_, I_, terms_.get());
+    product_(ferrite::detail::packed_gates<T>(packed_.get(), terms, 1, N_), n * batch_,
+             in_order ? x_.get() : terms_.get(), terms, bias_.defined() ? added_.get() : nullptr, y_.get());
+  }
+  void refresh() override {
+    const NewFrame frame;
+    const std::int64_t terms = taps_ * I_;
+    const Tensor by_order = order_ == TermOrder::taps ? transpose(weight_.peek(), 1, 2) : weight_.peek();
+    const Tensor w = contiguous(transpose(reshape(by_order, {N_, terms})));
+    ferrite::detail::pack_gates(w.data<T>(), N_, terms, 1, N_, N_, packed_.get());
+    this->refresh_bias();
+  }
+  std::unique_ptr<detail::WindowFunction> clone() const override { return std::make_unique<ProductOfWindow>(*this); }
+
+ private:
+  using SumsOfWindow<T>::weight_, SumsOfWindow<T>::bias_, SumsOfWindow<T>::batch_, SumsOfWindow<T>::N_,
+      SumsOfWindow<T>::I_, SumsOfWindow<T>::taps_, SumsOfWindow<T>::x_, SumsOfWindow<T>::terms_, SumsOfWindow<T>::y_,
+      SumsOfWindow<T>::added_, SumsOfWindow<T>::product_;
+
+  TermOrder order_;
+  StepMemory<T> packed_;
+};
+
+/// The sums of a causal convolution of several groups, with the bits of CausalConv1d::forward: a product for each
+/// group, or of one channel each, element by element.
+template <class T>
+class GroupsOfWindow final : public SumsOfWindow<T> {
+ public:
+  GroupsOfWindow(const Parameter& weight, const Parameter& bias, std::int64_t groups, std::int64_t batch)
+      : SumsOfWindow<T>(weight, bias, groups, batch),
+        groups_(groups),
+        sums_(at_once_ * batch * (N_ / groups) + SumsOfWindow<T>::kLine),
+        weights_(I_ == 1 ? taps_ * N_ : 0) {
     for (std::int64_t g = 0; I_ > 1 && g < groups; ++g)
       packed_.emplace_back(ferrite::detail::gate_pack_size<T>(taps_ * I_, 1, N_ / groups));
     GroupsOfWindow::refresh();
   }
 
-  std::byte* x() override { return reinterpret_cast<std::byte*>(x_.get()); }
-  const std::byte* y() const override { return reinterpret_cast<const std::byte*>(y_.get()); }
-  StepRows result() const override { return {batch_, N_, dtype_of<T>}; }
-  void run() override { GroupsOfWindow::run_several(1); }
-  std::int64_t most_at_once() const override { return at_once_; }
   void run_several(std::int64_t n) override {
     const std::int64_t rows = n * batch_;
     for (std::int64_t g = 0; g < groups_; ++g)
@@ -354,14 +359,14 @@ class GroupsOfWindow final : public detail::WindowFunction {
       const Tensor w = contiguous(reshape(permute(slice(weight, 0, first, first + O), {2, 1, 0}), {terms, O}));
       ferrite::detail::pack_gates(w.data<T>(), O, terms, 1, O, O, packed_[g].get());
     }
-    if (!bias_.defined()) return;
-    const Tensor b = contiguous(bias_.peek());
-    std::copy_n(b.data<T>(), N_, added_.get());
+    this->refresh_bias();
   }
-  std::unique_ptr<WindowFunction> clone() const override { return std::make_unique<GroupsOfWindow>(*this); }
+  std::unique_ptr<detail::WindowFunction> clone() const override { return std::make_unique<GroupsOfWindow>(*this); }
 
  private:
-  static constexpr std::int64_t kLine = 64 / sizeof(T);  ///< padding: packets are read and written beyond the ends
+  using SumsOfWindow<T>::weight_, SumsOfWindow<T>::bias_, SumsOfWindow<T>::batch_, SumsOfWindow<T>::N_,
+      SumsOfWindow<T>::I_, SumsOfWindow<T>::taps_, SumsOfWindow<T>::at_once_, SumsOfWindow<T>::x_,
+      SumsOfWindow<T>::terms_, SumsOfWindow<T>::y_, SumsOfWindow<T>::added_, SumsOfWindow<T>::product_;
 
   /// Computes the sums of a group, whose terms it places next to each other.
   void multiply(std::int64_t group, std::int64_t rows) {
@@ -382,12 +387,10 @@ class GroupsOfWindow final : public detail::WindowFunction {
     }
   }
 
-  Parameter weight_, bias_;
-  std::int64_t batch_, groups_, N_, I_, taps_, at_once_;
-  StepMemory<T> x_, terms_, sums_, y_, added_;
+  std::int64_t groups_;
+  StepMemory<T> sums_;                 ///< of one group
   StepMemory<T> weights_;              ///< [taps, N], of groups of one channel
   std::vector<StepMemory<T>> packed_;  ///< by group, of others
-  decltype(ferrite::detail::ProductKernels<T>::packed_product) product_;
 };
 
 }  // namespace
