@@ -7,22 +7,14 @@
 #include <numbers>
 #include <numeric>
 
+#include "ferrite/tensor/kernel/special.h"
+
 namespace ferrite::nn::detail {
 
 namespace {
 
 constexpr std::int64_t kLanes = 8;  ///< partial sums, added at the end in pairs
 constexpr double kBeta = 8;         ///< of the Kaiser window: 80 dB
-
-/// Returns the modified Bessel function of order 0, by its series.
-double bessel_i0(double x) {
-  double sum = 1, term = 1;
-  for (int k = 1; term > 1e-17 * sum; ++k) {
-    term *= (x / (2 * k)) * (x / (2 * k));
-    sum += term;
-  }
-  return sum;
-}
 
 double sinc(double x) { return x == 0 ? 1 : std::sin(std::numbers::pi * x) / (std::numbers::pi * x); }
 
@@ -49,15 +41,16 @@ RateConversion::RateConversion(std::int64_t from, std::int64_t to, std::int64_t 
       weights_(std::make_unique<float[]>(static_cast<std::size_t>(up_ * terms_))),
       held_(std::make_unique<float[]>(static_cast<std::size_t>(width_ * 2 * length_))) {
   const double lower = std::min(1.0, static_cast<double>(to) / static_cast<double>(from));  // in rates of the input
-  const double reach = static_cast<double>(half_), of_window = bessel_i0(kBeta);
+  const double reach = static_cast<double>(half_), of_window = ferrite::detail::bessel_i0(kBeta);
   for (std::int64_t p = 0; p < up_; ++p) {
     float* const w = weights_.get() + p * terms_;
     const double time = static_cast<double>(p) / static_cast<double>(up_);
     double sum = 0;
     const auto weight = [&](std::int64_t k) {  // of the row k - half + 1, counted from the one before the result
       const double distance = static_cast<double>(k - half_ + 1) - time, part = distance / reach;
-      return std::abs(part) >= 1 ? 0.0
-                                 : sinc(lower * distance) * bessel_i0(kBeta * std::sqrt(1 - part * part)) / of_window;
+      return std::abs(part) >= 1
+                 ? 0.0
+                 : sinc(lower * distance) * ferrite::detail::bessel_i0(kBeta * std::sqrt(1 - part * part)) / of_window;
     };
     for (std::int64_t k = 0; k < terms_; ++k) sum += weight(k);
     for (std::int64_t k = 0; k < terms_; ++k) w[k] = static_cast<float>(weight(k) / sum);

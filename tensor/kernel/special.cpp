@@ -144,4 +144,13 @@ double erfinv_of(double y, int steps) {
   return std::copysign(x, y);
 }
 
+double bessel_i0(double x) {
+  double term = 1, total = 1;
+  for (int k = 1; term > total * 1e-17; ++k) {
+    term *= (x / (2 * k)) * (x / (2 * k));
+    total += term;
+  }
+  return total;
+}
+
 }  // namespace ferrite::detail

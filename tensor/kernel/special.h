@@ -1,5 +1,6 @@
 #pragma once
-/// The logarithm of Gamma, its derivatives, and the inverse of erf, for one number: the kernels of special functions.
+/// The logarithm of Gamma, its derivatives, the inverse of erf and a Bessel function, for one number: the kernels of
+/// special functions.
 
 namespace ferrite::detail {
 
@@ -14,5 +15,7 @@ inline constexpr int kMostPolygamma = 24;
 /// Returns the inverse of erf: Giles's approximation (2010), to 4e-7, and `steps` steps of Newton's method on erf or
 /// erfc, each of which squares the error.
 double erfinv_of(double y, int steps);
+/// Returns I_0(x), the modified Bessel function of order 0, by its series of positive terms.
+double bessel_i0(double x);
 
 }  // namespace ferrite::detail

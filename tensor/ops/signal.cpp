@@ -9,6 +9,7 @@
 
 #include "ferrite/tensor/extents.h"
 #include "ferrite/tensor/fft.h"
+#include "ferrite/tensor/kernel/special.h"
 #include "ferrite/tensor/mel.h"
 #include "ferrite/tensor/ops.h"
 #include "ferrite/tensor/ops/define.h"
@@ -32,16 +33,6 @@ Tensor window(std::string_view where, std::int64_t n, const WindowOptions& o, F 
       out[static_cast<std::size_t>(i)] = n == 1 ? 1 : f(static_cast<double>(i) / steps);
   });
   return cast(w, o.dtype);
-}
-
-/// Returns I_0(x), by its series of positive terms.
-double bessel_i0(double x) {
-  double term = 1, total = 1;
-  for (int k = 1; term > total * 1e-17; ++k) {
-    term *= (x / (2 * k)) * (x / (2 * k));
-    total += term;
-  }
-  return total;
 }
 
 constexpr double kTurn = 2 * std::numbers::pi;
@@ -69,7 +60,7 @@ Tensor kaiser_window(std::int64_t n, const WindowOptions& options, double beta) 
   if (!(std::fabs(beta) <= 700))
     throw ValueError("kaiser_window: beta must lie in -700..700, got " + Scalar(beta).str());
   return window("kaiser_window", n, options, [&](double t) {
-    return bessel_i0(beta * std::sqrt(std::max(0.0, 1 - (2 * t - 1) * (2 * t - 1)))) / bessel_i0(beta);
+    return detail::bessel_i0(beta * std::sqrt(std::max(0.0, 1 - (2 * t - 1) * (2 * t - 1)))) / detail::bessel_i0(beta);
   });
 }
 
