@@ -27,25 +27,11 @@ struct ferrite_model {
 
 struct ferrite_stream {
   nn::Stream stream;
-
-  std::size_t in() const { return size_of(stream.input()); }
-  std::size_t out() const { return size_of(stream.result()); }
-
- private:
-  static std::size_t size_of(const nn::StepRows& r) { return static_cast<std::size_t>(r.batch * r.width); }
 };
 
 struct ferrite_slot {
-  ferrite_slot(nn::Stream first, const nn::StreamSlotOptions& options, double rate, bool flushes)
-      : batch(first.batch()),
-        in(batch * first.input().width),
-        out(batch * first.result().width),
-        flush(flushes),
-        slot(std::move(first), options, rate) {}
-
-  std::int64_t batch, in, out;
-  bool flush;
   nn::StreamSlot slot;
+  bool flush;
 };
 
 namespace {
@@ -106,7 +92,7 @@ T known_part(const T& given, T result, const char* name) {
   return result;
 }
 
-/// Returns n times `each`, where so many floats can exist.
+/// Returns n times `each`. Throws ShapeError if n is negative or memory cannot hold that number of floats.
 std::size_t times(std::int64_t n, std::size_t each, const char* name) {
   const auto count = static_cast<std::size_t>(n);
   if (n < 0 || (each > 0 && count > std::numeric_limits<std::size_t>::max() / sizeof(float) / each))
@@ -114,10 +100,10 @@ std::size_t times(std::int64_t n, std::size_t each, const char* name) {
   return count * each;
 }
 
-/// Returns the values of n steps, of `each` values.
+/// Returns the values of n steps.
 template <class T>
-std::span<T> values(T* v, std::int64_t n, std::size_t each, const char* name) {
-  const std::size_t count = times(n, each, "steps");
+std::span<T> values(T* v, std::int64_t n, const nn::StepRows& step, const char* name) {
+  const std::size_t count = times(n, static_cast<std::size_t>(step.batch * step.width), "steps");
   if (count > 0) check(v, name);
   return {v, count};
 }
@@ -155,12 +141,7 @@ nn::Stream stream_of(const nn::Layer& net, std::int64_t batch) {
   return stream;
 }
 
-nn::Stream stream_of(const ferrite_model* model, std::int64_t batch) {
-  check(model, "model");
-  return stream_of(*model->file.net, batch);
-}
-
-/// Whether a net runs step by step on values, as far as its layers say.
+/// Returns whether a net runs step by step on values, as far as its layers say.
 bool streams(const nn::Layer& net) {
   const dsl::Input* const input = input_of(net);
   return net.streams() && width_of(net) > 0 && !(input && input->kind == dsl::InputKind::features);
@@ -250,8 +231,8 @@ ferrite_status ferrite_run(const ferrite_model* model, int64_t batch, int64_t st
     const nn::Layer& net = *model->file.net;
     check_takes_values(net);
     const std::int64_t width = width_of(net);
-    const std::size_t row = times(batch, static_cast<std::size_t>(width), "sequences");
-    const std::span<const float> in = ::values(x, steps, row, "x");
+    (void)times(batch, static_cast<std::size_t>(width), "sequences");
+    const std::span<const float> in = ::values(x, steps, {.batch = batch, .width = width}, "x");
     const dsl::Input* const input = input_of(net);
     const bool rows = input && input->kind == dsl::InputKind::features;
     const Tensor result =
@@ -268,8 +249,9 @@ ferrite_status ferrite_run(const ferrite_model* model, int64_t batch, int64_t st
 
 ferrite_status ferrite_stream_new(const ferrite_model* model, int64_t batch, ferrite_stream** stream) {
   return guarded([&] {
+    check(model, "model");
     check(stream, "stream");
-    *stream = new ferrite_stream{stream_of(model, batch)};
+    *stream = new ferrite_stream{stream_of(*model->file.net, batch)};
   });
 }
 
@@ -286,14 +268,14 @@ void ferrite_stream_free(ferrite_stream* stream) { delete stream; }
 ferrite_status ferrite_stream_step(ferrite_stream* stream, const float* x, float* y) {
   return guarded([&] {
     check(stream, "stream");
-    stream->stream.step(values(x, 1, stream->in(), "x"), values(y, 1, stream->out(), "y"));
+    stream->stream.step(values(x, 1, stream->stream.input(), "x"), values(y, 1, stream->stream.result(), "y"));
   });
 }
 
 ferrite_status ferrite_stream_steps(ferrite_stream* stream, int64_t n, const float* x, float* y) {
   return guarded([&] {
     check(stream, "stream");
-    stream->stream.steps(n, values(x, n, stream->in(), "x"), values(y, n, stream->out(), "y"));
+    stream->stream.steps(n, values(x, n, stream->stream.input(), "x"), values(y, n, stream->stream.result(), "y"));
   });
 }
 
@@ -301,7 +283,9 @@ ferrite_status ferrite_stream_feed(ferrite_stream* stream, const float* x, float
   return guarded([&] {
     check(stream, "stream");
     check(gave, "gave");
-    *gave = stream->stream.feed(values(x, 1, stream->in(), "x"), values(y, 1, stream->out(), "y")) ? 1 : 0;
+    *gave = stream->stream.feed(values(x, 1, stream->stream.input(), "x"), values(y, 1, stream->stream.result(), "y"))
+                ? 1
+                : 0;
   });
 }
 
@@ -309,7 +293,7 @@ ferrite_status ferrite_stream_finish(ferrite_stream* stream, float* y, int32_t* 
   return guarded([&] {
     check(stream, "stream");
     check(gave, "gave");
-    *gave = stream->stream.finish(values(y, 1, stream->out(), "y")) ? 1 : 0;
+    *gave = stream->stream.finish(values(y, 1, stream->stream.result(), "y")) ? 1 : 0;
   });
 }
 
@@ -323,11 +307,13 @@ ferrite_status ferrite_stream_reset(ferrite_stream* stream) {
 ferrite_status ferrite_slot_new(const ferrite_model* model, int64_t batch, const ferrite_slot_options* options,
                                 ferrite_slot** slot) {
   return guarded([&] {
+    check(model, "model");
     check(slot, "slot");
     ferrite_slot_options o{sizeof(ferrite_slot_options), 1024, 0, 0, 1};
     if (options) o = known_part(*options, o, "options");
-    *slot = new ferrite_slot(stream_of(model, batch), {.crossfade = o.crossfade, .lead = o.lead, .rate = o.rate},
-                             model->file.rate.value_or(0), o.flush != 0);
+    const nn::StreamSlotOptions own{.crossfade = o.crossfade, .lead = o.lead, .rate = o.rate};
+    *slot = new ferrite_slot{nn::StreamSlot(stream_of(*model->file.net, batch), own, model->file.rate.value_or(0)),
+                             o.flush != 0};
   });
 }
 
@@ -336,8 +322,8 @@ void ferrite_slot_free(ferrite_slot* slot) { delete slot; }
 ferrite_status ferrite_slot_steps(ferrite_slot* slot, int64_t n, const float* x, float* y) {
   return guarded([&] {
     check(slot, "slot");
-    const std::span<const float> in = values(x, n, static_cast<std::size_t>(slot->in), "x");
-    const std::span<float> out = values(y, n, static_cast<std::size_t>(slot->out), "y");
+    const std::span<const float> in = values(x, n, slot->slot.input(), "x");
+    const std::span<float> out = values(y, n, slot->slot.result(), "y");
     if (!slot->flush) return slot->slot.steps(n, in, out);
     const FlushDenormals guard;
     slot->slot.steps(n, in, out);
@@ -355,7 +341,7 @@ ferrite_status ferrite_slot_swap(ferrite_slot* slot, const ferrite_model* model)
   return guarded([&] {
     check(slot, "slot");
     check(model, "model");
-    slot->slot.put(stream_of(model, slot->batch), model->file.rate.value_or(0));
+    slot->slot.put(stream_of(*model->file.net, slot->slot.input().batch), model->file.rate.value_or(0));
   });
 }
 

@@ -103,13 +103,17 @@ struct StreamSlot::Voice {
 };
 
 StreamSlot::StreamSlot(Stream first, const StreamSlotOptions& options, double rate)
-    : options_(options), batch_(first.batch()), in_(batch_ * first.input().width), out_(batch_ * first.result().width) {
+    : options_(options),
+      in_(first.input()),
+      out_(first.result()),
+      x_values_(in_.batch * in_.width),
+      y_values_(out_.batch * out_.width) {
   const auto possible = [](std::int64_t steps) { return steps >= 0 && steps <= kMostSteps; };
   if (!possible(options.crossfade) || !possible(options.lead))
     throw ValueError("stream slot: crossfade and lead must not be negative, nor more than 2^40 steps, got " +
                      std::to_string(options.crossfade) + " and " + std::to_string(options.lead));
   (void)whole_rate(options.rate);
-  mixed_ = std::make_unique<float[]>(static_cast<std::size_t>(kPiece * out_));
+  mixed_ = std::make_unique<float[]>(static_cast<std::size_t>(kPiece * y_values_));
   make_heard(voice_of(std::move(first), rate));
 }
 
@@ -127,8 +131,8 @@ std::unique_ptr<StreamSlot::Voice> StreamSlot::voice_of(Stream stream, double ra
   if (stream.stride() != 1 || stream.delay() != 0)
     throw PaceError("stream slot: a stream must give one step for each, with no delay; this one has a stride of " +
                     std::to_string(stream.stride()) + " and a delay of " + std::to_string(stream.delay()));
-  const Shape in{x.batch, x.width}, out{y.batch, y.width}, slot_in{batch_, in_ / batch_},
-      slot_out{batch_, out_ / batch_};
+  const Shape in{x.batch, x.width}, out{y.batch, y.width}, slot_in{in_.batch, in_.width},
+      slot_out{out_.batch, out_.width};
   if (in != slot_in || out != slot_out)
     throw ShapeError("stream slot: a step of the slot is " + slot_in.str() + " -> " + slot_out.str() +
                      ", one of this stream " + in.str() + " -> " + out.str());
@@ -141,7 +145,7 @@ std::unique_ptr<StreamSlot::Voice> StreamSlot::voice_of(Stream stream, double ra
   if (!detail::RateConversion::possible(here, own) || !detail::RateConversion::possible(own, here))
     throw ValueError("stream slot: no conversion between the slot's " + std::to_string(here) + " Hz and the stream's " +
                      std::to_string(own) + " Hz: the rates are too different, or have too little in common");
-  voice->bridge = std::make_unique<Bridge>(here, own, in_, out_);
+  voice->bridge = std::make_unique<Bridge>(here, own, x_values_, y_values_);
   return voice;
 }
 
@@ -187,8 +191,8 @@ void StreamSlot::hand_back(std::unique_ptr<Voice> voice) {
 
 /// Runs n steps, at most kPiece, all before or all after the end of the lead and of the crossfade.
 void StreamSlot::run(std::int64_t n, const float* x, float* y) {
-  const auto values = static_cast<std::size_t>(n * out_);
-  const std::span<const float> in(x, static_cast<std::size_t>(n * in_));
+  const auto values = static_cast<std::size_t>(n * y_values_);
+  const std::span<const float> in(x, static_cast<std::size_t>(n * x_values_));
   if (!entering_) return heard_->run(n, in, {y, values});
   try {
     entering_->run(n, in, {mixed_.get(), values});
@@ -206,16 +210,18 @@ void StreamSlot::run(std::int64_t n, const float* x, float* y) {
   const float parts = static_cast<float>(options_.crossfade + 1);
   for (std::int64_t t = 0; t < n && entered_ >= lead_; ++t) {
     const float w = static_cast<float>(entered_ - lead_ + t + 1) / parts;
-    for (std::int64_t i = t * out_; i < (t + 1) * out_; ++i) y[i] += w * (mixed_[static_cast<std::size_t>(i)] - y[i]);
+    for (std::int64_t i = t * y_values_; i < (t + 1) * y_values_; ++i)
+      y[i] += w * (mixed_[static_cast<std::size_t>(i)] - y[i]);
   }
   entered_ += n;
 }
 
 void StreamSlot::steps(std::int64_t n, std::span<const float> x, std::span<float> y) {
-  if (n < 0 || static_cast<std::int64_t>(x.size()) != n * in_ || static_cast<std::int64_t>(y.size()) != n * out_)
-    throw ShapeError("stream slot: " + std::to_string(n) + " steps take " + std::to_string(n * in_) +
-                     " values and give " + std::to_string(n * out_) + ", got " + std::to_string(x.size()) + " and " +
-                     std::to_string(y.size()));
+  if (n < 0 || static_cast<std::int64_t>(x.size()) != n * x_values_ ||
+      static_cast<std::int64_t>(y.size()) != n * y_values_)
+    throw ShapeError("stream slot: " + std::to_string(n) + " steps take " + std::to_string(n * x_values_) +
+                     " values and give " + std::to_string(n * y_values_) + ", got " + std::to_string(x.size()) +
+                     " and " + std::to_string(y.size()));
   if (!entering_) take();
   const float* from = x.data();
   float* to = y.data();
@@ -232,7 +238,7 @@ void StreamSlot::steps(std::int64_t n, std::span<const float> x, std::span<float
       now = n;
     }
     run(now, from, to);
-    from += now * in_, to += now * out_, n -= now;
+    from += now * x_values_, to += now * y_values_, n -= now;
   }
   if (entering_ && entered_ >= lead_ + options_.crossfade) make_heard(std::move(entering_));
 }

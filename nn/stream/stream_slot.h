@@ -47,6 +47,10 @@ class StreamSlot {
   /// Frees all streams. No thread may be in a call.
   ~StreamSlot();
 
+  /// Returns the batch, width and dtype of a step's input; `result` returns those of its output.
+  StepRows input() const { return in_; }
+  StepRows result() const { return out_; }
+
   /// Hands a stream over to the audio thread, in place of one that still waits, and frees what that thread has handed
   /// back. Its states are kept: run it on some input before to start it elsewhere than at its first states. Throws, and
   /// leaves everything as it was: ShapeError unless batch, width and width of the result are the slot's; DtypeError
@@ -81,7 +85,8 @@ class StreamSlot {
   void run(std::int64_t n, const float* x, float* y);
 
   StreamSlotOptions options_;
-  std::int64_t batch_, in_, out_;  ///< rows, and values of a step of all rows
+  StepRows in_, out_;
+  std::int64_t x_values_, y_values_;  ///< of a step of all rows
   // Of the audio thread alone.
   std::unique_ptr<Voice> heard_, entering_;
   std::int64_t entered_ = 0;  ///< steps that the entering stream has made here
