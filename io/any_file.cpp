@@ -20,31 +20,30 @@
 // ---- files ---------------------------------------------------------------------------------------------
 
 namespace ferrite::io {
-namespace {
 
-enum class Format { safetensors, zip, legacy_torch, npy, gguf, json, unknown };
-
-/// Recognises a format by the first bytes of a file: safetensors has the length of its header there, followed by '{'.
-Format format_of(std::span<const std::byte> head, std::uint64_t file_size) {
+/// Safetensors has the length of its header in the first eight bytes, followed by '{'.
+FileFormat file_format(std::span<const std::byte> head, std::uint64_t file_size) {
   const auto begins = [&](std::string_view magic) {
     return head.size() >= magic.size() && std::memcmp(head.data(), magic.data(), magic.size()) == 0;
   };
-  if (begins("\x93NUMPY")) return Format::npy;
-  if (begins("GGUF")) return Format::gguf;
-  if (detail::looks_like_zip(head)) return Format::zip;
+  if (begins("\x93NUMPY")) return FileFormat::npy;
+  if (begins("GGUF")) return FileFormat::gguf;
+  if (detail::looks_like_zip(head)) return FileFormat::zip;
   std::uint64_t length = 0;
   for (std::size_t i = 0; i < 8 && i < head.size(); ++i) length |= static_cast<std::uint64_t>(head[i]) << (8 * i);
   const bool fits = head.size() > 8 && length <= file_size && length + 8 <= file_size;
-  if (fits && head[8] == std::byte{'{'}) return Format::safetensors;
-  if (begins("\x80")) return Format::legacy_torch;
-  if (fits) return Format::safetensors;
+  if (fits && head[8] == std::byte{'{'}) return FileFormat::safetensors;
+  if (begins("\x80")) return FileFormat::legacy_torch;
+  if (fits) return FileFormat::safetensors;
   for (const std::byte b : head) {
     const char c = static_cast<char>(b);
     if (c == ' ' || c == '\n' || c == '\r' || c == '\t') continue;
-    return c == '{' || c == '[' ? Format::json : Format::unknown;
+    return c == '{' || c == '[' ? FileFormat::json : FileFormat::unknown;
   }
-  return Format::unknown;
+  return FileFormat::unknown;
 }
+
+namespace {
 
 /// Returns whether the first member of an archive is named as NumPy's are. An archive without members is NumPy's, as
 /// PyTorch's have a pickle.
@@ -68,14 +67,14 @@ TensorFile read_tensors(const std::filesystem::path& path, const ReadOptions& op
   const std::span<std::byte> head =
       std::span(bytes).first(static_cast<std::size_t>(std::min<std::uint64_t>(bytes.size(), size)));
   file.read(head);
-  switch (format_of(head, size)) {
-    case Format::safetensors: return read_safetensors(path, options);
-    case Format::legacy_torch: return read_torch(path, "", options);
-    case Format::zip: return is_npz(head) ? read_npz(path, options) : read_torch(path, "", options);
-    case Format::npy: return tensor_file_of({{"array", read_npy(path, Elements::as_stored)}}, where);
-    case Format::gguf: return read_gguf(path);
-    case Format::json: return read_json_weights(path);
-    case Format::unknown: break;
+  switch (file_format(head, size)) {
+    case FileFormat::safetensors: return read_safetensors(path, options);
+    case FileFormat::legacy_torch: return read_torch(path, "", options);
+    case FileFormat::zip: return is_npz(head) ? read_npz(path, options) : read_torch(path, "", options);
+    case FileFormat::npy: return tensor_file_of({{"array", read_npy(path, Elements::as_stored)}}, where);
+    case FileFormat::gguf: return read_gguf(path);
+    case FileFormat::json: return read_json_weights(path);
+    case FileFormat::unknown: break;
   }
   detail::refuse(where, "is in no format that is known here: safetensors, PyTorch's .pt, .npz, .npy, GGUF, JSON");
 }

@@ -1,5 +1,6 @@
 #pragma once
 /// Reading and writing weights in any format, and recognising the layers they belong to.
+#include <cstdint>
 #include <filesystem>
 #include <span>
 #include <string>
@@ -8,6 +9,12 @@
 #include "ferrite/io/tensor_file.h"
 
 namespace ferrite::io {
+
+/// A format of files that hold weights.
+enum class FileFormat : std::uint8_t { safetensors, zip, legacy_torch, npy, gguf, json, unknown };
+
+/// Recognises the format of a file by its beginning, of which the first 512 bytes suffice, and its size.
+FileFormat file_format(std::span<const std::byte> head, std::uint64_t file_size);
 
 /// Reads a file of tensors in any supported format: safetensors, both of PyTorch's forms, npz, npy (a tensor named
 /// "array"), GGUF or JSON weights. The format is recognised by the contents, not by the file name. Throws the reader's

@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "ferrite/io/any_file.h"
 #include "ferrite/io/guitarml.h"
 #include "ferrite/io/module_file.h"
 #include "ferrite/io/nam.h"
@@ -58,12 +59,6 @@ dsl::Network network_in(const io::TensorFile& file, std::uintmax_t bytes, std::s
 
 std::span<const std::byte> bytes_of(std::string_view text) { return std::as_bytes(std::span(text)); }
 
-/// Whether a file begins as JSON does; safetensors files begin with a length of 8 bytes.
-bool is_json(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t\r\n");
-  return first != std::string_view::npos && text[first] == '{' && !(text.size() > 8 && text[8] == '{' && text[7] == 0);
-}
-
 /// Returns the keys of the outermost object of a JSON text, for what looks like one.
 std::set<std::string_view> outer_keys(std::string_view text) {
   std::set<std::string_view> keys;
@@ -84,7 +79,7 @@ std::set<std::string_view> outer_keys(std::string_view text) {
 
 NetFile parse_net(std::span<const std::byte> bytes, std::string_view where) {
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  if (!is_json(text)) {
+  if (io::file_format(bytes, bytes.size()) != io::FileFormat::json) {
     const io::TensorFile file = io::parse_safetensors(bytes, where);
     const std::optional<double> rate = rate_in(file.metadata(), where);
     return {std::make_unique<dsl::Network>(network_in(file, bytes.size(), where)), "ferrite", rate};
