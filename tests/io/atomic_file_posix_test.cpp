@@ -10,6 +10,7 @@
 #include "ferrite/io/safetensors.h"
 #include "ferrite/tensor/ops.h"
 #include "killed.h"
+#include "permissions.h"
 #include "saving.h"
 #include "temporary_folder.h"
 
@@ -29,12 +30,6 @@ mode_t mode_of(const fs::path& path) {
   struct stat about {};
   BOOST_REQUIRE(::stat(path.c_str(), &about) == 0);
   return about.st_mode & 07777;
-}
-
-boost::test_tools::assertion_result as_user(ut::test_unit_id) {
-  boost::test_tools::assertion_result result(::geteuid() != 0);
-  result.message() << "root may write everywhere";
-  return result;
 }
 
 }  // namespace
@@ -92,7 +87,7 @@ BOOST_AUTO_TEST_CASE(targets_of_posix_that_cannot_be_replaced) {
   BOOST_TEST(folder.leftovers() == 0);
 }
 
-BOOST_AUTO_TEST_CASE(a_folder_that_may_not_be_written, *ut::precondition(as_user)) {
+BOOST_AUTO_TEST_CASE(a_folder_that_may_not_be_written, *ut::precondition(io_test::is_bound_by_permissions)) {
   const TemporaryFolder folder;
   put(folder / "model", "old");
   fs::permissions(folder.path(), fs::perms::owner_read | fs::perms::owner_exec);

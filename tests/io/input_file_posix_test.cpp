@@ -2,6 +2,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "permissions.h"
 #include "refused_files.h"
 #include "temporary_folder.h"
 
@@ -11,12 +12,6 @@ using namespace io_test;
 using ferrite::io::read_safetensors;
 namespace fs = std::filesystem;
 namespace ut = boost::unit_test;
-
-boost::test_tools::assertion_result not_as_root(ut::test_unit_id) {
-  boost::test_tools::assertion_result result(::geteuid() != 0);
-  result.message() << "root may read everything";
-  return result;
-}
 
 }  // namespace
 
@@ -41,7 +36,7 @@ BOOST_AUTO_TEST_CASE(a_link_is_followed) {
   BOOST_TEST(read_safetensors(folder / "link").size() == 1u);
 }
 
-BOOST_AUTO_TEST_CASE(a_file_that_may_not_be_read, *ut::precondition(not_as_root)) {
+BOOST_AUTO_TEST_CASE(a_file_that_may_not_be_read, *ut::precondition(io_test::is_bound_by_permissions)) {
   const TemporaryFolder folder;
   put(folder / "file", good());
   fs::permissions(folder / "file", fs::perms::none);
