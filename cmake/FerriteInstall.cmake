@@ -10,9 +10,15 @@ set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME ferrite_development)
 
 set(FERRITE_PACKAGE_FOLDER "${CMAKE_INSTALL_LIBDIR}/cmake/Ferrite")
 
-# Installs a component, ferrite_<name>, and its headers where it was built: a build of some targets, as the demo's is, may
-# be without it. Then the package says that it has no such component.
+# The way from the folder of .pc files up to the prefix, so that an installation may be moved.
+string(REGEX REPLACE "[^/]+" ".." FERRITE_PC_UP "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+
+# ferrite_install_component(NAME EXPORT HEADERS [LIBRARY component] [INCLUDE folder] [PKGCONFIG file]): installs a
+# component, ferrite_<name>, and its headers where it was built: a build of some targets, as the demo's is, may be without
+# it. Then the package says that it has no such component. A shared library belongs to LIBRARY, headers are placed into
+# INCLUDE.
 function(ferrite_install_component name export headers)
+  cmake_parse_arguments(arg "" "LIBRARY;INCLUDE;PKGCONFIG" "" ${ARGN})
   set(folder "${PROJECT_BINARY_DIR}/install_${name}")
   add_subdirectory("${PROJECT_SOURCE_DIR}/cmake/component" "${folder}" EXCLUDE_FROM_ALL)
   install(CODE "if(EXISTS \"$<TARGET_FILE:ferrite_${name}>\")
@@ -22,11 +28,10 @@ function(ferrite_install_component name export headers)
   endif()" ALL_COMPONENTS)
 endfunction()
 
-set(libraries ferrite_development)
 if(TARGET ferrite_c)
-  set(libraries ferrite_c_library)  # its shared library is a package of its own
-  ferrite_install_component(c C "${PROJECT_SOURCE_DIR}/c_api/ferrite_c.h")
-  set(libraries ferrite_development)
+  configure_file("${PROJECT_SOURCE_DIR}/cmake/ferrite_c.pc.in" "${PROJECT_BINARY_DIR}/ferrite_c.pc" @ONLY)
+  ferrite_install_component(c C "${PROJECT_SOURCE_DIR}/c_api/ferrite_c.h" LIBRARY ferrite_c_library
+    INCLUDE "${CMAKE_INSTALL_INCLUDEDIR}" PKGCONFIG "${PROJECT_BINARY_DIR}/ferrite_c.pc")
 endif()
 set(of_components)
 if(TARGET ferrite_mpi)
@@ -64,14 +69,11 @@ install(FILES "${PROJECT_BINARY_DIR}/FerriteConfig.cmake" "${PROJECT_BINARY_DIR}
               "${PROJECT_SOURCE_DIR}/cmake/FerriteFreeze.cmake"
         DESTINATION "${FERRITE_PACKAGE_FOLDER}")
 
-# The way from the folder of ferrite.pc up to the prefix, so that an installation may be moved.
-string(REGEX REPLACE "[^/]+" ".." FERRITE_PC_UP "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 set(FERRITE_PC_LINK)
 if(CMAKE_SYSTEM_NAME STREQUAL "Linux")
   set(FERRITE_PC_LINK " -Wl,--gc-sections")
 endif()
 configure_file("${PROJECT_SOURCE_DIR}/cmake/ferrite.pc.in" "${PROJECT_BINARY_DIR}/ferrite.pc" @ONLY)
-configure_file("${PROJECT_SOURCE_DIR}/cmake/ferrite_c.pc.in" "${PROJECT_BINARY_DIR}/ferrite_c.pc" @ONLY)
 install(FILES "${PROJECT_BINARY_DIR}/ferrite.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 
 # The list of what is compiled in, where scripts/sbom.py has written one.
