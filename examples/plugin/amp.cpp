@@ -30,7 +30,7 @@ float gain_of(float decibels) { return std::pow(10.0F, decibels / 20); }
 
 class Amp final : public DISTRHO::Plugin {
  public:
-  Amp() : Plugin(knobs, /*programs=*/0, /*states=*/1), model_(builtin()) { prepare(); }
+  Amp() : Plugin(knobs, /*programs=*/0, /*states=*/1), model_(builtin()) {}
 
  private:
   // What the plug-in is.
@@ -69,7 +69,7 @@ class Amp final : public DISTRHO::Plugin {
     try {
       io::NamModel model =
           *path ? io::read_nam(std::filesystem::path(reinterpret_cast<const char8_t*>(path))) : builtin();
-      put(model);
+      if (slot_) put(model);
       model_ = std::move(model);
       path_ = path;
     } catch (const std::exception& e) {
@@ -77,8 +77,24 @@ class Amp final : public DISTRHO::Plugin {
     }
   }
 
-  // While no audio runs.
-  void activate() override { prepare(); }
+  // While no audio runs; DPF calls it before the first block.
+  void activate() override {
+    const std::lock_guard lock(loading_);
+    const double rate = std::round(getSampleRate());
+    const auto make = [&](double own) {
+      slot_.emplace(stream_of(model_), nn::StreamSlotOptions{.crossfade = std::llround(kSmooth * rate), .rate = rate},
+                    own);
+    };
+    try {
+      make(model_.sample_rate.value_or(0));
+    } catch (const Error& e) {  // no conversion between the two rates
+      d_stderr("Ferrite Amp plays its net at the rate of the host: %s", e.what());
+      make(0);
+    }
+    setLatency(static_cast<uint32_t>(slot_->latency()));
+    smooth_ = static_cast<float>(1 - std::exp(-1 / (kSmooth * rate)));
+    for (uint32_t k = 0; k < knobs; ++k) gains_[k] = gain_of(decibels_[k]);
+  }
 
   // On the audio thread: no lock, no allocation, nothing freed.
   void run(const float** in, float** out, uint32_t frames) override {
@@ -100,24 +116,6 @@ class Amp final : public DISTRHO::Plugin {
     return stream;
   }
   void put(const io::NamModel& model) { slot_->put(stream_of(model), model.sample_rate.value_or(0)); }
-
-  void prepare() {
-    const std::lock_guard lock(loading_);
-    const double rate = std::round(getSampleRate());
-    const auto make = [&](double own) {
-      slot_.emplace(stream_of(model_), nn::StreamSlotOptions{.crossfade = std::llround(kSmooth * rate), .rate = rate},
-                    own);
-    };
-    try {
-      make(model_.sample_rate.value_or(0));
-    } catch (const Error& e) {  // no conversion between the two rates
-      d_stderr("Ferrite Amp plays its net at the rate of the host: %s", e.what());
-      make(0);
-    }
-    setLatency(static_cast<uint32_t>(slot_->latency()));
-    smooth_ = static_cast<float>(1 - std::exp(-1 / (kSmooth * rate)));
-    for (uint32_t k = 0; k < knobs; ++k) gains_[k] = gain_of(decibels_[k]);
-  }
 
   /// Multiplies by the gain of a knob, which follows the knob without steps.
   void amplify(Knob knob, std::span<const float> x, std::span<float> y) {
