@@ -116,14 +116,27 @@ debian_sysroot() {
 CROSS_TEST_LIBRARIES=(libeigen3-dev nlohmann-json3-dev libspdlog-dev libspdlog1.10 libfmt-dev libfmt9 zlib1g-dev zlib1g
   libboost1.74-dev libboost-test1.74-dev libboost-test1.74.0 libprotozero-dev)
 
-# header_sysroot FOLDER: makes a folder with the headers that need no library of their own: nlohmann, Boost, Eigen. Sets
-# SYSROOT.
+# header_sysroot FOLDER: makes a folder with the headers of this machine that need no library compiled for another one,
+# and their CMake packages. Sets SYSROOT.
 header_sysroot() {
   local name
   SYSROOT="$ROOT/$1/sysroot"
-  mkdir -p "$SYSROOT/usr/include" "$SYSROOT/usr/share/cmake"
-  cp -r /usr/share/cmake/nlohmann_json "$SYSROOT/usr/share/cmake/"
-  for name in nlohmann boost eigen3; do ln -sfn "/usr/include/$name" "$SYSROOT/usr/include/$name"; done
+  mkdir -p "$SYSROOT/usr/include" "$SYSROOT/usr/share/cmake" "$SYSROOT/usr/share/eigen3"
+  cp -r /usr/share/cmake/nlohmann_json /usr/share/cmake/CLI11 "$SYSROOT/usr/share/cmake/"
+  cp -r /usr/share/eigen3/cmake "$SYSROOT/usr/share/eigen3/"
+  for name in nlohmann boost eigen3 CLI toml++ protozero spdlog fmt; do
+    ln -sfn "/usr/include/$name" "$SYSROOT/usr/include/$name"
+  done
+}
+
+# zig_for TARGET: sets TOOLCHAIN, the options of CMake for `zig c++` and a target. FERRITE_ZIG names the program, which
+# comes from a package of PyPI where it is not on the path.
+zig_for() {
+  if [ -z "${FERRITE_ZIG:-}" ] && ! FERRITE_ZIG="$(type -P zig)"; then
+    FERRITE_ZIG="$(python_with zig-venv --no-deps --require-hashes -r tests/systems/requirements.txt >&2 &&
+      "$FERRITE_PYTHON" -c 'import os, ziglang; print(os.path.join(ziglang.__path__[0], "zig"))')"
+  fi
+  TOOLCHAIN=("-DCMAKE_TOOLCHAIN_FILE=$ROOT/cmake/zig.cmake" "-DFERRITE_ZIG=$FERRITE_ZIG" "-DFERRITE_ZIG_TARGET=$1")
 }
 
 # comparable_lines: of what tests/digests prints, the lines of bits that are equal on all machines and compilers of a
