@@ -121,7 +121,10 @@ void save_net(const dsl::Network& net, const std::string& words, const std::file
       !same(net.named_parameters(), described.named_parameters()) ||
       !same(net.named_buffers(), described.named_buffers()))
     refuse("the words do not describe the net; they give\n" + described.summary());
-  io::Metadata metadata{{kWords, words}};
+  io::Metadata metadata = options.metadata;
+  for (const auto& [key, value] : metadata)
+    if (key.starts_with("ferrite.")) refuse("the metadata '" + key + "' is of the kind that it writes itself");
+  metadata[kWords] = words;
   if (options.rate) {
     if (!(std::isfinite(*options.rate) && *options.rate > 0)) refuse("the rate must be positive");
     char digits[32];

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "ferrite/dsl/network.h"
+#include "ferrite/io/tensor_file.h"
 
 namespace ferrite::train {
 
@@ -34,6 +35,7 @@ dsl::Network read_network(const std::filesystem::path& path);
 /// Options for writing a net.
 struct SaveNetOptions {
   std::optional<double> rate{};  ///< steps per second for which the net was trained, in Hz
+  io::Metadata metadata{};       ///< further texts of the file, by keys that do not begin with "ferrite."
 };
 
 /// Writes a net with the words that describe it (train/words.h) as a safetensors file, from which `read_net` makes it
@@ -44,7 +46,8 @@ struct SaveNetOptions {
 ///   train::save_net(net, words, "amp.safetensors", {.rate = 48000});
 ///
 /// Throws ValueError unless the words give a net of f32 with the same summary, parameters, buffers and settings
-/// (Module::settings), and for a rate that is not positive; IoError where the file cannot be written.
+/// (Module::settings), for a rate that is not positive, and for metadata under keys of its own; IoError where the file
+/// cannot be written.
 void save_net(const dsl::Network& net, const std::string& words, const std::filesystem::path& path,
               const SaveNetOptions& options = {});
 

@@ -225,17 +225,10 @@ int main(int argc, char** argv) try {
       return Speech{read_keywords(root / "words" / part), read_utterances(root / "words" / part / "other"),
                     read_utterances(root / "sentences/train")};
     };
-    const train::Dataset data = dataset({read("train"), read("flite_train")}, count, seed);
     const dsl::Network part = keywords_head(dsl::sequence(kBands)).build(seed);
-    train::adapt(part, data);
-    const train::DataLoader loader(data, {.batch_size = 16, .seed = seed});
-    nn::Adam adam(part.parameters(), {.learning_rate = 5e-3});
-    nn::FunctionSchedule schedule(adam, nn::cosine_rate(epochs * loader.batches()));
-    train::FitOptions options{.loss = "cross_entropy_classes_last", .optimizer = &adam, .epochs = epochs};
-    options.clip_norm = 1, options.schedule = &schedule, options.callbacks = {train::ProgressBar(std::cout)};
-    train::fit(part, loader, options);
-    copy_trained(part, net);
-    io::save(net, out, {.metadata = {{"ferrite.net", kKeywordsWords}}});
+    train_on_features(part, net, dataset({read("train"), read("flite_train")}, count, seed),
+                      {"cross_entropy_classes_last", 5e-3, epochs, seed});
+    train::save_net(net, kKeywordsWords, out);
   } else {
     io::load(net, tested);
   }

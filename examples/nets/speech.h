@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iostream>
 #include <numeric>
 #include <string>
 
@@ -211,14 +212,33 @@ inline std::vector<float> frame_levels(const Samples& x) {
   return level;
 }
 
-/// Copies what was trained on features into a net that begins with `mel_features`: the parameters, and the mean and
-/// deviation of nn::Standardize, its third layer.
-inline void copy_trained(const ferrite::dsl::Network& part, const ferrite::dsl::Network& net) {
+/// How a net is trained on features.
+struct Training {
+  std::string loss;
+  double learning_rate;
+  std::int64_t epochs;
+  std::uint64_t seed;
+};
+
+/// Trains a part that takes features on batches of 16, by Adam with a rate that falls as a cosine, and copies what it
+/// has learned into a net that begins with `mel_features`: the parameters, and the mean and deviation of
+/// nn::Standardize, its third layer.
+inline void train_on_features(const ferrite::dsl::Network& part, const ferrite::dsl::Network& net,
+                              const ferrite::train::Dataset& data, const Training& how) {
+  using namespace ferrite;
+  train::adapt(part, data);
+  const train::DataLoader loader(data, {.batch_size = 16, .seed = how.seed});
+  nn::Adam adam(part.parameters(), {.learning_rate = how.learning_rate});
+  nn::FunctionSchedule schedule(adam, nn::cosine_rate(how.epochs * loader.batches()));
+  train::FitOptions options{.loss = how.loss, .optimizer = &adam, .epochs = how.epochs};
+  options.clip_norm = 1, options.schedule = &schedule, options.callbacks = {train::ProgressBar(std::cout)};
+  train::fit(part, loader, options);
+
   const auto from = part.parameters(), to = net.parameters();
-  if (from.size() != to.size()) throw ferrite::ValueError("copy_trained: the nets differ");
+  if (from.size() != to.size()) throw ValueError("train_on_features: the nets differ");
   for (std::size_t i = 0; i < from.size(); ++i) to[i].assign(from[i].peek());
-  const auto& statistics = part.layer<ferrite::nn::Standardize>("0");
-  const auto& standardize = net.layer<ferrite::nn::Standardize>("2");
+  const auto& statistics = part.layer<nn::Standardize>("0");
+  const auto& standardize = net.layer<nn::Standardize>("2");
   standardize.mean.assign(statistics.mean.peek()), standardize.deviation.assign(statistics.deviation.peek());
 }
 

@@ -139,18 +139,9 @@ int main(int argc, char** argv) try {
     const auto sentences = read("sentences", "train"), languages = read("languages", "train");
     const std::vector<Clip> all = clips({&sentences, &languages}, count, kTrained, {.microphones = 0.3}, seed);
     quiet = scores(all, [](const Clip& c) { return frame_levels(c.samples); }).best_threshold();
-    const train::Dataset data = dataset(all);
     const dsl::Network part = voice_activity_head(dsl::sequence(kBands)).build(seed);
-    train::adapt(part, data);
-    const train::DataLoader loader(data, {.batch_size = 16, .seed = seed});
-    nn::Adam adam(part.parameters(), {.learning_rate = 4e-3});
-    nn::FunctionSchedule schedule(adam, nn::cosine_rate(epochs * loader.batches()));
-    train::FitOptions options{.loss = "bce_with_logits", .optimizer = &adam, .epochs = epochs};
-    options.clip_norm = 1, options.schedule = &schedule, options.callbacks = {train::ProgressBar(std::cout)};
-    train::fit(part, loader, options);
-    copy_trained(part, net);
-    io::save(net, out,
-             {.metadata = {{"ferrite.net", kVoiceActivityWords}, {"energy_threshold", std::to_string(quiet)}}});
+    train_on_features(part, net, dataset(all), {"bce_with_logits", 4e-3, epochs, seed});
+    train::save_net(net, kVoiceActivityWords, out, {.metadata = {{"energy_threshold", std::to_string(quiet)}}});
   } else {
     const io::TensorFile file = io::read_safetensors(tested);
     io::load(net, file);

@@ -7,6 +7,7 @@
 #include "ferrite/io/module_file.h"
 #include "ferrite/io/nam.h"
 #include "ferrite/io/rtneural.h"
+#include "ferrite/io/safetensors.h"
 #include "ferrite/io/text_file.h"
 #include "ferrite/train/words.h"
 #include "io/temporary_folder.h"
@@ -68,8 +69,11 @@ BOOST_AUTO_TEST_CASE(a_net_is_written_and_read) {
   BOOST_TEST(identical(train::read_network(path)(x), net(x)));
   const std::string text = io::read_text(path);
   BOOST_TEST(identical((*train::parse_net(std::as_bytes(std::span(text))).net)(x), net(x)));
-  train::save_net(net, kWords, path);
+  train::save_net(net, kWords, path, {.metadata = {{"threshold", "0.3"}}});
   BOOST_TEST(!train::read_net(path).rate.has_value());
+  BOOST_TEST(io::read_safetensors(path).metadata().at("threshold") == "0.3");
+  BOOST_CHECK_EXCEPTION(train::save_net(net, kWords, path, {.metadata = {{"ferrite.rate", "3"}}}), ValueError,
+                        says("save_net: the metadata 'ferrite.rate' is of the kind that it writes itself"));
 }
 
 BOOST_AUTO_TEST_CASE(words_that_describe_another_net_are_refused) {
