@@ -73,7 +73,7 @@ train::Dataset dataset(const std::array<Speech, 2>& synthesisers, std::size_t n,
   return train::Dataset({stack(x, 0), stack(y, 0)});
 }
 
-/// A keyword that a detector hears, or that somebody has said.
+/// A keyword that was said, or that a detector heard.
 struct Event {
   std::size_t word;
   std::int64_t begin, end;  ///< in frames; of what is heard, both are the frame in which it is heard

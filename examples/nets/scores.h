@@ -1,12 +1,12 @@
 #pragma once
-/// How well scores tell frames with speech from those without.
+/// Measures of how well scores separate frames with speech from those without.
 #include <algorithm>
 #include <cstddef>
 #include <vector>
 
 namespace nets {
 
-/// Scores of frames, and whether somebody speaks in them.
+/// Scores of frames, and whether the frames hold speech.
 struct Scores {
   std::vector<float> score;
   std::vector<bool> speech;

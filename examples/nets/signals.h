@@ -1,5 +1,5 @@
 #pragma once
-/// How far a signal is from another, and the best linear filter, to which the amplifier net is compared.
+/// The distance between two signals, and the best linear filter, with which the amplifier net is compared.
 #include <cstddef>
 #include <vector>
 

@@ -51,7 +51,7 @@ inline Samples at_speech_rate(const Samples& x, std::int64_t rate) {
 /// An utterance at 16 kHz: its loudest 20 ms have the root mean square 0.25; silence before and after it is cut off.
 struct Utterance {
   Samples samples;
-  std::vector<bool> active;  ///< of each 10 ms: whether somebody speaks
+  std::vector<bool> active;  ///< of each 10 ms: whether there is speech
 };
 
 /// Marks the 10 ms in which a clean recording is at most 40 dB softer than its loudest part, and pauses up to 100 ms.
@@ -122,7 +122,7 @@ inline std::vector<Utterance> read_utterances(const std::filesystem::path& folde
 /// A clip of a microphone: speech, somewhere, and noise.
 struct Clip {
   Samples samples;
-  std::vector<bool> active;  ///< of each 10 ms: whether somebody speaks
+  std::vector<bool> active;  ///< of each 10 ms: whether there is speech
 };
 
 /// The conditions under which a clip is made.

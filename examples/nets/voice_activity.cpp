@@ -1,4 +1,4 @@
-// A small recurrent net learns to say whether somebody speaks, from speech of scripts/make_speech in noise of our own:
+// A small recurrent net learns to detect speech, from speech of scripts/make_speech in noise of our own:
 // `voice_activity --out FILE` trains for some minutes, `voice_activity --test FILE` prints how well a net does on
 // voices, sentences and noises that it has not heard, beside a threshold of the energy and, with --silero, Silero's
 // net.
@@ -122,7 +122,7 @@ int main(int argc, char** argv) try {
   std::uint64_t seed = 1;
   std::int64_t epochs = 24;
   std::size_t count = 1500;
-  CLI::App app("Trains a net that hears whether somebody speaks, or tests one");
+  CLI::App app("Trains a net that detects speech, or tests one");
   app.add_option("--out", out, "The file to write"), app.add_option("--test", tested, "A file to test instead");
   app.add_option("--speech", folder, "The folder of scripts/make_speech");
   app.add_option("--silero", silero, "silero_vad.jit, to compare with");

@@ -73,7 +73,7 @@ class Amp final : public DISTRHO::Plugin {
       model_ = std::move(model);
       path_ = path;
     } catch (const std::exception& e) {
-      d_stderr("Ferrite Amp goes on with the net it has: %s", e.what());
+      d_stderr("Ferrite Amp keeps its present net: %s", e.what());
     }
   }
 
@@ -108,7 +108,7 @@ class Amp final : public DISTRHO::Plugin {
 
   static io::NamModel builtin() { return io::parse_nam(std::as_bytes(std::span(kBuiltinNet))); }
 
-  /// Returns a stream that has heard silence, as the amplifier before someone plays.
+  /// Returns a stream that has been fed silence, as an amplifier is silent before someone plays.
   static nn::Stream stream_of(const io::NamModel& model) {
     nn::Stream stream = model.layer->stream();
     std::vector<float> silence(8192);
